@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
@@ -132,7 +132,7 @@ def _writer(finite: bool) -> Converter:
     # by the values, not by the hints of the fields: a field said to be an int may hold a NumPy number
     converter.register_unstructure_hook_func(
         is_dataclass,
-        lambda value: {each.name: write(getattr(value, each.name)) for each in fields(value) if not _left_out(each)},
+        lambda value: {name: write(getattr(value, name)) for name in _written(value.__class__)},
     )
     return converter
 
@@ -194,7 +194,8 @@ def _reader(named: Named | None) -> Converter:
         return value if named is None else None if is_none(value) else exact(value, "")
 
     def record(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
-        omitted: dict[str, Any] = {each.name: override(omit=True) for each in fields(kind) if _left_out(each)}
+        written = _written(kind)
+        omitted: dict[str, Any] = {each.name: override(omit=True) for each in fields(kind) if each.name not in written}
         structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, **omitted)
         return lambda value, _: structure(_of(dict, value), _)
 
@@ -233,7 +234,7 @@ def _named(error: Any, place: str) -> BadInput:
         where += [error.place] if error.place else []
         return BadInput(error.problem, place=", ".join(where), remedy=error.remedy, file=error.file)
     if isinstance(error, ForbiddenExtraKeysError):
-        key, known = min(error.extra_fields), [each.name for each in fields(error.cl) if not _left_out(each)]
+        key, known = min(error.extra_fields), _written(error.cl)
         return BadInput(f"unknown key {shown(key)}", place=", ".join(where), remedy=nearest(key, known, "key"))
     return BadInput(f"it does not fit: {error!r:.200}", place=", ".join(where), remedy="Check what was given")
 
@@ -256,8 +257,9 @@ def _of(kind: Any, value: Any, length: int | None = None) -> Any:
     return value
 
 
-def _left_out(field: Field[Any]) -> bool:
-    return "unwritten" in field.metadata
+@cache
+def _written(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if "unwritten" not in each.metadata)
 
 
 def _origin(kind: Any) -> Any:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled, type_of
@@ -207,34 +207,28 @@ def property_(name: str) -> Property:
     return made
 
 
-class Plugin(NamedTuple):
-    """What a package other than fairopt registers: in which group, under which name, what, and who.
+def plugins() -> list[EntryPoint]:
+    """Return what packages other than fairopt register in its groups, by group and name.
 
-    >>> Plugin("fairopt.policies", "my-policy", "my_package:MyPolicy", "my-package").name
-    'my-policy'
-    """
-
-    group: str
-    name: str
-    value: str
-    package: str
-
-
-def plugins() -> list[Plugin]:
-    """Return what other packages register in the groups of fairopt, by group and name.
-
-    >>> all(each.group.startswith("fairopt.") and each.package != "fairopt" for each in plugins())
+    >>> all(each.group.startswith("fairopt.") and package_of(each) != "fairopt" for each in plugins())
     True
     """
     from importlib.metadata import entry_points  # here and below, since it takes longer to load than half of fairopt
 
-    rows = {
-        Plugin(group, point.name, point.value, point.dist.name if point.dist else "")
-        for group in entry_points().groups
-        if group.startswith("fairopt.")
-        for point in entry_points(group=group)
+    points = {
+        point for group in entry_points().groups if group.startswith("fairopt.") for point in entry_points(group=group)
     }
-    return sorted(row for row in rows if row.package != "fairopt")
+    return sorted((each for each in points if package_of(each) != "fairopt"), key=lambda each: (each.group, each.name))
+
+
+def package_of(point: EntryPoint) -> str:
+    """Return the name of the package that registers an entry point; "" where that is not known.
+
+    >>> from importlib.metadata import EntryPoint
+    >>> package_of(EntryPoint("my-policy", "my_package:MyPolicy", "fairopt.policies"))
+    ''
+    """
+    return point.dist.name if point.dist else ""
 
 
 def workload(name: str) -> Workload:

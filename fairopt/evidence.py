@@ -226,14 +226,14 @@ def _bare_bound(program: Program, solution: Solution) -> Certificate:
 
 def _worth(program: Program, solution: Solution) -> tuple[Array, Fraction, Fraction, Fraction, Array]:
     """Return an exact feasible point, its objective, a bound on all, the gap between them, and the bound's duals."""
-    point = fractions(solution.point)
-    worth = exact_bound(program, point, solution.dual)
-    if worth.violations:
-        name, amount = max(worth.violations.items(), key=lambda item: item[1])
+    program, point = program.as_(Fraction), fractions(solution.point)
+    if violations := program.violations(point):
+        name, amount = max(violations.items(), key=lambda item: item[1])
         raise NotCapable(f"the point breaks {name} by {float(amount):g}; floats prove nothing: solve exactly")
-    if worth.bound is None or worth.dual is None or worth.gap is None:
+    if (proved := exact_bound(program, solution.dual)) is None:
         raise NotCapable("no multipliers were found that bound the objective")
-    return point, worth.objective, worth.bound, worth.gap, worth.dual
+    value, (bound, dual) = Fraction(program.value(point)), proved
+    return point, value, bound, abs(bound - value), dual
 
 
 def throughput_of(market: Market, user: int) -> Array:

@@ -10,12 +10,13 @@ from typing import Any
 from fairopt.benchmarks.instances.markets import whole
 from fairopt.errors import BadInput
 from fairopt.experiment.bench import Family, Instance
-from fairopt.experiment.studies.traces import EstimationError, Place, Source, drawn
+from fairopt.experiment.studies.traces import Place, Source, drawn
 from fairopt.problem import Trace
 from fairopt.problem.checks import check_name
 from fairopt.problem.labels import check_keys
 from fairopt.simulation import Mechanics, Setting
 from fairopt.simulation.document import cluster_to_json, jobs_to_json
+from fairopt.workloads import WorkEstimates
 
 
 class Traces(Family):
@@ -36,7 +37,7 @@ class Traces(Family):
         file, there = (check_name(parameters[name], f"{place}, parameter {name!r}") for name in ("trace", "cluster"))
         where = Place(there, there)
         cluster = where.made()
-        given = drawn(Source(file, file, jobs=most), where, None, EstimationError(), 0)
+        given = drawn(Source(file, file, jobs=most), where, None, WorkEstimates(), 0)
         if len(given.jobs) < most:
             remedy = f"Give at most {len(given.jobs)}"
             raise BadInput(f"{file} has {len(given.jobs)} jobs, not {most}", place=f"{place}, 'jobs'", remedy=remedy)

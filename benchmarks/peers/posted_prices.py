@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -18,11 +18,11 @@ from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 
 
-@dataclass
-class _Limited:
+@dataclass(frozen=True)
+class _Limited(ScheduleSearch):
     """A search that stops at a time limit; ``ends`` is by the clock of `perf_counter`, looked at before each job."""
 
-    search: ScheduleSearch
+    search: ScheduleSearch = field(default_factory=Fast)
     ends: float = 0.0
 
     def best(self, state: RoundState, job: int) -> Best | None:
@@ -37,7 +37,7 @@ class _Asked:
     """A batch, the search in its policy, and the seconds that it has."""
 
     batch: Batch
-    search: _Limited
+    search: ScheduleSearch
     time_limit: float
 
 
@@ -49,14 +49,14 @@ class _Packing(Contender):
     search: ClassVar[type[ScheduleSearch]]
 
     def build(self, task: str, prepared: Batch, *, time_limit: float, threads: int) -> _Asked:
-        """Return the search, with its limit."""
-        return _Asked(prepared, _Limited(self.search()), time_limit)
+        """Return the batch and the search."""
+        return _Asked(prepared, self.search(), time_limit)
 
     def solve(self, built: _Asked) -> dict[str, Any]:
         """Decide on the batch. Errors: `OutOfTime`."""
-        built.search.ends = perf_counter() + built.time_limit
+        search = _Limited(search=built.search, ends=perf_counter() + built.time_limit)
         try:
-            return as_answer(decide(PostedPricePacking(search=built.search), built.batch))
+            return as_answer(decide(PostedPricePacking(search=search), built.batch))
         except NotSolved as error:  # the policy's way to say that a limit was reached
             raise OutOfTime(str(error)) from error
 

@@ -17,7 +17,7 @@ from fairopt.errors import FairoptError, NotCapable
 from fairopt.methods.whole_gpus import whole
 from fairopt.policy import Allocation, Policy, Trait, decide
 from fairopt.policy.decide import exact_or_floats
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Verdict

@@ -122,6 +122,24 @@ def starting(low: Array, high: Array, rate: Array, at_upper: Array) -> Array:
     return np.where(np.isfinite(start), start, 0.0)
 
 
+def improving(rate: Array, at: Array, low: Array, high: Array) -> Array:
+    """Return how fast the objective falls as each non-basic entry moves off its bound, 0 where it may not move."""
+    gain = np.maximum(np.where(at < high, -rate, 0.0), np.where(at > low, rate, 0.0))
+    return np.where(gain > TOLERANCE, gain, 0.0)
+
+
+def first_to_turn(toward: Array, at: Array, low: Array, high: Array, rate: Array) -> tuple[Array, Array]:
+    """Return which entries replace infeasible ones: those whose costs change sign first; and where there is one.
+
+    ``toward`` (cases, n) is how fast the infeasible entry comes to its bound with each of the others.
+    """
+    able = ((toward > SMALLEST_PIVOT) & (at < high)) | ((toward < -SMALLEST_PIVOT) & (at > low))
+    size, cost = np.where(able, np.abs(toward), 1.0), np.abs(rate)
+    least = np.where(able, (cost + TOLERANCE) / size, INFINITY).min(axis=1)
+    column = np.where(able & (cost / size <= least[:, None]), size, 0.0).argmax(axis=1)
+    return column, np.isfinite(least)
+
+
 def _started(block: _Block, basis: Basis) -> Iterator[_Dictionaries]:
     """Yield the dictionaries of a basis, for the programs in which its matrix is regular."""
     cases, n = block.cost.shape
@@ -170,7 +188,7 @@ class _Dictionaries:
         self.at = starting(self.other_low, self.other_high, rate, at_upper)
         self.x = np.einsum("bmn,bn->bm", table[:, : self.m], self.at)
         table[:, self.m + 1] = rate
-        wrong = self._improving(rate) > 0
+        wrong = improving(rate, self.at, self.other_low, self.other_high) > 0
         self.shifted: Array = np.any(wrong, axis=1)
         rate[wrong] = 0.0
         self.left = np.full(count, PATIENCE * (self.m + self.n))
@@ -180,13 +198,6 @@ class _Dictionaries:
         for name, values in vars(self).items():
             if isinstance(values, np.ndarray):
                 setattr(self, name, values[which])
-
-    def _improving(self, rate: Array) -> Array:
-        """Return how fast the objective falls as each non-basic entry moves, 0 where the entry may not move."""
-        up = np.where(self.at < self.other_high, -rate, 0.0)
-        down = np.where(self.at > self.other_low, rate, 0.0)
-        gain = np.maximum(up, down)
-        return np.where(gain > TOLERANCE, gain, 0.0)
 
     def answer(self, which: Array) -> tuple[Array, Array]:
         """Return the variables (cases, n) and the rows' multipliers (cases, m) of some of the programs."""
@@ -211,7 +222,7 @@ class _Dictionaries:
         unveil = ~dual & self.shifted
         self.table[unveil, self.m] = self.table[unveil, self.m + 1]
         self.shifted &= dual
-        gain = self._improving(self.table[:, self.m])
+        gain = improving(self.table[:, self.m], self.at, self.other_low, self.other_high)
         column = gain.argmax(axis=1)
         primal = ~dual & (gain[line, column] > 0)
         done = ~dual & ~primal
@@ -232,15 +243,9 @@ class _Dictionaries:
 
     def _dual_column(self, case: Array, row: Array, rising: Array) -> tuple[Array, Array]:
         """Return the entries that replace infeasible ones in the basis: those whose costs change sign first."""
-        across = self.table[case, row] * np.where(rising, 1.0, -1.0)[:, None]
-        at, low, high = self.at[case], self.other_low[case], self.other_high[case]
-        able = ((across > SMALLEST_PIVOT) & (at < high)) | ((across < -SMALLEST_PIVOT) & (at > low))
-        size = np.where(able, np.abs(across), 1.0)
-        rate = np.abs(self.table[case, self.m])
-        least = np.where(able, (rate + TOLERANCE) / size, INFINITY).min(axis=1)
-        first = able & (rate / size <= least[:, None])
-        column = np.where(first, size, 0.0).argmax(axis=1)
-        return column, np.isfinite(least)
+        toward = self.table[case, row] * np.where(rising, 1.0, -1.0)[:, None]
+        bounds = self.at[case], self.other_low[case], self.other_high[case]
+        return first_to_turn(toward, *bounds, self.table[case, self.m])
 
     def _primal_row(self, case: Array, column: Array) -> tuple[Array, Array, Array, Array]:
         """Return which basic entries stop the entering ones, at which bound, and where a bound flip comes first."""

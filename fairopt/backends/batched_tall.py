@@ -7,12 +7,12 @@ point: by one matrix for all programs, and a correction for the few coefficients
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from fairopt.backends.batched import PATIENCE, SMALLEST_PIVOT, TOLERANCE, proved, starting
+from fairopt.backends.batched import PATIENCE, SMALLEST_PIVOT, TOLERANCE, first_to_turn, improving, proved, starting
 from fairopt.backends.scaling import Scaled, in_units
 from fairopt.backends.solution import Basis, Position
 from fairopt.program import INFINITY, Array, Program, Sense
@@ -24,40 +24,20 @@ PLACES, FREE = 128, 16
 CANDIDATES = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Corner:
-    """Which constraints hold a vertex: ``tight`` (n,) of variables and rows, and which of them from above (n,)."""
+def solve_nearby(
+    programs: Programs, like: Program, basis: Basis, parent: Array, start: Mapping[int, Basis]
+) -> tuple[Array, dict[int, Basis]]:
+    """Return an optimal point of each program (cases, n), NaN where none was proved, and the bases found.
 
-    tight: Array
-    at_upper: Array
-
-    @classmethod
-    def of(cls, basis: Basis) -> Corner:
-        """Return the vertex of a basis."""
-        position = np.concatenate([basis.columns, basis.rows])
-        tight = np.flatnonzero(position != Position.BASIC)
-        return cls(tight, position[tight] == Position.UPPER)
-
-
-class TallPrograms:
-    """Programs that differ from ``like`` (in floats) in few coefficients, with an optimal ``basis`` of it.
+    They differ from ``like`` (in floats), with an optimal ``basis``, in few coefficients. A program begins at the basis
+    of the program ``parent`` (cases,), which is like it; one without (-1) at that in ``start``, or else at ``basis``.
 
     Source: Chvatal, Linear Programming, 1983, ch. 7 (revised simplex method), 8 and 10.
     """
-
-    def __init__(self, like: Program, basis: Basis) -> None:
-        self._size, self.vertex = in_units(like), Corner.of(basis)
-        self._all = _constraints(self._size.program)
-
-    def solve(self, programs: Programs, parent: Array, start: dict[int, Corner]) -> tuple[Array, dict[int, Corner]]:
-        """Return an optimal point of each program (cases, n), NaN where none was proved, and the vertices found.
-
-        A program begins at the vertex of the program ``parent`` (cases,), which is like it; one without (-1) at the
-        vertex in ``start``, or else at that of the basis.
-        """
-        work = _Work(_Block.of(programs, self._size, self._all), parent, {-1: self.vertex, **start})
-        work.run()
-        return work.point * self._size.column, work.found
+    size = in_units(like)
+    work = _Work(_Block.of(programs, size, _constraints(size.program)), parent, {-1: basis, **start})
+    work.run()
+    return work.point * size.column, work.found
 
 
 def _constraints(program: Program) -> Array:
@@ -127,10 +107,10 @@ class _Block:
 class _Work:
     """Programs in work, each in a place of its own: where one has ended, another begins."""
 
-    def __init__(self, block: _Block, parent: Array, start: dict[int, Corner]) -> None:
+    def __init__(self, block: _Block, parent: Array, start: dict[int, Basis]) -> None:
         self.block, self.start = block, start
         self.point = np.full(block.cost.shape, np.nan)
-        self.found: dict[int, Corner] = {}
+        self.found: dict[int, Basis] = {}
         self._inverse: dict[int, Array] = {}
         self._children: dict[int, list[int]] = {}
         for case, other in enumerate(parent.tolist()):
@@ -161,8 +141,16 @@ class _Work:
             children = self._children.pop(case, [])
             self._ready += [(child, case if sure[place] else -1) for child in children]
             if sure[place]:
-                self.found[case] = Corner(ended.tight[place], at_upper[place])
-                self._inverse |= {case: ended.inverse[place]} if children else {}
+                self.found[case] = self._basis(ended.tight[place], at_upper[place])
+                if children:  # by the order in which a basis has the constraints
+                    self._inverse[case] = ended.inverse[place][:, np.argsort(ended.tight[place])]
+
+    def _basis(self, tight: Array, at_upper: Array) -> Basis:
+        """Return the basis in which variables and rows are tight (n,), and those from above that are ``at_upper``."""
+        count, n = self.block.base.shape
+        position = np.full(count, Position.BASIC)
+        position[tight] = np.where(at_upper, Position.UPPER, Position.LOWER)
+        return Basis(position[:n], position[n:])
 
     def _begun(self, ready: list[tuple[int, int]]) -> Iterator[_Simplex]:
         """Yield programs at their first vertices: of their parents, with what differs corrected, or given ones."""
@@ -173,7 +161,9 @@ class _Work:
                 continue
             held = self.found if near else self.start
             first = [held.get(each, self.start[-1]) for each in (parent if near else case).tolist()]
-            tight, upper = np.array([each.tight for each in first]), np.array([each.at_upper for each in first])
+            position = np.array([np.concatenate([each.columns, each.rows]) for each in first])
+            tight = np.nonzero(position != Position.BASIC)[1].reshape(len(first), -1)
+            upper = np.take_along_axis(position, tight, axis=1) == Position.UPPER
             if near:
                 inverse = np.array([self._inverse[each] for each in parent.tolist()])
                 inverse, regular = _corrected(self.block, case, parent, tight, inverse)
@@ -246,7 +236,7 @@ class _Simplex:
         true = (block.cost[case][:, None, :] @ inverse)[:, 0]
         at = starting(low, high, true, at_upper)
         x = (inverse @ at[:, :, None])[:, :, 0]
-        wrong = _improving(true, at, low, high) > 0
+        wrong = improving(true, at, low, high) > 0
         shifted: Array = np.any(wrong, axis=1)
         rate, steps = np.where(wrong, 0.0, true), np.zeros(len(case))
         full = block.activity(case, x)
@@ -275,7 +265,7 @@ class _Simplex:
         unveil = ~dual & self.shifted
         self.rate[unveil] = self.true[unveil]
         self.shifted &= dual
-        gain = _improving(self.rate, self.at, self.low, self.high)
+        gain = improving(self.rate, self.at, self.low, self.high)
         primal = ~dual & (gain > 0).any(axis=1)
         done = ~dual & ~primal
         if dual.any():
@@ -303,13 +293,7 @@ class _Simplex:
         entry, across = far[line, best], across[line, best]
         rising = rising[line, entry]
         toward = across * np.where(rising, 1.0, -1.0)[:, None]
-        at, low, high = self.at[place], self.low[place], self.high[place]
-        able = ((toward > SMALLEST_PIVOT) & (at < high)) | ((toward < -SMALLEST_PIVOT) & (at > low))
-        size = np.where(able, np.abs(toward), 1.0)
-        rate = np.abs(self.rate[place])
-        least = np.where(able, (rate + TOLERANCE) / size, INFINITY).min(axis=1)
-        column = np.where(able & (rate / size <= least[:, None]), size, 0.0).argmax(axis=1)
-        found = np.isfinite(least)
+        column, found = first_to_turn(toward, self.at[place], self.low[place], self.high[place], self.rate[place])
         to = np.where(rising, self.block.lower[case, entry], self.block.upper[case, entry])
         moving = self.block.activity(case, self.inverse[place, :, column])
         self._pivot(place[found], *(each[found] for each in (entry, column, to, across, moving)))
@@ -382,9 +366,3 @@ class _Simplex:
         price[:, :n] += block.cost[case] - paid
         value = (block.cost[case] * x).sum(axis=1)
         return x, proved(block.lower[case], block.upper[case], full, price, value)
-
-
-def _improving(rate: Array, at: Array, low: Array, high: Array) -> Array:
-    """Return how fast the objective falls as each tight constraint moves off, 0 where it may not move."""
-    gain = np.maximum(np.where(at < high, -rate, 0.0), np.where(at > low, rate, 0.0))
-    return np.where(gain > TOLERANCE, gain, 0.0)

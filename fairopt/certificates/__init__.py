@@ -9,7 +9,7 @@ becomes a proof only when that program accepts it. The kinds of statements are i
 'property'
 """
 
-from fairopt.certificates.certificate import SCHEMA, Certificate, CertificateKind, Part, read_certificate
+from fairopt.certificates.certificate import SCHEMA, Certificate, CertificateKind, read_certificate
 from fairopt.certificates.documents import market_digest
 from fairopt.certificates.kinds import (
     BOUND,
@@ -73,7 +73,6 @@ __all__ = [
     "WATER_FILLING",
     "Certificate",
     "CertificateKind",
-    "Part",
     "bare_duals",
     "bound_of_optimum",
     "certificate_schema",

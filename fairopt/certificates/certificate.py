@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,26 +19,13 @@ from fairopt.program import Program
 SCHEMA = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """How a part is written (a definition of the published schema by name, or a JSON Schema), and what it ``says``.
+def part(form: str | Mapping[str, Any], says: str) -> dict[str, Any]:
+    """Return the JSON Schema of a part: a definition of the published schema by name, or a schema; and what it says.
 
-    >>> Part("number", "The objective.").to_json()
+    >>> part("number", "The objective.")
     {'description': 'The objective.', '$ref': '#/$defs/number'}
     """
-
-    form: str | Mapping[str, Any]
-    says: str
-    optional: bool = False
-
-    def or_none(self) -> Part:
-        """Return the same part, which may be left out."""
-        return replace(self, optional=True)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON Schema of the part."""
-        form = {"$ref": f"#/$defs/{self.form}"} if isinstance(self.form, str) else dict(self.form)
-        return {"description": self.says} | form
+    return {"description": says} | ({"$ref": f"#/$defs/{form}"} if isinstance(form, str) else dict(form))
 
 
 def _never(certificate: Certificate) -> bool:
@@ -47,9 +34,10 @@ def _never(certificate: Certificate) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class CertificateKind:
-    """A kind of statement: its ``name`` in ``proofs/verify.py``, what it ``says``, and its ``parts`` in their order.
+    """A kind of statement: ``name`` in ``proofs/verify.py``, what it ``says``, and the JSON Schemas of its ``parts``.
 
-    Several may have one name: the same statement with other parts. ``decides``: whether it certifies a policy's
+    Parts are in the order in which they are written; those that are ``optional`` may be left out. Several kinds may
+    have one name: the same statement with other parts. ``decides``: whether it certifies a policy's
     decision, or the range of its choices; other certificates may contain such ones. ``whole``: whether the market of a
     certificate is told with entitlements and bounds of speedups; others do not speak of these.
 
@@ -60,7 +48,8 @@ class CertificateKind:
 
     name: str
     says: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Mapping[str, Any]]
+    optional: tuple[str, ...] = ()
     decides: bool = False
     whole: Callable[[Certificate], bool] = field(default=_never)
 
@@ -73,8 +62,8 @@ class CertificateKind:
         return {
             "description": self.says,
             "type": "object",
-            "properties": head | {name: part.to_json() for name, part in self.parts.items()},
-            "required": [*head, *(name for name, part in self.parts.items() if not part.optional)],
+            "properties": head | dict(self.parts),
+            "required": [*head, *(name for name in self.parts if name not in self.optional)],
             "additionalProperties": False,
         }
 
@@ -95,7 +84,7 @@ class Certificate:
     def __init__(self, kind: CertificateKind, /, *parts: Any, **named: Any) -> None:
         given = dict(zip(kind.parts, parts, strict=False)) | named
         told = {name: given[name] for name in kind.parts if given.get(name) is not None}
-        lacking = [name for name, part in kind.parts.items() if not (part.optional or name in told)]
+        lacking = [name for name in kind.parts if name not in told and name not in kind.optional]
         if lacking or given.keys() - kind.parts or len(given) < len(parts) + len(named):
             raise TypeError(f"a certificate of kind {kind.name!r} has {', '.join(kind.parts)}; got {', '.join(given)}")
         self.kind, self.parts = kind, told

@@ -11,7 +11,7 @@ from collections import defaultdict
 from importlib import resources
 from typing import Any
 
-from fairopt.certificates.certificate import Certificate, CertificateKind, Part
+from fairopt.certificates.certificate import Certificate, CertificateKind, part
 from fairopt.problem.floors import is_entitled
 
 
@@ -25,31 +25,31 @@ def _has_owed(certificate: Certificate) -> bool:
 
 
 # -- parts that several kinds have -------------------------------------------------------------------------------------
-MARKET, PROGRAM = Part("market", "The market."), Part("program", "The program.")
-SHARES = Part("table", "GPUs of each type for each user.")
-DUALS = Part("duals", "Multipliers of the program's rows, those that are not zero, for the objective maximised.")
-BARE_DUALS = Part(
+MARKET, PROGRAM = part("market", "The market."), part("program", "The program.")
+SHARES = part("table", "GPUs of each type for each user.")
+DUALS = part("duals", "Multipliers of the program's rows, those that are not zero, for the objective maximised.")
+BARE_DUALS = part(
     "bare_duals", 'Multipliers of the program\'s rows, ["row", number, value], for the objective maximised.'
 )
-VARIABLES = Part("variables", "The values of the program's variables other than shares.", optional=True)
-PRICES = Part("numbers", "A price for each type.")
-DEMAND_DUALS = Part("numbers", "What a right to one more GPU is worth to each user.")
-WEIGHTS = Part("numbers", "A positive weight for each user.")
-POLICY, USER = Part("name", "The policy."), Part("name", "The user.")
-KNOWN_POLICY = Part(
+VARIABLES = part("variables", "The values of the program's variables other than shares.")
+PRICES = part("numbers", "A price for each type.")
+DEMAND_DUALS = part("numbers", "What a right to one more GPU is worth to each user.")
+WEIGHTS = part("numbers", "A positive weight for each user.")
+POLICY, USER = part("name", "The policy."), part("name", "The user.")
+KNOWN_POLICY = part(
     {"enum": ["max-efficiency", "oef-noncooperative", "oef-cooperative", "max-min"]},
     "The policy, one that the verifier writes the program of.",
 )
-VALUE, UP_TO = Part("number", "The objective."), Part("number", "The bound.")
-GAP = Part("amount", "The gap; 0 proves the point optimal.")
-POINT = Part({"type": "array", "items": {"$ref": "#/$defs/number"}}, "A number for each variable.")
-OWED = Part("floors", "What entitlements make of the market's groups.")
+VALUE, UP_TO = part("number", "The objective."), part("number", "The bound.")
+GAP = part("amount", "The gap; 0 proves the point optimal.")
+POINT = part({"type": "array", "items": {"$ref": "#/$defs/number"}}, "A number for each variable.")
+OWED = part("floors", "What entitlements make of the market's groups.")
 OF_ALLOCATION = {"market": MARKET, "allocation": SHARES}
 BOUNDED = {"value": VALUE, "bound": UP_TO, "gap": GAP}
 WITHIN = {
-    "gap": Part("amount", "The gap between the allocation and the largest Nash welfare, at most."),
-    "lower": Part("numbers", "The least that each user's utility can be."),
-    "upper": Part("numbers", "The most that each user's utility can be."),
+    "gap": part("amount", "The gap between the allocation and the largest Nash welfare, at most."),
+    "lower": part("numbers", "The least that each user's utility can be."),
+    "upper": part("numbers", "The most that each user's utility can be."),
 }
 
 #: The properties that are decided by evaluating their definition.
@@ -76,16 +76,17 @@ PROPERTY = CertificateKind(
     "speedups of the market are known only within bounds, it is so for all of them, or it DEPENDS.",
     OF_ALLOCATION
     | {
-        "property": Part({"enum": PROPERTIES}, "The property, by name."),
-        "answer": Part({"enum": ["HOLDS", "FAILS", "DEPENDS"]}, "Whether it holds, for all speedups."),
-        "speedups": Part("table", "Speedups at which it holds, where it depends on them.", optional=True),
+        "property": part({"enum": PROPERTIES}, "The property, by name."),
+        "answer": part({"enum": ["HOLDS", "FAILS", "DEPENDS"]}, "Whether it holds, for all speedups."),
+        "speedups": part("table", "Speedups at which it holds, where it depends on them."),
     },
+    optional=("speedups",),
     whole=lambda certificate: True,
 )
 ENVY = CertificateKind(
     "envy",
     "``user`` would get more out of the shares of ``envied``, by weight, than out of its own.",
-    OF_ALLOCATION | {"user": USER, "envied": Part("name", "Whose shares the user would rather have.")},
+    OF_ALLOCATION | {"user": USER, "envied": part("name", "Whose shares the user would rather have.")},
 )
 DOMINANCE = CertificateKind(
     "dominance",
@@ -94,21 +95,23 @@ DOMINANCE = CertificateKind(
     "policy is Pareto-efficient. These are an extreme for each user, in order: the most that it gets at any optimum.",
     OF_ALLOCATION
     | {
-        "better": Part("table", "The better allocation."),
-        "optima": Part(rows_of("extreme"), "The most that each user gets at any optimum, in order.", optional=True),
+        "better": part("table", "The better allocation."),
+        "optima": part(rows_of("extreme"), "The most that each user gets at any optimum, in order."),
     },
+    optional=("optima",),
     whole=lambda certificate: not certificate.market.known.all(),
 )
 PARETO = CertificateKind(
     "pareto_weights",
     "``allocation`` maximises the sum of throughputs by positive ``weights`` (n,): it is Pareto-efficient. The proof "
     "is the dual solution: ``prices`` (k,) of GPUs, and ``demand_duals`` (n,), the duals of the users' demands.",
-    OF_ALLOCATION | {"weights": WEIGHTS, "prices": PRICES, "demand_duals": DEMAND_DUALS.or_none()},
+    OF_ALLOCATION | {"weights": WEIGHTS, "prices": PRICES, "demand_duals": DEMAND_DUALS},
+    optional=("demand_duals",),
 )
 UNREACHABLE = CertificateKind(
     "infeasibility",
     "No feasible allocation of ``market`` gives these users these throughputs: ``at_least`` of (user, throughput).",
-    {"market": MARKET, "at_least": Part(rows_of("at_least"), "What each user should get."), "duals": DUALS},
+    {"market": MARKET, "at_least": part(rows_of("at_least"), "What each user should get."), "duals": DUALS},
 )
 
 # -- of what a policy decides ------------------------------------------------------------------------------------------
@@ -123,6 +126,7 @@ OPTIMALITY = CertificateKind(
         "duals": DUALS,
         "variables": VARIABLES,
     },
+    optional=("variables",),
     decides=True,
 )
 MARKET_BOUND = CertificateKind(
@@ -136,6 +140,7 @@ MARKET_BOUND = CertificateKind(
         "duals": DUALS,
         "variables": VARIABLES,
     },
+    optional=("variables",),
 )
 OUTSIDE_DECISION = CertificateKind(
     "bound",
@@ -148,7 +153,7 @@ OUTSIDE_DECISION = CertificateKind(
         "policy": POLICY,
         "program": PROGRAM,
         "point": POINT,
-        "shares": Part(rows_of("positions"), "Which variable is which share."),
+        "shares": part(rows_of("positions"), "Which variable is which share."),
         **BOUNDED,
         "duals": BARE_DUALS,
     },
@@ -163,11 +168,12 @@ WATER_FILLING = CertificateKind(
     "had.",
     OF_ALLOCATION
     | {
-        "rounds": Part(rows_of("level"), "The rounds, in order."),
-        "normaliser": Part({"enum": ["equal-time", "isolated"]}, "What throughputs are compared with.", optional=True),
-        "owed": OWED.or_none(),
-        "rates": Part("table", "How fast each user rises in each round.", optional=True),
+        "rounds": part(rows_of("level"), "The rounds, in order."),
+        "normaliser": part({"enum": ["equal-time", "isolated"]}, "What throughputs are compared with."),
+        "owed": OWED,
+        "rates": part("table", "How fast each user rises in each round."),
     },
+    optional=("normaliser", "owed", "rates"),
     decides=True,
     whole=_has_owed,
 )
@@ -175,7 +181,8 @@ EQUILIBRIUM = CertificateKind(
     "equilibrium",
     "``allocation`` maximises Nash welfare: at ``prices`` (k,), with weights as budgets, all buy their best bundle. "
     "With ``demand_duals`` (n,) of the users' demands, a GPU costs a user its price and the user's demand dual.",
-    OF_ALLOCATION | {"prices": PRICES, "demand_duals": DEMAND_DUALS.or_none()},
+    OF_ALLOCATION | {"prices": PRICES, "demand_duals": DEMAND_DUALS},
+    optional=("demand_duals",),
     decides=True,
 )
 NASH_BOUNDS = CertificateKind(
@@ -192,7 +199,7 @@ NASH_WITHIN = CertificateKind(
     "that all utilities together cost, and that the sum of weight times log utility is at most ``gap`` below the "
     "largest. ``owed`` holds the floors of groups.",
     OF_ALLOCATION
-    | {"owed": OWED, "costs": Part("numbers", "What a unit of utility costs each user."), "duals": DUALS}
+    | {"owed": OWED, "costs": part("numbers", "What a unit of utility costs each user."), "duals": DUALS}
     | WITHIN,
     whole=_has_owed,
 )
@@ -202,17 +209,17 @@ PARTIAL_ALLOCATION = CertificateKind(
     'is {"allocation", "prices"} of the equilibrium with all users, ``apart`` the same without each user in turn.',
     OF_ALLOCATION
     | {
-        "kept": Part("numbers", "What part of its bundle each user keeps."),
-        "together": Part("shared", "The bundles of all users."),
-        "apart": Part(rows_of("shared_or_none"), "The bundles without each user in turn."),
+        "kept": part("numbers", "What part of its bundle each user keeps."),
+        "together": part("shared", "The bundles of all users."),
+        "apart": part(rows_of("shared_or_none"), "The bundles without each user in turn."),
     },
     decides=True,
 )
 TRADES = CertificateKind(
     "trace",
     "``allocation`` is the result of ``trades`` from the equal split; without trades it is the equal split.",
-    OF_ALLOCATION
-    | {"trades": Part({"type": "array", "items": {"$ref": "#/$defs/trade"}}, "The trades, in order.", optional=True)},
+    OF_ALLOCATION | {"trades": part({"type": "array", "items": {"$ref": "#/$defs/trade"}}, "The trades, in order.")},
+    optional=("trades",),
     decides=True,
 )
 EFFICIENT = CertificateKind(
@@ -221,7 +228,7 @@ EFFICIENT = CertificateKind(
     "``value`` is its total, and ``weights`` (n,) are those of a sum of throughputs that it maximises. ``nodes`` are a "
     'tree of programs, each "without" some pairs of a user and a type. A "circle" of pairs would improve whoever holds '
     'them all, so that the programs without one of them more take its place; "duals" prove the bound at each end.',
-    OF_ALLOCATION | {"weights": WEIGHTS, **BOUNDED, "nodes": Part(rows_of("node"), "The tree, in any order.")},
+    OF_ALLOCATION | {"weights": WEIGHTS, **BOUNDED, "nodes": part(rows_of("node"), "The tree, in any order.")},
     decides=True,
 )
 EXTREME = CertificateKind(
@@ -230,14 +237,15 @@ EXTREME = CertificateKind(
     'With ``sense`` "minimize", instead of "maximize", it is at least ``value``. ``of`` certifies the decision; '
     "``allocation`` attains the value.",
     {
-        "of": Part("decided", "The decision."),
-        "sense": Part("sense", "Which way the sum goes."),
-        "weights": Part("table", "A weight for each share."),
+        "of": part("decided", "The decision."),
+        "sense": part("sense", "Which way the sum goes."),
+        "weights": part("table", "A weight for each share."),
         "allocation": SHARES,
         "value": VALUE,
         "duals": DUALS,
         "variables": VARIABLES,
     },
+    optional=("variables",),
     decides=True,
 )
 MISREPORT = CertificateKind(
@@ -249,10 +257,10 @@ MISREPORT = CertificateKind(
         "market": MARKET,
         "policy": POLICY,
         "user": USER,
-        "report": Part("numbers", "What it reports."),
-        "gain": Part("number", "What it gains."),
-        "truth": Part("decided", "The decision on the truth, or its best for the user."),
-        "lie": Part("decided", "The decision on the lie, or its worst for the user."),
+        "report": part("numbers", "What it reports."),
+        "gain": part("number", "What it gains."),
+        "truth": part("decided", "The decision on the truth, or its best for the user."),
+        "lie": part("decided", "The decision on the lie, or its worst for the user."),
     },
     whole=lambda certificate: bool(certificate.truth.tells_whole()),
 )
@@ -266,13 +274,13 @@ FRONTIER = CertificateKind(
     "the last: nothing is above it. ``gap`` is the largest distance between the two.",
     {
         "market": MARKET,
-        "goal": Part({"enum": ["total_efficiency", "nash_welfare", "least_gain"]}, "What is largest."),
-        "property": Part(
+        "goal": part({"enum": ["total_efficiency", "nash_welfare", "least_gain"]}, "What is largest."),
+        "property": part(
             {"enum": ["envy_freeness", "sharing_incentive", "equal_throughput", "pareto_efficiency"]},
             "What may fail by epsilon.",
         ),
-        "points": Part(rows_of("reached"), "What is reached, by rising epsilon."),
-        "lines": Part(rows_of("above"), "What nothing is above, span by span."),
+        "points": part(rows_of("reached"), "What is reached, by rising epsilon."),
+        "lines": part(rows_of("above"), "What nothing is above, span by span."),
         "gap": GAP,
     },
 )
@@ -280,7 +288,8 @@ EFFICIENT_FRONTIER = CertificateKind(
     "frontier",
     "The same of Pareto-efficient allocations: all points have the largest sum of throughputs by positive ``weights``. "
     "Their mixtures have it too. ``prices`` (k,) of GPUs, and ``demand_duals`` (n,), the duals of demands, prove it.",
-    {**FRONTIER.parts, "weights": WEIGHTS, "prices": PRICES, "demand_duals": DEMAND_DUALS.or_none()},
+    {**FRONTIER.parts, "weights": WEIGHTS, "prices": PRICES, "demand_duals": DEMAND_DUALS},
+    optional=("demand_duals",),
 )
 
 # -- of bare programs, for which no market is needed -------------------------------------------------------------------
@@ -318,21 +327,23 @@ GANGS = CertificateKind(
     "prices of GPUs and a reward for busy ones; ``cases`` are split into at most so many gangs of a size on a type, "
     "and more than that, one after the other, until prices, reward and tolls bound each.",
     {
-        "gangs": Part(_WHOLE, "GPUs that each job asks for."),
-        "capacity": Part(_WHOLE, "GPUs of each type."),
-        "least": Part({"type": "integer"}, "How many GPUs must be busy."),
-        "cost": Part(_COSTS, "The cost of each job on each type; null where it may not run."),
-        "types": Part(_WHOLE, "The type of each job by position, -1 where it waits."),
+        "gangs": part(_WHOLE, "GPUs that each job asks for."),
+        "capacity": part(_WHOLE, "GPUs of each type."),
+        "least": part({"type": "integer"}, "How many GPUs must be busy."),
+        "cost": part(_COSTS, "The cost of each job on each type; null where it may not run."),
+        "types": part(_WHOLE, "The type of each job by position, -1 where it waits."),
         **BOUNDED,
-        "root": Part(_CASE, "Prices by type, and the reward of a busy GPU."),
-        "cases": Part(
+        "root": part(_CASE, "Prices by type, and the reward of a busy GPU."),
+        "cases": part(
             {"type": "array", "items": _CASE},
             "In order: split is [gang, type, number], for at most so many and then for more; others bound a case.",
         ),
-        "grain": Part("amount", "What all costs, and the bound, are multiples of.", optional=True),
+        "grain": part("amount", "What all costs, and the bound, are multiples of."),
     },
+    optional=("grain",),
 )
 
+#: All of them, as they stand above.
 KINDS = tuple(each for each in list(vars().values()) if isinstance(each, CertificateKind))
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, WhatIf
 from fairopt.audit.alternatives import Alternative
-from fairopt.cli.tables import MARKS, answers, say, table_of, what_shows
+from fairopt.cli.tables import MARKS, answers, say, table_of, texts
 from fairopt.importing.imported import Unplaced
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Verdict
@@ -72,9 +72,7 @@ def bound(number: Number) -> str:
 
 
 def _rows(found: Audit, *, in_full: bool) -> None:
-    grid = table_of("user", "group", "stands", "type", "held", "owed", "cap", "asks", "short", "borrows")
-    for column in grid.columns[:4]:
-        column.justify = "left"
+    grid = table_of([*texts("user", "group", "stands", "type"), "held", "owed", "cap", "asks", "short", "borrows"])
     busy = any(own.holds or own.asks for row in found.rows for own in row.types)
     if not busy and found.accounts.by_weight and found.accounts.past_use.size:
         return
@@ -105,8 +103,7 @@ def _past_use(found: Audit, *, in_full: bool) -> None:
     uses = sorted(rows, key=lambda each: each[2] - each[1])
     if not uses:
         return
-    grid = table_of("past use", "in", "part owed", "part used", "")
-    grid.columns[1].justify = grid.columns[4].justify = "left"
+    grid = table_of([*texts("past use", "in"), "part owed", "part used", *texts("")])
     for row, owed, used in uses if in_full else uses[:ROWS]:
         name = f"({row.name})" if row.is_group else row.name
         words = "less than owed" if used < owed else "more than owed" if used > owed else ""
@@ -207,7 +204,7 @@ def explanation(found: Explanation) -> None:
     kind = "group" if row.is_group else "user"
     say(f"{row.name}: a {kind}{inside}; {row.status.value}; weight {number_text(row.weight)}, priority {row.tier}")
     rules = [each for each in found.found.alternatives if not each.error]
-    grid = table_of("type", "held", "owed", "cap", "asks", "short", "borrows", *(each.policy for each in rules))
+    grid = table_of(["type", "held", "owed", "cap", "asks", "short", "borrows", *(each.policy for each in rules)])
     shares = [found.now(each) for each in rules]
     for own in row.types:
         numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
@@ -261,12 +258,8 @@ def what_if(found: WhatIf) -> None:
     if not found.status_changes:
         say("Nobody stands differently.")
     else:
-        grid = table_of("user", "type", "before", "after")
-        for row in found.status_changes[:ROWS]:
-            grid.add_row(row.name, row.type, row.before.value, row.after.value)
-        for column in grid.columns:
-            column.justify = "left"
-        say(grid)
+        changes = ((row.name, row.type, row.before.value, row.after.value) for row in found.status_changes[:ROWS])
+        say(table_of(texts("user", "type", "before", "after"), changes))
         if len(found.status_changes) > ROWS:
             say(f"{len(found.status_changes) - ROWS} more lines: --json has all")
     for words in found.overbooked:
@@ -282,7 +275,7 @@ def what_if(found: WhatIf) -> None:
         say(f"{name}, after:  {now or 'does not wait'}")
     if found.given:
         say("What policies give:")
-        grid = table_of("user", "policy", "type", "before", "after", "difference")
+        grid = table_of(["user", "policy", *texts("type"), "before", "after", "difference"])
         for given in found.given[:ROWS]:
             numbers = (given.before, given.after, given.after - given.before)
             grid.add_row(given.name, given.policy, given.type, *map(bound, numbers))
@@ -301,12 +294,11 @@ def _verdicts(found: WhatIf) -> None:
             say("No verdict on what is held changes.")
         return
     say("Verdicts on what is held that change; GPUs count as if gangs could be divided:")
-    grid = table_of("property", "before", "margin", "after", "margin", "what shows it")
-    for column in grid.columns:
-        column.justify = "left"
-    for name, (was, now) in found.verdicts.items():
-        grid.add_row(name, *_answer(was), *_answer(now), "" if now is None else what_shows(now))
-    say(grid)
+    rows = (
+        (name, *_answer(was), *_answer(now), "" if now is None else now.shown_by)
+        for name, (was, now) in found.verdicts.items()
+    )
+    say(table_of(texts("property", "before", "margin", "after", "margin", "what shows it"), rows))
 
 
 def _answer(verdict: Verdict | None) -> tuple[str, str]:

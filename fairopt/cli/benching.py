@@ -21,7 +21,7 @@ from fairopt.cli.given import STDIN, input_file, require_different, resolving
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.parquet import require_parquet, write_parquet
 from fairopt.cli.tables import say as print_table
-from fairopt.cli.tables import table_of, working
+from fairopt.cli.tables import table_of, texts, working
 from fairopt.codec import encode
 from fairopt.errors import BadInput, NotCapable
 from fairopt.experiment.bench.kinds import Instance, contenders, summaries
@@ -271,11 +271,8 @@ def list_command(json_: AsJson = False) -> None:
         }
         return print_json({"schema": VERSION, **found})
     for title, (heads, lines) in listed.items():
-        grid = table_of(*heads)
-        for line in lines:
-            grid.add_row(*line)
         print_table(f"{title}:")
-        print_table(grid)
+        print_table(table_of(texts(*heads), lines))
 
 
 def _print_written(paths: Sequence[Path], json_: bool) -> None:
@@ -323,11 +320,9 @@ def _print_results(measured: Sequence[Measurement]) -> None:
         by_name = groups.setdefault((each.instance.name, each.instance.digest), {})
         by_name.setdefault(each.called, []).append(each)
     for (instance, _), by_name in groups.items():
-        table = table_of("contender", "status", "build", "solve", "certify", "CPU", "MB", "gap")
-        for called, several in by_name.items():
-            table.add_row(called, *_cells(several))
+        heads: list[Any] = [*texts("contender", "status"), "build", "solve", "certify", "CPU", "MB", "gap"]
         print_table(f"{instance}: seconds, medians")
-        print_table(table)
+        print_table(table_of(heads, ((called, *_cells(several)) for called, several in by_name.items())))
 
 
 def _cells(several: Sequence[Measurement]) -> list[str]:
@@ -345,10 +340,10 @@ def _cells(several: Sequence[Measurement]) -> list[str]:
 
 def _print_exported(written: Sequence[Exported]) -> None:
     """Print a table of the files that were written."""
-    table = table_of("instance", "file", "rows", "variables", "optimum")
-    for each in written:
-        table.add_row(each.instance.name, each.file, f"{each.rows:,}", f"{each.variables:,}", _optimum(each))
-    print_table(table)
+    rows = (
+        (each.instance.name, each.file, f"{each.rows:,}", f"{each.variables:,}", _optimum(each)) for each in written
+    )
+    print_table(table_of(["instance", "file", "rows", "variables", "optimum"], rows))
 
 
 def _optimum(of: Exported) -> str:

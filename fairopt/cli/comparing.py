@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import singledispatch
 from pathlib import Path
@@ -126,24 +126,13 @@ def compare(
         return seeded(file, wanted_policies(policy_names, Queue), playing, cluster, seeds, json_)
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
-    how: dict[str, Any] = {"limit": limit}
-    problem: Market | Setting | Batch
-    if found == "market":
-        evidence_files.require_empty(certificates)
-        market = read_market(file, types or ())
-        problem = ranged(market.normalised() if normalise else market, error)
-        how |= {"exact": not floats, "unique": unique, "every_optimum": every_optimum}
-    elif found == "trace":
-        problem = _setting(file, cluster, playing)
-        problem = problem.as_(float) if floats else problem
-        how |= {"rounds": playing.rounds}
-    else:
-        problem = read_batch(file)
-        seconds = seconds if "seconds" in given else BATCH_LIMIT
-        how |= {"limit": BATCH_LIMIT if limit is None else limit}
+    problem, how = READERS[found](file, context.params, playing)
     policies, others = compared_policies(policy_names, decided_on(problem), problem)
     wanted = wanted_properties(property_names, problem)
-    how |= {"effort": Effort(evaluations=evaluations, seed=seed, seconds=seconds)}
+    usual = BATCH_LIMIT if isinstance(problem, Batch) else None
+    searched = seconds if usual is None or "seconds" in given else usual
+    effort = Effort(evaluations=evaluations, seed=seed, seconds=searched)
+    how |= {"limit": usual if limit is None else limit, "effort": effort}
     rows, interrupted = _rows(problem, policies, wanted, how)
     if certificates is not None:
         evidence_files.write_certificates(rows, wanted, certificates)
@@ -201,17 +190,34 @@ def _rows(
     return rows, False
 
 
-def _setting(file: Path, cluster: Path | None, playing: Playing) -> Setting:
-    if cluster is None:
+def _market(file: Path, given: Mapping[str, Any], _: Playing) -> tuple[Market, dict[str, Any]]:
+    """Return a market, and how it is decided: see `fairopt.compare.compare`."""
+    evidence_files.require_empty(given["certificates"])
+    market = read_market(file, given["types"] or ())
+    market = ranged(market.normalised() if given["normalise"] else market, given["error"])
+    return market, {"exact": not given["floats"], "unique": given["unique"], "every_optimum": given["every_optimum"]}
+
+
+def _setting(file: Path, given: Mapping[str, Any], playing: Playing) -> tuple[Setting, dict[str, Any]]:
+    if given["cluster"] is None:
         raise BadInput(
             f"{file} is a trace, and nothing says on which cluster it is played",
             place="--cluster",
             remedy="Give a cluster file: fairopt compare TRACE --cluster FILE",
         )
-    trace, there = read_trace_on(file, cluster)
-    return Setting(there, trace, playing.mechanics, exact(playing.length, "--length"))
+    trace, cluster = read_trace_on(file, given["cluster"])
+    setting = Setting(cluster, trace, playing.mechanics, exact(playing.length, "--length"))
+    return setting.as_(float) if given["floats"] else setting, {"rounds": playing.rounds}
 
 
+def _batch(file: Path, given: Mapping[str, Any], _: Playing) -> tuple[Batch, dict[str, Any]]:
+    return read_batch(file), {}
+
+
+#: What reads a problem, by type of file.
+READERS: Mapping[str, Callable[[Path, Mapping[str, Any], Playing], tuple[Any, dict[str, Any]]]] = MappingProxyType(
+    {"market": _market, "trace": _setting, "batch": _batch}
+)
 _SEARCH = frozenset({"evaluations", "seed", "seconds"})
 _OF_MARKETS = ("normalise", "unique", "every_optimum", "certificates", "allocations", "floats", "error", "types")
 #: The options that not every type of file has, by type.

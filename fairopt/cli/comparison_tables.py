@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from fairopt.cli.round_tables import short
-from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of, what_shows
+from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of
 from fairopt.compare import Row
 from fairopt.policy import Uniqueness
 from fairopt.problem import Market
@@ -91,8 +91,8 @@ def _comparison(
     heads = {each.name: each.short or each.name for each in properties}
     columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
     titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
-    full, grid = table_of("policy", *titles, *numbers), table_of("policy", *titles)
-    described = table_of("policy", *numbers)
+    full, grid = table_of(["policy", *titles, *numbers]), table_of(["policy", *titles])
+    described = table_of(["policy", *numbers])
     for row in rows:
         cells, values = _cells(row), of(row)
         full.add_row(row.policy.name, *(_cell(cells.get(each), with_margin=True) for each in columns), *values)
@@ -115,8 +115,8 @@ def _comparison(
             if note.startswith(f"  {row.policy.name}, "):
                 say(note)
         for name, verdict in row.verdicts.items():
-            if shown := what_shows(verdict):
-                say(f"  {row.policy.name}, {name}: {shown}")
+            if verdict.shown_by:
+                say(f"  {row.policy.name}, {name}: {verdict.shown_by}")
 
 
 def seconds_of(rows: Sequence[Row[Any]], properties: Sequence[Property]) -> str:

@@ -17,7 +17,7 @@ from fairopt.cli.given import Certificates, Html, Normalise, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
-from fairopt.frontier.words import below, decimal, sentence
+from fairopt.frontier.frontiers import decimal
 from fairopt.problem import Market, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import number_text
@@ -27,8 +27,8 @@ from fairopt.replacing import Replacing
 MOST_SHOWN = 5
 
 
-_GOALS = {each.name: sentence(each) for each in GOALS}
-_PROPERTIES = {each.name: sentence(each) for each in RELAXED}
+_GOALS = {each.name: each.says for each in GOALS}
+_PROPERTIES = {each.name: each.says for each in RELAXED}
 
 
 def _choice(option: str, among: Mapping[str, str]) -> typer.models.OptionInfo:
@@ -141,7 +141,7 @@ def _say(found: Frontier) -> None:
     comparison_tables.left_out(found.left_out)
     for relaxed in RELAXED:
         if any(curve.against == relaxed.name for curve in found.curves):
-            tables.say(f"{relaxed.short} {relaxed.name}: {sentence(relaxed)}")
+            tables.say(f"{relaxed.short} {relaxed.name}: {relaxed.says}")
     if not found.curves:
         return
     if any(curve.against != "pareto_efficiency" for curve in found.curves):
@@ -151,7 +151,7 @@ def _say(found: Frontier) -> None:
 
 def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     tables.say(f"{goal}: {_GOALS[goal]}")
-    grid = tables.table_of("against", "known", "also PE", "epsilon: the most there is")
+    grid = tables.table_of(["against", "known", "also PE", "epsilon: the most there is"])
     for curve in curves:
         known = "exactly" if curve.exact else f"to {float(curve.gap):.1g}"
         efficient = curve.efficient_at(0)
@@ -160,11 +160,11 @@ def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     tables.say(grid)
     short = {each.name: each.short for each in RELAXED}
     heads = [f"{short.get(curve.against, curve.against)}\n{what}" for curve in curves for what in ("epsilon", "below")]
-    placed = tables.table_of("policy", goal.replace("_", "\n"), *heads)
+    placed = tables.table_of(["policy", goal.replace("_", "\n"), *heads])
     for each in found.policies:
         cells = [decimal(each.values.get(goal))]
         for curve in curves:
-            cells += [decimal(each.epsilons.get(curve.against)), below(each, curve)]
+            cells += [decimal(each.epsilons.get(curve.against)), each.below(curve)]
         placed.add_row(each.policy, *cells)
     if found.policies:
         tables.say(placed)

@@ -15,7 +15,7 @@ from fairopt.cli.given import input_option, require_different
 from fairopt.cli.listing import NAME, OPTIONS, SOURCE
 from fairopt.cli.settings import settings_listed
 from fairopt.configuring import configured
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Trace, read_cluster, write_trace
 from fairopt.problem.numbers import exact
 from fairopt.report import SCHEMA_KEY, Key, ResultForm
@@ -94,8 +94,9 @@ def generate(
     with tables.working(f"writing {out}"):
         trace = workload.trace(seed, there)
         if error is not None:
-            wrong = WorkEstimates(float(exact(error, "--error")), error_form, error_sign)
-            trace = wrong.applied(trace, seed)
+            size = float(exact(error, "--error"))
+            require(size > 0, size, "error", "Give a number above 0 and at most 10")
+            trace = WorkEstimates(size, error_form, error_sign).applied(trace, seed)
         write_trace(trace, out)
     _say(workload, trace, there, out, json_)
 

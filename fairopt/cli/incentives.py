@@ -94,7 +94,7 @@ def incentives_command(
 def _print(rows: Sequence[Incentives], kinds: Sequence[MisreportKind], market: Market) -> None:
     columns = [(kind, kind in row.bounds) for row in rows[:1] for kind in kinds]
     heads = [head for kind, bounded in columns for head in (kind.name, *(["at most"] if bounded else []))]
-    table = tables.table_of("policy", *heads)
+    table = tables.table_of(["policy", *heads])
     for row in rows:
         cells = []
         for kind, bounded in columns:

@@ -10,7 +10,6 @@ from: what a policy remembers is its own, and nobody else can tell whether it fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -30,29 +29,6 @@ from fairopt.simulation.rounds import check_goes_on
 
 #: Seconds between two snapshots: what an end without warning costs at most.
 BETWEEN = 30.0
-
-
-@dataclass(frozen=True)
-class Resumed:
-    """What a journal holds: the snapshot that is gone on from, on line ``last``, and what changed before it."""
-
-    record: Record
-    snapshot: Snapshot
-    last: int
-    seconds: float
-
-    def changes(self) -> Iterator[Changes]:
-        """Yield what changed before the snapshot, read from the file once more."""
-        with naming(str(self.record.path)):
-            yield from self.record.told(self._lines())
-
-    def _lines(self) -> Iterator[Mapping[str, Any]]:
-        for _, line in zip(range(self.last), lines(self.record.path, torn=True), strict=False):
-            # an interruption may have come after a round was written down and before its snapshot was taken
-            if line.get("round", 0) >= self.snapshot.index:
-                break
-            yield line
-        yield {"end": self.snapshot.index, "seconds": self.seconds}
 
 
 class Journal(Recorder):
@@ -96,8 +72,10 @@ class Journal(Recorder):
 
 def read_journal(
     path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, mechanics: Mechanics, states: Sequence[type]
-) -> Resumed:
-    """Return what the journal at ``path`` holds; ``run`` is the header of the run that is to go on.
+) -> tuple[Snapshot, Iterator[Changes]]:
+    """Return the last snapshot of the journal at ``path``, and what changed before it, read once more when asked for.
+
+    ``run`` is the header of the run that is to go on.
 
     Errors: `BadInput` where the file is no journal or has no snapshot yet, where the run was begun otherwise, and where
     the snapshot is not as it was written.
@@ -114,7 +92,22 @@ def read_journal(
         seconds: float = decode(float, line.get("seconds"), "seconds")
         check_goes_on(snapshot, trace, cluster)
         _check_as_written(line, last + 1)
-        return Resumed(Record(path, run, trace, cluster, mechanics), snapshot, last, seconds)
+        return snapshot, _before(snapshot, Record(path, run, trace, cluster, mechanics), last, seconds)
+
+
+def _before(snapshot: Snapshot, record: Record, last: int, seconds: float) -> Iterator[Changes]:
+    """Yield what changed before a snapshot, which is gone on from, on line ``last``."""
+
+    def told() -> Iterator[Mapping[str, Any]]:
+        for _, line in zip(range(last), lines(record.path, torn=True), strict=False):
+            # an interruption may have come after a round was written down and before its snapshot was taken
+            if line.get("round", 0) >= snapshot.index:
+                break
+            yield line
+        yield {"end": snapshot.index, "seconds": seconds}
+
+    with naming(str(record.path)):
+        yield from record.told(told())
 
 
 def _check_as_written(line: Mapping[str, Any], number: int) -> None:

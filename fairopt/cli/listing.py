@@ -148,7 +148,8 @@ PROPERTY = ResultForm(
 PLUGIN = ResultForm(
     "What another package brings.",
     SCHEMA_KEY,
-    *keys_of(str, "group name value package", "As it is registered."),
+    *keys_of(str, "group name value", "As it is registered."),
+    Key("package", str, "As it is registered.", discovery.package_of),
     name="plugin",
 )
 
@@ -221,7 +222,7 @@ def plugins(json_: AsJson = False) -> None:
     for each in found:
         if each.group == discovery.COMMANDS and each.name in COMMANDS:
             why = "is not used: fairopt has a command of that name"
-            print(f"fairopt: {each.name!r} of {each.package} {why}", file=sys.stderr)
+            print(f"fairopt: {each.name!r} of {discovery.package_of(each)} {why}", file=sys.stderr)
     rows = PLUGIN.list(found)
     if found or json_:
         columns = {"name": "name", "group": "of", "value": "what", "package": "package"}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -25,15 +24,8 @@ from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, shr
 from fairopt.properties.misreports.kinds import REPORTS
 from fairopt.report import SCHEMA_KEY, Key, ResultForm
 
-
-class Kind(Enum):
-    """The kinds of misreports to look for."""
-
-    LARGER = "larger"
-    SMALLER = "smaller"
-    ANY = "any"
-
-
+#: The kinds of misreports to look for.
+Kind: TypeAlias = Literal["larger", "smaller", "any"]
 MISREPORT = ResultForm(
     "A misreport that pays, if one was found.",
     SCHEMA_KEY,
@@ -50,7 +42,7 @@ MISREPORT = ResultForm(
 def lie(
     market: Annotated[Path, input_file("MARKET", "A market file: .toml, .json or .csv.", Market)],
     policy: Annotated[str, policy_option("A policy", Market)],
-    kind: Annotated[Kind, typer.Option(help="No entry below the truth, none above it, or any.")] = Kind.ANY,
+    kind: Annotated[Kind, typer.Option(help="No entry below the truth, none above it, or any.")] = "any",
     shrink: Annotated[
         bool, typer.Option("--shrink", help="Go on to the smallest market found on which such a lie pays.")
     ] = False,
@@ -75,7 +67,7 @@ def lie(
         require_writable(problem, out)
     with tables.working("searching"), naming(market, of=Overpromised):
         found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
-    verdict = found.by_misreport[kind.value]
+    verdict = found.by_misreport[kind]
     if verdict.answer is not Answer.FAILS:
         none = MISREPORT.json(verdict, found=False)
         return show(json_, none, lambda: print(f"no lie that pays was found: {verdict.effort}"))
@@ -103,7 +95,7 @@ def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, ma
     best = market, witness
     try:
         effort = Effort(evaluations=markets)
-        found = shrinking_misreports(policy, market, witness, kind=kinds[kind.value], effort=effort)
+        found = shrinking_misreports(policy, market, witness, kind=kinds[kind], effort=effort)
         for number, smaller in enumerate(found):
             best = smaller.market, smaller.witness
             if number and sys.stderr.isatty():

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fairopt.cli.forms import POLICY_NAME
 from fairopt.cli.listing import json_text
-from fairopt.problem import Trace
+from fairopt.cli.parquet import ParquetTable
+from fairopt.problem import Cluster, Trace
 from fairopt.program import Number
 from fairopt.report import SCHEMA_KEY, Key, ResultForm, listed, plain
 from fairopt.simulation import Round
 from fairopt.simulation.document import round_to_json
 from fairopt.simulation.gpu_time import Window
 from fairopt.simulation.measures import UNITS, Measures
+from fairopt.simulation.record import Changes
+from fairopt.simulation.whole_rounds import WholeRounds
 
 OPTIONS_SET = Key("options", list[str], "What --set gave.")
 RUN = ResultForm(
@@ -41,41 +44,6 @@ RUN = ResultForm(
 )
 
 
-class RunDocument:
-    """What ``run --json`` prints, from the first round on: the document that `proofs/verify.py` decides, and measures.
-
-    ``begun`` is its beginning. Keys besides those of `fairopt.simulation.document`: ``outcome`` with ``options`` (from
-    --set), ``complete`` (every job that can run is done) and ``stopped`` (why the run ended before that, else null);
-    ``measures`` with ``row``, the numbers that compare policies, ``units``, and the ``window`` that was measured, or
-    null. Measures are floats: exact ones can have thousands of digits.
-    """
-
-    def __init__(self, begun: Mapping[str, Any]) -> None:
-        self._begun, self._written = begun, 0
-
-    def add(self, record: Round) -> None:
-        """Print a round."""
-        self._begin()
-        sys.stdout.write(f"{', ' if self._written else ''}{json_text(round_to_json(record))}")
-        self._written += 1
-
-    def end(self, **rest: Any) -> None:
-        """Print what follows the rounds."""
-        self._begin()
-        print(f"], {json_text(rest)[1:]}")
-
-    def _begin(self) -> None:
-        if self._begun:
-            sys.stdout.write(f'{json_text(self._begun)[:-1]}, "rounds": [')
-            self._begun = {}
-
-
-def measured(measures: Measures, window: Window | None) -> dict[str, Any]:
-    """Return measures as JSON."""
-    said = None if window is None else [None if end == float("inf") else float(end) for end in window]
-    return {**plain(measures), "row": measures.row(), "units": dict(UNITS), "window": said}
-
-
 #: The columns of ``run --parquet``, one row for each job present in each round: name, Arrow type, meaning.
 COLUMNS = (
     ("round", "int64", "the round's number"),
@@ -100,20 +68,64 @@ COLUMNS = (
 )
 
 
-class RoundRows:
-    """What happened to each job in each round, by the names of `COLUMNS`, in floats."""
+class WrittenRounds:
+    """The whole record of each round, as a run goes on: printed as a document, written as a table, or neither.
 
-    def __init__(self, trace: Trace) -> None:
+    ``begun`` is the beginning of the document that ``run --json`` prints, which `proofs/verify.py` decides; None for no
+    document. Keys besides those of `fairopt.simulation.document`: ``outcome`` with ``options`` (from --set),
+    ``complete`` (every job that can run is done) and ``stopped`` (why the run ended before that, else null);
+    ``measures`` with ``row``, the numbers that compare policies, ``units``, and the ``window`` that was measured, or
+    null. Measures are floats: exact ones can have thousands of digits. ``table`` takes the rows of `COLUMNS`.
+    """
+
+    def __init__(
+        self,
+        policy: str,
+        trace: Trace,
+        cluster: Cluster,
+        begun: Mapping[str, Any] | None = None,
+        table: ParquetTable | None = None,
+    ) -> None:
         jobs = trace.jobs
         owners = zip(jobs.names, jobs.tenant.tolist(), jobs.gpus.tolist(), strict=True)
         self._whose = {name: (jobs.tenants[tenant], size) for name, tenant, size in owners}
+        self._begun, self._table, self._printed = begun, table, 0
+        asked = begun is not None or table is not None
+        self._rounds = WholeRounds(policy, trace, cluster) if asked else None
 
-    def of(self, record: Round) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a round."""
+    def add(self, changes: Changes) -> None:
+        """Take a round in."""
+        self._write(() if self._rounds is None else self._rounds.add(changes))
+
+    def end(self, index: int) -> None:
+        """Write the rounds up to the last, in which nothing changed."""
+        self._write(() if self._rounds is None else self._rounds.until(index))
+
+    def end_document(self, **rest: Any) -> None:
+        """Print what follows the rounds."""
+        self._begin_document()
+        print(f"], {json_text(rest)[1:]}")
+
+    def _write(self, rounds: Iterable[Round]) -> None:
+        for record in rounds:
+            if self._begun is not None:
+                self._begin_document()
+                sys.stdout.write(f"{', ' if self._printed else ''}{json_text(round_to_json(record))}")
+                self._printed += 1
+            if self._table is not None:
+                self._table.add(self._rows(record))
+
+    def _begin_document(self) -> None:
+        if self._begun:
+            sys.stdout.write(f'{json_text(self._begun)[:-1]}, "rounds": [')
+            self._begun = {}
+
+    def _rows(self, record: Round) -> Iterator[dict[str, Any]]:
+        """Yield what happened to each job in a round, by the names of `COLUMNS`, in floats."""
         names = [name for name, _, _ in COLUMNS]
-        return (dict(zip(names, row, strict=True)) for row in self._of(record))
+        return (dict(zip(names, row, strict=True)) for row in self._cells(record))
 
-    def _of(self, record: Round) -> Iterator[tuple[Any, ...]]:
+    def _cells(self, record: Round) -> Iterator[tuple[Any, ...]]:
         nothing: tuple[Any, ...] = ([], [], [], *(None,) * 9)
         when = (record.index, float(record.begin), float(record.end))
         for ran in record.ran:
@@ -126,3 +138,9 @@ class RoundRows:
             )
         for name in record.waiting:
             yield (*when, name, *self._whose[name], "misfit" if name in record.unschedulable else "waited", *nothing)
+
+
+def measured(measures: Measures, window: Window | None) -> dict[str, Any]:
+    """Return measures as JSON."""
+    said = None if window is None else [None if end == float("inf") else float(end) for end in window]
+    return {**plain(measures), "row": measures.row(), "units": dict(UNITS), "window": said}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from time import perf_counter
 
-from fairopt.cli.tables import on_terminal, say, some_of, table_of
+from fairopt.cli.tables import on_terminal, say, some_of, table_of, texts
 from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
@@ -17,6 +17,11 @@ from fairopt.simulation.record import Changes
 
 #: Seconds between two lines about how far a run is, where there is no terminal.
 BETWEEN = 60.0
+#: The measures of a run that have a line of their own.
+OF_RUNS = (
+    *("makespan", "utilisation", "useful", "loading", "lost", "freed", "fragmentation", "scattered", "worse_off"),
+    *("sharing_loss", "migrations", "to_faster", "restarts", "deciding"),
+)
 
 
 def measures(found: Measures, policy: Policy, trace: Trace) -> None:
@@ -25,29 +30,22 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
         f"{policy.name}: {found.completed} of {len(trace.jobs)} jobs completed in {found.rounds} "
         f"round{'s' if found.rounds != 1 else ''}; times in the trace's unit (seconds in files)"
     )
-    spreads = table_of("of jobs", "jobs", "mean", "median", "90%", "99%", "least", "most")
-    for name, spread in (
-        ("completion time (JCT)", found.jct),
-        ("slowdown", found.slowdown),
-        ("first wait", found.first_wait),
-        ("finish-time fairness", found.finish_time),
-        ("long-term GPU-time fairness", found.ltgf),
-    ):
-        spreads.add_row(name, *_spread(spread))
-    say(spreads)
+    spreads = {
+        "completion time (JCT)": found.jct,
+        "slowdown": found.slowdown,
+        "first wait": found.first_wait,
+        "finish-time fairness": found.finish_time,
+        "long-term GPU-time fairness": found.ltgf,
+    }
+    heads = ["of jobs", "jobs", "mean", "median", "90%", "99%", "least", "most"]
+    say(table_of(heads, ((name, *_spread(spread)) for name, spread in spreads.items())))
     row = found.row()
-    single = table_of("of the run", "", "unit")
-    for name in (
-        *("makespan", "utilisation", "useful", "loading", "lost", "freed", "fragmentation", "scattered", "worse_off"),
-        *("sharing_loss", "migrations", "to_faster", "restarts", "deciding"),
-    ):
-        single.add_row(name, short(row[name]), UNITS[name])
-    say(single)
-    whose = table_of("tenant", "jobs", "completed", "mean JCT", "GPU-time", "LTGF")
-    for name, tenant in found.tenants.items():
-        numbers = (tenant.jct_mean, tenant.held, tenant.ltgf)
-        whose.add_row(name, str(tenant.jobs), str(tenant.completed), *map(short, numbers))
-    say(whose)
+    say(table_of(["of the run", "", *texts("unit")], ((name, short(row[name]), UNITS[name]) for name in OF_RUNS)))
+    tenants = (
+        (name, str(each.jobs), str(each.completed), *map(short, (each.jct_mean, each.held, each.ltgf)))
+        for name, each in found.tenants.items()
+    )
+    say(table_of(["tenant", "jobs", "completed", "mean JCT", "GPU-time", "LTGF"], tenants))
     if found.jobs < len(trace.jobs):
         say(f"not arrived when the run ended: {len(trace.jobs) - found.jobs} jobs")
     for what, names in (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from signal import Signals, default_int_handler, signal
 from threading import current_thread, main_thread
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 
@@ -20,21 +20,20 @@ from fairopt.cli.given import input_file, input_option, require_different
 from fairopt.cli.journal import Journal, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
-from fairopt.cli.round_json import COLUMNS, RoundRows, RunDocument, measured
+from fairopt.cli.round_json import COLUMNS, WrittenRounds, measured
 from fairopt.cli.settings import Playing, Settings, grouped, read_trace_on
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.program import INFINITY
-from fairopt.simulation import Round, Snapshot
+from fairopt.simulation import Snapshot
 from fairopt.simulation.document import begun, standings
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window
 from fairopt.simulation.measures import Measuring, measured_window
 from fairopt.simulation.record import Changes
 from fairopt.simulation.recording import Recorder, header
-from fairopt.simulation.whole_rounds import WholeRounds
 
 
 @grouped
@@ -81,12 +80,11 @@ def run_command(
         given = given.as_(float)
     measuring = Measuring(given, there, window=None if window is None else window_of(window))
     began = header(policy, given, there, length=seconds, mechanics=mechanics, options=settings or [], backend=backend)
-    before = None if resume is None else read_journal(resume, began, given, there, mechanics, rule.states)
+    after, before = (None, ()) if resume is None else read_journal(resume, began, given, there, mechanics, rule.states)
     chosen(rule, solver)  # refused before anything is played
-    after = None if before is None else before.snapshot
     play = Engine(rule, given, there, length=seconds, mechanics=mechanics, backend=solver, rounds=rounds, after=after)
     progress = round_tables.RunProgress(given, rounds)
-    document = RunDocument(begun(given, there, mechanics, seconds, policy)) if json_ else None
+    document = begun(given, there, mechanics, seconds, policy) if json_ else None
     with ExitStack() as stack:
         books: list[Recorder] = []
         if state is not None:
@@ -94,32 +92,37 @@ def run_command(
         if record is not None:
             books.append(stack.enter_context(Recorder(record, began, given, there, place="--record")))
         table = None if parquet is None else stack.enter_context(ParquetTable(COLUMNS, parquet))
-        whole = _Whole(policy, given, there, document, table)
-        run = _Run(play, [*books, measuring, whole, progress])
-        run.begin(() if before is None else before.changes(), books)
+        whole = WrittenRounds(policy, given, there, document, table)
+        takes = [*(book.add for book in books), measuring.add, whole.add, progress.add]
+        for changes in before:
+            for take in takes:
+                take(changes)
+        for book in books:  # the files that go on from there are put in place
+            book.keep()
         with round_tables.shown(progress) as tell:
-            run.play(tell)
+            received, stopped = _played(play, takes, tell)
         found = measuring.result(play.index)
-        if run.error is not None and not found.rounds:  # nothing came of it that could be shown
-            raise run.error
+        if stopped is not None and not found.rounds:  # nothing came of it that could be shown
+            raise stopped
         whole.end(play.index)
         complete = found_complete(play.snapshot(), given, there)
-        outcome = {"complete": complete, "stopped": run.stopped or (None if complete else "--rounds")}
+        why = str(stopped) if stopped is not None else "interrupted" if received is not None else None
+        outcome = {"complete": complete, "stopped": why or (None if complete else "--rounds")}
         for book in books:
             book.end(play.snapshot(), outcome)
-    if document is not None:
-        document.end(
+    if json_:
+        whole.end_document(
             standing=standings(play.snapshot(), given, there),
             outcome={"options": settings or [], **outcome},
             measures=measured(found, measuring.window),
         )
     else:
         round_tables.measures(found, rule, given)
-    if run.error is not None:
-        raise run.error
-    if run.signal is not None:
+    if stopped is not None:
+        raise stopped
+    if received is not None:
         print(f"interrupted after {found.rounds} rounds", file=sys.stderr)
-        raise typer.Exit(Exit.INTERRUPTED if run.signal is Signals.SIGINT else Exit.TERMINATED)
+        raise typer.Exit(Exit.INTERRUPTED if received is Signals.SIGINT else Exit.TERMINATED)
 
 
 def window_of(text: str) -> Window:
@@ -132,90 +135,44 @@ def window_of(text: str) -> Window:
     return measured_window(Window(first, last), Fraction, "--window")
 
 
-class _Listener(Protocol):
-    """Who takes in what changes in a run."""
+def _played(
+    play: Engine, takes: Sequence[Callable[[Changes], None]], tell: Callable[[], None]
+) -> tuple[Signals | None, FairoptError | None]:
+    """Play to the end, and let all take each round in; return the signal, or the error, that ended it before.
 
-    def add(self, changes: Changes) -> None:
-        """Take a round in."""
-
-
-class _Whole:
-    """The whole record of each round, for who wants it: nobody, a document, a table."""
-
-    def __init__(
-        self, policy: str, trace: Trace, cluster: Cluster, document: RunDocument | None, table: ParquetTable | None
-    ) -> None:
-        self._document, self._table, self._rows = document, table, RoundRows(trace)
-        self._rounds = WholeRounds(policy, trace, cluster) if document or table else None
-
-    def add(self, changes: Changes) -> None:
-        """Take a round in."""
-        self._write(() if self._rounds is None else self._rounds.add(changes))
-
-    def end(self, index: int) -> None:
-        """Write the rounds up to the last, in which nothing changed."""
-        self._write(() if self._rounds is None else self._rounds.until(index))
-
-    def _write(self, rounds: Iterable[Round]) -> None:
-        for record in rounds:
-            if self._document is not None:
-                self._document.add(record)
-            if self._table is not None:
-                self._table.add(self._rows.of(record))
-
-
-class _Run:
-    """A run that is played for listeners, and how it ended: a signal and an error of fairopt's keep what there is."""
-
-    def __init__(self, play: Engine, listeners: Sequence[_Listener]) -> None:
-        self._play, self._listeners = play, listeners
-        self.signal: Signals | None = None
-        self.error: FairoptError | None = None
-
-    def add(self, changes: Changes) -> None:
-        """Let all listeners take a round in."""
-        for listener in self._listeners:
-            listener.add(changes)
-
-    def begin(self, before: Iterable[Changes], books: Iterable[Recorder]) -> None:
-        """Take in what was played before, and put in place the files that go on from there."""
-        for changes in before:
-            self.add(changes)
-        for book in books:
-            book.keep()
-
-    def play(self, tell: Callable[[], None]) -> None:
-        """Play to the end."""
-        with self._stopping():
-            try:
-                for changes in self._play:
-                    self.add(changes)
-                    tell()
-            except FairoptError as error:
-                self.error = error
-
-    @property
-    def stopped(self) -> str | None:
-        """Why the run ended before its end; None where it did not."""
-        return str(self.error) if self.error is not None else "interrupted" if self.signal is not None else None
-
-    @contextmanager
-    def _stopping(self) -> Iterator[None]:
-        def stop(number: int, _: object) -> None:
-            self.signal = Signals(number)
-            self._play.stop()
-            signal(Signals.SIGINT, default_int_handler)  # the second one does not wait
-            print("stopping after this round; Ctrl-C again stops at once", file=sys.stderr)
-
-        if current_thread() is not main_thread():  # nobody else gets signals
-            yield
-            return
-        before = {number: signal(number, stop) for number in (Signals.SIGINT, Signals.SIGTERM)}
+    Both keep what there is.
+    """
+    with _stopping(play) as received:
         try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal(number, handler)
+            for changes in play:
+                for take in takes:
+                    take(changes)
+                tell()
+        except FairoptError as error:
+            return None, error
+    return next(iter(received), None), None
+
+
+@contextmanager
+def _stopping(play: Engine) -> Iterator[list[Signals]]:
+    """Let the first signal end a run after its round; yield the signals that came."""
+    received: list[Signals] = []
+
+    def stop(number: int, _: object) -> None:
+        received.append(Signals(number))
+        play.stop()
+        signal(Signals.SIGINT, default_int_handler)  # the second one does not wait
+        print("stopping after this round; Ctrl-C again stops at once", file=sys.stderr)
+
+    if current_thread() is not main_thread():  # nobody else gets signals
+        yield received
+        return
+    before = {number: signal(number, stop) for number in (Signals.SIGINT, Signals.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)
 
 
 def found_complete(after: Snapshot, trace: Trace, cluster: Cluster) -> bool:

@@ -32,10 +32,8 @@ def plan(decided: Plan) -> None:
         for tenant, income in enumerate(payment.incomes):
             received[tenant] += income
     several = len(batch.servers.worker_types) > 1 or len(batch.servers.ps_types) > 1
-    table = table_of(
-        *("job", "tenant", "arrival", "slots", "share", "workers", "PS", "cost", "utility", "gain", "pays"),
-        *(("worker type", "PS type") if several else ()),
-    )
+    heads = ("job", "tenant", "arrival", "slots", "share", "workers", "PS", "cost", "utility", "gain", "pays")
+    table = table_of([*heads, *(("worker type", "PS type") if several else ())])
     for each in decided.schedules:
         decision = admitted.get(each.job)
         table.add_row(
@@ -56,7 +54,7 @@ def plan(decided: Plan) -> None:
             "cost: at posted prices; utility: counted from the beginning of the job's round; gain: less the cost, "
             "which decides; the total and the tenants' utilities count from arrivals"
         )
-    whose = table_of("tenant", "workers", "PS", "jobs", "run", "utility", "pays", "receives", "gain")
+    whose = table_of(["tenant", "workers", "PS", "jobs", "run", "utility", "pays", "receives", "gain"])
     for tenant, name in enumerate(batch.tenants):
         own = [job for job in range(len(jobs)) if jobs.tenant[job] == tenant]
         worth = sum((value for job, value in decided.utilities.items() if job in set(own)), start=Fraction(0))

@@ -16,7 +16,7 @@ from fairopt.cli.benching import say
 from fairopt.cli.exits import Exit, go_on_unread
 from fairopt.cli.given import require_different
 from fairopt.cli.listing import print_json, show
-from fairopt.cli.tables import working
+from fairopt.cli.tables import listing, working
 from fairopt.errors import BadInput
 from fairopt.experiment.bench.records import environments
 from fairopt.experiment.journal import RecordsFile, TrialStatus, read_records
@@ -131,7 +131,7 @@ def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | Non
 def say_studies(*, json_: bool) -> None:
     """List the studies that come with fairopt."""
     listed = [{"schema": VERSION, "name": name, "title": title} for name, title in studies()]
-    show(json_, listed, lambda: study_tables.listing(listed))
+    show(json_, listed, lambda: listing({"name": "name", "title": "title"}, listed))
 
 
 def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from fairopt.cli.parquet import Column, require_parquet, write_parquet
-from fairopt.cli.tables import say, table_of
+from fairopt.cli.tables import say, table_of, texts
 from fairopt.experiment.studies.playing import MEASURES
 from fairopt.experiment.studies.results import LABELS, StudyResults
 from fairopt.experiment.words import digits
@@ -39,28 +39,22 @@ def results(found: StudyResults) -> None:
     """Print the means of each setting, every pair with who is better, and notes."""
     measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
     for setting in found.settings:
-        table = table_of("policy", *measures)
-        for policy in found.policies:
-            table.add_row(policy, *(str(found.means.get((setting, policy, measure), "-")) for measure in measures))
         say(f"{found.called(setting)}: means of {len(found.spec.seeds)} seeds, with 95% intervals")
-        say(table)
+        rows = (
+            (policy, *(str(found.means.get((setting, policy, measure), "-")) for measure in measures))
+            for policy in found.policies
+        )
+        say(table_of(["policy", *measures], rows))
     for question in found.spec.compare:
         say(f"{question.measure}, {question.better.value} is better:")
-        table = table_of("setting", "verdict", "p (Holm)", "seeds")
-        for setting in found.settings:
-            for pair in found.pairs.get((question, setting), ()):
-                table.add_row(found.called(setting), pair.verdict, digits(pair.adjusted), str(pair.pairs))
-        say(table)
+        lines = (
+            (found.called(setting), pair.verdict, digits(pair.adjusted), str(pair.pairs))
+            for setting in found.settings
+            for pair in found.pairs.get((question, setting), ())
+        )
+        say(table_of([*texts("setting", "verdict"), "p (Holm)", "seeds"], lines))
     for note in found.notes:
         say(f"{note}.")
-
-
-def listing(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print the studies that there are."""
-    table = table_of("name", "title")
-    for row in rows:
-        table.add_row(row["name"], row["title"])
-    say(table)
 
 
 def require_table(path: Path) -> None:

@@ -65,10 +65,9 @@ def allocations(decisions: Iterable[Allocation]) -> None:
 
 def _shares(decided: Allocation) -> None:
     market = decided.market
-    table = table_of("user", *market.types, "throughput", "equal share is worth")
-    for user, *row in zip(market.users, *decided.shares.T, decided.utilities, market.fair_utility(), strict=True):
-        table.add_row(user, *map(number_text, row))
-    say(table)
+    rows = zip(market.users, *decided.shares.T, decided.utilities, market.fair_utility(), strict=True)
+    heads = ("user", *market.types, "throughput", "equal share is worth")
+    say(table_of(heads, ((user, *map(number_text, row)) for user, *row in rows)))
 
 
 def decision(decided: Allocation, unique: Uniqueness | None) -> None:
@@ -113,13 +112,19 @@ def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> 
 
 def answers(found: Mapping[str, Verdict]) -> None:
     """Print verdicts, one a line."""
-    table = table_of("property", "answer", "margin", "unit", "exact", "what shows it")
-    for name, verdict in found.items():
-        margin = "" if verdict.margin is None else number_text(verdict.margin)
-        table.add_row(
-            *(name, MARKS[verdict.answer], margin, verdict.unit, "yes" if verdict.exact else "no", what_shows(verdict))
+    heads: list[Any] = ["property", *texts("answer"), "margin", *texts("unit"), "exact", *texts("what shows it")]
+    rows = (
+        (
+            name,
+            MARKS[verdict.answer],
+            "" if verdict.margin is None else number_text(verdict.margin),
+            verdict.unit,
+            "yes" if verdict.exact else "no",
+            verdict.shown_by,
         )
-    say(table)
+        for name, verdict in found.items()
+    )
+    say(table_of(heads, rows))
 
 
 def status_of(verdicts: Iterable[Verdict]) -> Exit:
@@ -130,17 +135,10 @@ def status_of(verdicts: Iterable[Verdict]) -> Exit:
     return Exit.UNDECIDED if answers & {Answer.UNDECIDED, Answer.DEPENDS} else Exit.FINE
 
 
-def what_shows(verdict: Verdict) -> str:
-    """Return what shows an answer: the witness, the reason why there is none, or the boundary; "" for nothing."""
-    return verdict.shown_by
-
-
 def policies(listed: Sequence[Policy], title: str = "policy") -> None:
     """Print the policies, with what their claims assume."""
-    grid = table_of(title, "source", "claims")
-    for policy in listed:
-        grid.add_row(policy.name, policy.source, ", ".join(map(_claimed, policy.claims)))
-    say(grid)
+    rows = ((each.name, each.source, ", ".join(map(_claimed, each.claims))) for each in listed)
+    say(table_of(texts(title, "source", "claims"), rows))
 
 
 def policy(shown: Policy, options: Sequence[Option]) -> None:
@@ -152,10 +150,7 @@ def policy(shown: Policy, options: Sequence[Option]) -> None:
         say(f"claims {_claimed(claim)}: {claim.source}")
     if not options:
         return say("options: none")
-    grid = table_of("option", "type", "default", "meaning")
-    for each in options:
-        grid.add_row(*each)
-    say(grid)
+    say(table_of(texts("option", "type", "default", "meaning"), options))
     say("They are set by --set OPTION=VALUE.")
 
 
@@ -167,26 +162,27 @@ def _claimed(claim: Claim) -> str:
 
 def backends(listed: Sequence[Any]) -> None:
     """Print the backends."""
-    grid = table_of("backend", "available", "numbers", "can")
-    for backend in listed:
-        missing = backend.missing()
-        here = "yes" if not missing else f"no: needs {', '.join(missing)}"
-        can = ", ".join(sorted(capability.name.lower() for capability in backend.capabilities))
-        grid.add_row(backend.name, here, arithmetic(backend.number).name, can)
-    say(grid)
+    rows = (
+        (
+            each.name,
+            f"no: needs {', '.join(missing)}" if (missing := each.missing()) else "yes",
+            arithmetic(each.number).name,
+            ", ".join(sorted(capability.name.lower() for capability in each.capabilities)),
+        )
+        for each in listed
+    )
+    say(table_of(texts("backend", "available", "numbers", "can"), rows))
 
 
 def listing(columns: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> None:
     """Print things that have texts; ``columns``: titles by the key of a text."""
-    grid = table_of(*columns.values())
-    for each in listed:
-        grid.add_row(*(each[key] for key in columns))
-    say(grid)
+    say(table_of(texts(*columns.values()), ([each[key] for key in columns] for each in listed)))
 
 
 def workloads(listed: Sequence[Mapping[str, Any]]) -> None:
     """Print the generators of traces, as JSON has them."""
-    listing({"name": "generator", "about": "about", "cluster": "own cluster", "source": "source"}, listed)
+    rows = ([each[key] for key in ("name", "about", "cluster", "source")] for each in listed)
+    say(table_of([*texts("generator", "about"), "own cluster", *texts("source")], rows))
     say("`fairopt generate NAME` says what options a generator has.")
 
 
@@ -200,13 +196,12 @@ def workload(shown: Mapping[str, Any]) -> None:
 
 def lie(policy: Policy, market: Market, witness: Misreport) -> None:
     """Print a market, a misreport on it, and its gain."""
-    table = table_of("user", *market.types, "weight", "demand")
-    for i, user in enumerate(market.users):
-        limit = "" if market.limit[i] == INFINITY else number_text(market.limit[i])
-        table.add_row(user, *map(number_text, market.speedup[i]), number_text(market.weight[i]), limit)
+    limits = ["" if limit == INFINITY else number_text(limit) for limit in market.limit]
+    rows = zip(market.users, market.speedup, market.weight, limits, strict=True)
     gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
     say(f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus} under {policy.name}:")
-    say(table)
+    lines = ((user, *map(number_text, (*speedup, weight)), limit) for user, speedup, weight, limit in rows)
+    say(table_of(("user", *market.types, "weight", "demand"), lines))
     choice = "whatever optima are chosen" if witness.every_optimum else "by the optima that were chosen"
     say(f"{witness}: {number_text(witness.gain)} more, {choice}")
 
@@ -214,11 +209,9 @@ def lie(policy: Policy, market: Market, witness: Misreport) -> None:
 def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
     """Print rows of the ledger: a line each, or in full."""
     if not in_full:
-        grid = table_of("claim", "where", "verdict", "in short")
-        for row in rows:
-            short = shorten(row.evidence or f"waits for {row.waits_for}", IN_SHORT, placeholder=" ...")
-            grid.add_row(row.id, row.where, _ruling(row), short)
-        say(grid)
+        shorts = [shorten(row.evidence or f"waits for {row.waits_for}", IN_SHORT, placeholder=" ...") for row in rows]
+        lines = ((row.id, row.where, _ruling(row), short) for row, short in zip(rows, shorts, strict=True))
+        say(table_of(texts("claim", "where", "verdict", "in short"), lines))
         counts = Counter(row.verdict.value for row in rows)
         say(f"{len(rows)} claims: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
         return
@@ -229,10 +222,7 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
         shown = f"  evidence: {row.evidence.replace(*CASES)}" if row.evidence else f"  waits for {row.waits_for}"
         say(shown)
         if row.table:
-            grid = table_of(*PrintedAndFound._fields)
-            for compared in row.table:
-                grid.add_row(*compared)
-            say(grid)
+            say(table_of(texts(*PrintedAndFound._fields), row.table))
         if row.run:
             say(f"  again:    fairopt claims {row.id} --run")
 
@@ -349,10 +339,8 @@ def _narrowest(table: Table, console: Console) -> int:
 
 
 def _of_columns(columns: Sequence[Column]) -> Table:
-    table = table_of(*(str(column.header) for column in columns))
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*row)
-    return table
+    rows: Any = zip(*(column.cells for column in columns), strict=True)
+    return table_of(columns, rows)
 
 
 def some_of(names: Sequence[str]) -> str:
@@ -373,28 +361,17 @@ def _width() -> int:
     return next((os.get_terminal_size(each.fileno()).columns or WIDE for each in here), WIDE)
 
 
-def table_of(*columns: str) -> Table:
-    """Return an empty table with these columns."""
+def table_of(heads: Iterable[str | Column], rows: Iterable[Iterable[str | Text]] = ()) -> Table:
+    """Return a table: numbers stand at the right; texts, the first column's and those of each `Column`, at the left."""
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for number, name in enumerate(columns):
-        grid.add_column(name, justify="left" if number == 0 or name in LEFT else "right", overflow="fold")
+    for number, head in enumerate(heads):
+        column = head if isinstance(head, Column) else Column(head, justify="right" if number else "left")
+        grid.add_column(column.header, justify=column.justify, overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
     return grid
 
 
-LEFT = frozenset(
-    {
-        *("source", "claims", "definition", "can", "unit", "what shows it", "of", "answer", "available", "numbers"),
-        *("where", "verdict", "in short", "what", "package", "about", "type", "default", "meaning"),
-        *(
-            "status",
-            "title",
-            "setting",
-            *PrintedAndFound._fields,
-            "task",
-            "tasks",
-            "what is asked",
-            "what they are",
-            "here",
-        ),
-    }
-)
+def texts(*heads: str) -> list[Column]:
+    """Return columns of texts."""
+    return [Column(head) for head in heads]

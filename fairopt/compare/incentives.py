@@ -358,9 +358,9 @@ def _most(market: Market, user: int, *, envy: bool, fair: bool) -> Any:
     if market.exact and market.speedup.size <= EXACT_BOUND_UP_TO:
         return Exact().solve(program).require_optimal().objective
     best = Highs().solve(program).require_optimal()
-    bound = exact_bound(program, best.point, best.dual).bound
+    proved = exact_bound(program, best.dual)
     whole = (market.speedup[user] * market.capacity).sum()
-    return whole if bound is None else min(bound, whole)
+    return whole if proved is None else min(proved[0], whole)
 
 
 def _program(market: Market, user: int, *, envy: bool, fair: bool) -> Program:

@@ -34,7 +34,7 @@ from fairopt.properties import (
 )
 from fairopt.properties.metrics import metrics
 from fairopt.simulation import History, Setting, run
-from fairopt.simulation.gpu_time import Ideal
+from fairopt.simulation.gpu_time import IdealTime, time_on_own_part
 from fairopt.simulation.measures import measure
 
 _log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def _on_setting(
     backend: Solver | Method | None = None,
     exact: bool = False,
     rounds: int | None = None,
-    ideal: Ideal | None = None,
+    ideal: IdealTime = time_on_own_part,
 ) -> Row[History]:
     trace, cluster, stopped, records = problem.trace, problem.cluster, None, []
     how: dict[str, Any] = {"length": problem.length, "mechanics": problem.mechanics}

@@ -8,10 +8,9 @@ from os import PathLike
 
 from fairopt.experiment import plot
 from fairopt.experiment.page import rendered, svg
-from fairopt.frontier.frontiers import Frontier
+from fairopt.frontier.frontiers import Frontier, decimal
 from fairopt.frontier.goals import GOALS
 from fairopt.frontier.relaxed import RELAXED
-from fairopt.frontier.words import below, decimal, sentence
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import number_text
 
@@ -33,14 +32,13 @@ def page(found: Frontier, title: str = "Frontier") -> str:
         "frontier_page.html",
         __package__,
         WHAT,
-        {"exactly": number_text, "decimal": decimal, "sentence": sentence},
-        below=below,
+        {"exactly": number_text, "decimal": decimal},
         title=title,
         found=found,
         goals=list(goals),
         properties=[each for each in RELAXED if any(curve.against == each.name for curve in found.curves)],
         curves=lambda goal: [curve for curve in found.curves if curve.goal == goal],
-        said={each.name: sentence(each) for each in GOALS},
+        said={each.name: each.says for each in GOALS},
         picture=partial(_picture, found),
         most=LINES,
     )

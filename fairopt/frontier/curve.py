@@ -8,7 +8,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fairopt.methods.sandwich import covering, gap, height
 from fairopt.program import Array, Number, short_text
 from fairopt.report import Grid, Key, ResultForm, Tabular
 
@@ -48,6 +47,14 @@ class UpperLine:
         Key("constant", Number, "Its height at epsilon 0."),
         Key("slope", Number, "Its rise."),
     )
+
+    def height(self, epsilon: Fraction) -> Fraction:
+        """Return its height at ``epsilon``."""
+        return self.constant + self.slope * epsilon
+
+    def gap(self, left: CurvePoint, right: CurvePoint | None) -> Fraction:
+        """Return how far it is above the points at most, from one to the next; where that is None, to infinity."""
+        return max(self.height(each.epsilon) - each.value for each in (left, right) if each is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +136,7 @@ class Curve(Tabular):
     def gap(self) -> Fraction:
         """The largest distance between what is reached and what is proved to be above it, in the goal's unit."""
         spans = [*pairwise(self.points), (self.points[-1], None)]
-        return max(gap(line, *ends) for line, ends in zip(self.lines, spans, strict=True))
+        return max(line.gap(*ends) for line, ends in zip(self.lines, spans, strict=True))
 
     @property
     def exact(self) -> bool:
@@ -148,7 +155,7 @@ class Curve(Tabular):
 
     def below(self, epsilon: Number) -> Fraction:
         """Return what nothing is above at ``epsilon``."""
-        return min(height(line, Fraction(epsilon)) for line in self.lines)
+        return min(line.height(Fraction(epsilon)) for line in self.lines)
 
     def efficient_at(self, epsilon: Number) -> Fraction | None:
         """Return what Pareto-efficient allocations are known to reach; None where none is known."""
@@ -202,3 +209,10 @@ def along(points: Sequence[CurvePoint], epsilon: Number) -> Fraction | None:
             part = (here - left.epsilon) / (right.epsilon - left.epsilon)
             return left.value + part * (right.value - left.value)
     return points[-1].value
+
+
+def covering(points: Sequence[CurvePoint], lines: Sequence[UpperLine]) -> list[UpperLine]:
+    """Return the line nearest above for each interval from a point to the next, and for what comes after the last."""
+    level = min((line for line in lines if line.slope <= 0), key=lambda line: line.constant)
+    spans = pairwise(points)
+    return [min(lines, key=lambda line, ends=ends: line.gap(*ends)) for ends in spans] + [level]  # type: ignore[misc]

@@ -77,6 +77,12 @@ class PolicyPoint:
         ],
     )
 
+    def below(self, curve: Curve) -> str:
+        """Return how far it is under a curve at its epsilon, as a part of the curve; ~ in floats, "-" for none."""
+        epsilon, distance = self.epsilons.get(curve.against), self.distances.get((curve.goal, curve.against))
+        most = 0 if epsilon is None else curve.below(max(epsilon, 0))
+        return "-" if distance is None or not most else f"{'' if self.exact else '~'}{float(distance / most):z.1%}"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frontier(Tabular):
@@ -220,6 +226,11 @@ def frontier(
             placed.append(_placed(row, asked, found))
         keep(Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out))
     return Frontier(rational, tuple(found.values()), tuple(placed), failed, compared.left_out)
+
+
+def decimal(value: Number | None) -> str:
+    """Return a number to six digits; "-" for none."""
+    return "-" if value is None else f"{float(value):.6g}"
 
 
 def _require_plain(market: Market) -> None:

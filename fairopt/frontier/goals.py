@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from inspect import getdoc
 from math import prod
 from typing import ClassVar
 
@@ -56,6 +57,11 @@ class Welfare(ABC):
     definition: ClassVar[str]
     near: ClassVar[Fraction] = Fraction(0)
     finest: ClassVar[Fraction] = Fraction(0)
+
+    @property
+    def says(self) -> str:
+        """What it is, in a sentence."""
+        return (getdoc(type(self)) or "").partition("\n")[0]
 
     @abstractmethod
     def value(self, market: Market, utilities: Array) -> Number:

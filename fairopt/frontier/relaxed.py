@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from inspect import getdoc
 from typing import ClassVar
 
 import numpy as np
@@ -36,6 +37,11 @@ class Relaxed(ABC):
     definition: ClassVar[str]
     #: Whether the curve is over efficient allocations only, and no row says so.
     efficient: ClassVar[bool] = False
+
+    @property
+    def says(self) -> str:
+        """What it is, in a sentence."""
+        return (getdoc(type(self)) or "").partition("\n")[0]
 
     @abstractmethod
     def constrain(self, p: Formulation, market: Market, share: Affine, epsilon: Affine) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fairopt.errors import NotCapable, OutOfTime
-from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine
+from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine, covering
 from fairopt.frontier.goals import Oracle, Welfare
 from fairopt.frontier.relaxed import Relaxed
-from fairopt.methods.sandwich import corners, covering, sandwich
+from fairopt.frontier.sandwich import corners, sandwich
 from fairopt.problem import Market, usable
 from fairopt.program import Array, fractions
 from fairopt.properties import Answer, ParetoEfficiency

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.armada_objects import FIELDS
-from fairopt.importing.documents import ObjectPart, found_in, in_files
-from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
-from fairopt.importing.kubernetes import Stock, add, pod_requests
+from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
+from fairopt.importing.kubernetes import Objects, Stock, add, pod_requests
 from fairopt.importing.volcano import is_gpu
-from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import amount, shown
 
@@ -45,12 +44,14 @@ def read(*paths: AnyPath, label: str = PRODUCT) -> Imported:
     internal/scheduler/jobdb/comparison.go (order), docs/scheduling_and_preempting_jobs.md.
     """
     places = Places()
-    found: dict[str, dict[str, Any]] = {kind: {} for kind in FIELDS}
+    found: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in FIELDS}
     with in_files(paths):
         for path in paths:
-            for place, value in found_in(path):
-                with naming(path, place):
-                    for kind, name, part, read_as in _objects(ObjectPart(f"{path}: {place}", value), places):
+            for found_part in found_in(path):
+                with naming(path, found_part.place):
+                    for kind, name, part, read_as in _objects(
+                        ObjectPart(f"{path}: {found_part.place}", found_part.value), places
+                    ):
                         kept = found["job" if kind == "submitted job" else kind]
                         if not name or name in kept:
                             got = f"{kind} {name!r} stands twice" if name else f"a {kind} without a name"
@@ -60,19 +61,8 @@ def read(*paths: AnyPath, label: str = PRODUCT) -> Imported:
         return _imported(found, label, places)
 
 
-class ArmadaJob(NamedTuple):
-    """A job: its specification, its state, the node it runs on ("" for none known), and when it was submitted."""
-
-    name: str
-    queue: str
-    spec: ObjectPart
-    state: str
-    node: str
-    since: int
-
-
-def _objects(part: ObjectPart, places: Places) -> Iterator[tuple[str, str, ObjectPart, Any]]:
-    """Yield the objects in a document, by kind and name, and as what they are kept.
+def _objects(part: ObjectPart, places: Places) -> Iterator[tuple[str, str, ObjectPart, ObjectPart]]:
+    """Yield the objects in a document, by kind and name, and as they are kept: a submitted job like one of the answer.
 
     A document is known by its kind, or by a key that no other has.
     """
@@ -87,13 +77,13 @@ def _objects(part: ObjectPart, places: Places) -> Iterator[tuple[str, str, Objec
     elif key == "jobDetails":
         inner = part.part(key)
         for each in map(inner.part, inner.value):
-            job = _details(each)
-            yield "job", job.name, each, job
+            yield "job", each.text("jobId"), each, each
     elif key in ("jobs", "jobRequestItems"):  # a file of `armadactl submit`, or a JobSubmitRequest: its jobs wait
         queue, items = part.text("queue"), [*part.parts("jobs"), *part.parts("jobRequestItems")]
         for number, each in enumerate(items, start=1):
             name = each.text("clientId") or f"{part.text('jobSetId') or queue}/{number}"
-            yield "submitted job", name, each, ArmadaJob(name, queue, each, "QUEUED", "", 0)
+            kept = {**each.value, "jobId": name, "queue": queue, "state": "QUEUED"}
+            yield "submitted job", name, each, ObjectPart(each.place, kept)
     elif key:  # the scheduler's configuration, or a Helm chart's values, which hold it
         own = (part.part(key) if key == "applicationConfig" else part).part("scheduling")
         yield "scheduling", "scheduling", own, own
@@ -105,16 +95,19 @@ def _objects(part: ObjectPart, places: Places) -> Iterator[tuple[str, str, Objec
 _KEYS = ("queues", "jobDetails", "jobs", "jobRequestItems", "scheduling", "applicationConfig")
 
 
-def _details(part: ObjectPart) -> ArmadaJob:
-    """Return the job of a JobDetails, on the node of its latest run."""
-    runs = {run.text("runId"): run.text("node") for run in part.parts("jobRuns")}
-    node = runs.get(part.text("latestRunId"), list(runs.values())[-1] if runs else "")
-    since, state = part.seconds("submittedTs"), part.text("state", "UNKNOWN")
-    return ArmadaJob(part.text("jobId"), part.text("queue"), part.part("jobSpec"), state, node, since)
+def _spec(job: ObjectPart) -> ObjectPart:
+    """Return a job's specification, which a submitted one is itself."""
+    return job.part("jobSpec") if "jobSpec" in job.value else job
 
 
-def _imported(found: Mapping[str, Mapping[str, Any]], label: str, places: Places) -> Imported:
-    queues: Mapping[str, ObjectPart] = found["Queue"]
+def _node(job: ObjectPart) -> str:
+    """Return the node of a job's latest run, "" where none is known."""
+    runs = {run.text("runId"): run.text("node") for run in job.parts("jobRuns")}
+    return runs.get(job.text("latestRunId"), list(runs.values())[-1] if runs else "")
+
+
+def _imported(found: Objects, label: str, places: Places) -> Imported:
+    queues = found["Queue"]
     if not queues:
         remedy = "Give what armadactl get queue NAME prints, or the API's list of queues"
         raise BadInput("no Queue of armadaproject.io", place="the files", remedy=remedy)
@@ -127,16 +120,14 @@ def _imported(found: Mapping[str, Mapping[str, Any]], label: str, places: Places
     closed = {name for name, part in queues.items() if part.flag("cordoned", False)}
     jobs = (job for job in found["job"].values() if _takes_part(job, queues, closed, places))
     gangs = list(_gangs(jobs, stock, type_of, label, scheduling, places))
-    weights = {name: _weight(part) for name, part in queues.items()}
-    owed = Entitlements.of(
-        tuple(queues),
-        tuple(stock.types),
-        goods=stock.goods,
-        cap={name: _cap(part, scheduling, stock, places) for name, part in queues.items()},
-        borrow_weight=weights,
-        gangs=gangs_of(gangs, tuple(queues), tuple(stock.types), stock.others),
+    nodes = {
+        name: ImportedQueue(cap=_cap(part, scheduling, stock, places), weight=_weight(part))
+        for name, part in queues.items()
+    }
+    owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods)
+    market = market_of(
+        owed, [stock.amounts[kind] for kind in stock.types], weight=[node.weight or 1 for node in nodes.values()]
     )
-    market = market_of(owed, [stock.amounts[kind] for kind in stock.types], weight=list(weights.values()))
     return Imported(market, places.unplaced)
 
 
@@ -157,7 +148,7 @@ def _stock(
     amounts: dict[str, Fraction] = {}
     type_of: dict[str, str] = {}
     for name, node in nodes.items():
-        there = node.part("status").amounts("allocatable")
+        there = node.part("status").read("allocatable", AMOUNTS, {})
         gpus = [each for each, count in there.items() if is_gpu(each) and count > 0]
         for each in gpus[1:]:
             places.note("Node, status.allocatable", name, each, "a node has GPUs of one resource here")
@@ -224,21 +215,22 @@ def _cap(part: ObjectPart, scheduling: ObjectPart, stock: Stock, places: Places)
 
 
 # -- jobs as gangs -------------------------------------------------------------------------------------------------
-def _takes_part(job: ArmadaJob, queues: Container[str], closed: Container[str], places: Places) -> bool:
+def _takes_part(job: ObjectPart, queues: Container[str], closed: Container[str], places: Places) -> bool:
     """Say whether a job runs or waits, and note where it does not."""
-    if job.queue not in queues:
-        places.note("job, queue", job.name, job.queue, "no such queue is given")
-    elif job.state not in _WAITS + _RUNS:
-        places.note("job, state", job.name, job.state, "it neither waits nor runs")
-    elif job.state in _WAITS and job.queue in closed:
-        places.note("job, queue", job.name, job.queue, "the queue is cordoned: what waits in it does not start")
+    name, queue, state = job.text("jobId"), job.text("queue"), job.text("state", "UNKNOWN")
+    if queue not in queues:
+        places.note("job, queue", name, queue, "no such queue is given")
+    elif state not in _WAITS + _RUNS:
+        places.note("job, state", name, state, "it neither waits nor runs")
+    elif state in _WAITS and queue in closed:
+        places.note("job, queue", name, queue, "the queue is cordoned: what waits in it does not start")
     else:
         return True
     return False
 
 
 def _gangs(
-    jobs: Iterable[ArmadaJob],
+    jobs: Iterable[ObjectPart],
     stock: Stock,
     type_of: Mapping[str, str],
     label: str,
@@ -249,11 +241,11 @@ def _gangs(
 
     Within a queue the class's priority counts first, then the job's own, the lowest first, then the time.
     """
-    parts: dict[tuple[str, str, bool, tuple[str, ...]], list[tuple[ArmadaJob, ImportedGang]]] = {}
+    parts: dict[tuple[str, str, bool, tuple[str, ...]], list[tuple[ObjectPart, ImportedGang]]] = {}
     for job in jobs:
         if (part := _part(job, stock, type_of, label, scheduling, places)) is not None:
-            gang, runs = job.spec.part("annotations").text(_GANG) or f"job {job.name}", part.on is not None
-            parts.setdefault((job.queue, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
+            gang, runs = _spec(job).part("annotations").text(_GANG) or f"job {part.name}", part.on is not None
+            parts.setdefault((part.user, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
     for (_, gang, _, _), members in parts.items():
         _complete(gang, members, places)
     first = [min(_place(job) for job, _ in row) for row in parts.values()]
@@ -272,13 +264,14 @@ def _gangs(
         )
 
 
-def _place(job: ArmadaJob) -> tuple[Fraction, int]:
-    return _number(job.spec, "priority"), job.since or job.spec.seconds("created")
+def _place(job: ObjectPart) -> tuple[Fraction, int]:
+    spec = _spec(job)
+    return _number(spec, "priority"), job.read("submittedTs", SECONDS, 0) or spec.read("created", SECONDS, 0)
 
 
-def _names(parts: Mapping[tuple[str, str, bool, tuple[str, ...]], list[tuple[ArmadaJob, Any]]]) -> list[str]:
+def _names(parts: Mapping[tuple[str, str, bool, tuple[str, ...]], list[tuple[ObjectPart, ImportedGang]]]) -> list[str]:
     """Return a name for each gang: a job's own, or the gang's, with queue, state and type where it stands twice."""
-    short = [row[0][0].name if len(row) == 1 else gang for (_, gang, _, _), row in parts.items()]
+    short = [row[0][1].name if len(row) == 1 else gang for (_, gang, _, _), row in parts.items()]
     twice = {name for name in short if short.count(name) > 1} if len(set(short)) < len(short) else set()
     return [
         " ".join([queue, name, "runs" if runs else "waits", *on]) if name in twice else name
@@ -286,9 +279,9 @@ def _names(parts: Mapping[tuple[str, str, bool, tuple[str, ...]], list[tuple[Arm
     ]
 
 
-def _complete(gang: str, members: Sequence[tuple[ArmadaJob, ImportedGang]], places: Places) -> None:
+def _complete(gang: str, members: Sequence[tuple[ObjectPart, ImportedGang]], places: Places) -> None:
     """Note where a gang has fewer jobs than it says, or jobs that may not run on the same types."""
-    said = members[0][0].spec.part("annotations").text(_MEMBERS)
+    said = _spec(members[0][0]).part("annotations").text(_MEMBERS)
     if said and said != str(len(members)):
         got = f"{len(members)} of {said} jobs"
         places.note(f"job, annotation {_MEMBERS}", gang, got, "the others are in another state, or not given")
@@ -304,37 +297,39 @@ def _allowed(members: Sequence[Iterable[str]]) -> list[str]:
 
 
 def _part(
-    job: ArmadaJob, stock: Stock, type_of: Mapping[str, str], label: str, scheduling: ObjectPart, places: Places
+    job: ObjectPart, stock: Stock, type_of: Mapping[str, str], label: str, scheduling: ObjectPart, places: Places
 ) -> ImportedGang | None:
     """Return what a job takes, as a gang of its own; None where it has no place in the market."""
-    pod = [*job.spec.parts("podSpecs"), job.spec.part("podSpec")][0]
-    whole = job.spec.part("schedulingResourceRequirements").amounts("requests") or pod_requests(pod)
+    name, spec, node, runs = job.text("jobId"), _spec(job), _node(job), job.text("state") in _RUNS
+    pod = [*spec.parts("podSpecs"), spec.part("podSpec")][0]
+    whole = spec.part("schedulingResourceRequirements").read("requests", AMOUNTS, {}) or pod_requests(pod)
     wanted = {name: count for name, count in whole.items() if count and name in stock.types.values()}
     gpus = sum(wanted.values(), _NONE)
     rounded = -(-gpus.numerator // gpus.denominator)
     if gpus != rounded:
-        places.note("job, GPUs", job.name, gpus, f"taken as {rounded}")
-    runs = job.state in _RUNS
-    asked = {**job.spec.part("requiredNodeLabels").value, **pod.part("nodeSelector").value}.get(label)
+        places.note("job, GPUs", name, gpus, f"taken as {rounded}")
+    asked = {**spec.part("requiredNodeLabels").value, **pod.part("nodeSelector").value}.get(label)
     allowed = tuple(
         kind for kind, name in stock.types.items() if name in (wanted or stock.types.values()) and asked in (None, kind)
     )
-    if runs and job.node in type_of:
-        allowed = (type_of[job.node],)
+    if runs and node in type_of:
+        allowed = (type_of[node],)
     if runs and not gpus:
         allowed = allowed[:1] or tuple(stock.types)[:1]
     if not allowed or (runs and len(allowed) > 1):
         why = "the type that it runs on is not known: give the nodes and the runs" if allowed else "no node has it"
-        places.note("job, GPU type", job.name, asked or job.node or "none", why)
+        places.note("job, GPU type", name, asked or node or "none", why)
         return None
     called = pod.text("priorityClassName") or scheduling.text("defaultPriorityClassName", DEFAULT_CLASS)
     if called not in scheduling.part("priorityClasses").value:
         why = "no such class is given: priority 0, not preemptible"
-        places.note("job, podSpec.priorityClassName", job.name, called or "none", why)
+        places.note("job, podSpec.priorityClassName", name, called or "none", why)
     tier, preemptible, _ = _class(scheduling, called)
     _place(job)  # refuses what is no priority
     other = {name: whole[name] for name in stock.others if whole.get(name)}
-    return ImportedGang(job.name, job.queue, rounded, allowed, allowed[0] if runs else None, other, tier, preemptible)
+    return ImportedGang(
+        name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible
+    )
 
 
 def _number(part: ObjectPart, key: str, blank: int = 0) -> Fraction:

@@ -16,11 +16,12 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, require
 from fairopt.problem.files.documents import parse_json
+from fairopt.problem.files.schema import ObjectPart, ValueType, kind_of
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import MOST_DIGITS, exact, shown
 
@@ -32,81 +33,6 @@ SMALL = 50 * 1024**2
 DEEPEST = 100
 #: A packed file may be this many times as large unpacked; text rarely packs better than 1 to 100.
 PACKED = 200
-
-
-class ObjectPart(NamedTuple):
-    """An object of a document, or a part of one, and where it stands; errors of all: `BadInput` that names the place.
-
-    >>> ObjectPart("queue a", {"spec": {"weight": 2}}).part("spec").whole("weight", 1)
-    2
-    """
-
-    place: str
-    value: Mapping[str, Any]
-
-    def _at(self, key: str) -> str:
-        return f"{self.place}, {key}"
-
-    def _of(self, key: str, kind: type | tuple[type, ...], blank: Any, wanted: str) -> Any:
-        found = self.value.get(key)
-        if found is None:
-            return blank
-        fits = isinstance(found, kind) and (kind is bool or not isinstance(found, bool))
-        if not fits:
-            raise BadInput(f"got {shown(found)}", place=self._at(key), remedy=f"Give {wanted}")
-        return found
-
-    def part(self, key: str) -> ObjectPart:
-        """Return the object there, an empty one where there is none."""
-        return ObjectPart(self._at(key), self._of(key, Mapping, {}, "an object of keys and values"))
-
-    def at(self, path: str) -> ObjectPart:
-        """Return the object at a dotted path, such as "metadata.labels"."""
-        found = self
-        for key in path.split("."):
-            found = found.part(key)
-        return found
-
-    def parts(self, key: str) -> list[ObjectPart]:
-        """Return the objects in the list there."""
-        found = self._of(key, list, [], "a list of objects")
-        for number, each in enumerate(found, start=1):
-            if not isinstance(each, Mapping):
-                raise BadInput(f"got {shown(each)}", place=f"{self._at(key)} {number}", remedy="Give an object")
-        return [ObjectPart(f"{self._at(key)} {number}", each) for number, each in enumerate(found, start=1)]
-
-    def text(self, key: str, blank: str = "") -> str:
-        """Return the text there."""
-        found: str = self._of(key, str, blank, "text")
-        return found
-
-    def flag(self, key: str, blank: bool) -> bool:
-        """Return the truth value there."""
-        return bool(self._of(key, bool, blank, "true or false"))
-
-    def whole(self, key: str, blank: int, *, least: int = 0) -> int:
-        """Return the integer there, at least ``least``."""
-        found = int(self._of(key, int, blank, "an integer"))
-        require(least <= found < 2**63, shown(found), self._at(key), f"Give an integer from {least}")
-        return found
-
-    def amounts(self, key: str) -> dict[str, Fraction]:
-        """Return the quantities there by resource."""
-        found = {name: quantity(each, f"{self._at(key)}, {name}") for name, each in self.part(key).value.items()}
-        for name, each in found.items():
-            if each < 0:
-                remedy = "Give a quantity that is not negative"
-                raise BadInput(f"got {shown(each)}", place=f"{self._at(key)}, {name}", remedy=remedy)
-        return found
-
-    def seconds(self, key: str) -> int:
-        """Return the time there in seconds since 1970; 0 where there is none."""
-        found = self.text(key)
-        try:
-            return int(datetime.fromisoformat(found).replace(tzinfo=UTC).timestamp()) if found else 0
-        except (ValueError, OverflowError) as error:
-            remedy = "Give a time such as 2026-08-01T09:30:00Z"
-            raise BadInput(f"got {shown(found)}", place=self._at(key), remedy=remedy) from error
 
 
 @contextmanager
@@ -330,3 +256,25 @@ def quantity(value: object, place: str) -> Fraction:
         raise BadInput(f"got {shown(value)}", place=place, remedy="Give a quantity such as 8, 1500m or 64Gi")
     number, suffix = Fraction(found[1].rstrip(".")), found[2] or ""
     return number * (_TIMES[suffix] if suffix in _TIMES else Fraction(10) ** int(suffix[1:]))
+
+
+def _amounts(value: object, place: str) -> dict[str, Fraction]:
+    if not isinstance(value, Mapping):
+        raise BadInput(f"got {shown(value)}", place=place, remedy="Give an object of keys and values")
+    found = {name: quantity(each, f"{place}, {name}") for name, each in value.items()}
+    for name, each in found.items():
+        require(each >= 0, shown(each), f"{place}, {name}", "Give a quantity that is not negative")
+    return found
+
+
+def _seconds(value: object, place: str) -> int:
+    try:
+        found = str(kind_of(str, "text").read(value, place))
+        return int(datetime.fromisoformat(found).replace(tzinfo=UTC).timestamp()) if found else 0
+    except (ValueError, OverflowError) as error:
+        remedy = "Give a time such as 2026-08-01T09:30:00Z"
+        raise BadInput(f"got {shown(value)}", place=place, remedy=remedy) from error
+
+
+#: Quantities by resource, and a time in seconds since 1970.
+AMOUNTS, SECONDS = ValueType(_amounts), ValueType(_seconds)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.problem import Entitlements, Gangs, Good, Market
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import shown
 from fairopt.program import Number
@@ -55,12 +56,61 @@ class ImportedGang(NamedTuple):
     since: Number = 0
 
 
+@dataclass
+class ImportedQueue:
+    """What another tool gives a queue, or a group of queues: amounts are by the names of columns; None: not said.
+
+    ``parent``: the name of the group that it is in, "" for none. ``weight``, ``tier`` and ``usage`` are as those of
+    `Entitlements`. ``declared``: what the file says of it that a rule computes.
+    """
+
+    parent: str = ""
+    guarantee: dict[Any, Any] | None = None
+    cap: dict[Any, Any] | None = None
+    reserve: dict[Any, Any] | None = None
+    held: dict[Any, Any] | None = None
+    fixed: dict[Any, Any] | None = None
+    weight: Number | None = None
+    tier: int = 0
+    usage: Number | None = None
+    declared: dict[str, Any] = field(default_factory=dict)
+
+
+def entitlements_of(
+    queues: Mapping[str, ImportedQueue],
+    users: Sequence[str],
+    types: Sequence[str],
+    gangs: Sequence[ImportedGang],
+    *,
+    goods: Mapping[Good, Number] = MappingProxyType({}),
+    rate: Sequence[Number] | None = None,
+) -> Entitlements:
+    """Return the entitlements of queues by name, of which some are ``users`` and all others groups; errors as `of`."""
+
+    def said(name: str) -> dict[str, Any]:
+        return {node: value for node, queue in queues.items() if (value := getattr(queue, name)) is not None}
+
+    rows = ("guarantee", "cap", "reserve", "held", "fixed", "tier", "usage")
+    return Entitlements.of(
+        users,
+        types,
+        group={name: queue.parent for name, queue in queues.items() if queue.parent},
+        groups=[name for name in queues if name not in set(users)],
+        goods=goods,
+        borrow_weight=said("weight"),
+        rate=rate,
+        gangs=gangs_of(gangs, users, types, dict.fromkeys(good.resource for good in goods)),
+        **{name: said(name) or None for name in rows},
+    )
+
+
 def gangs_of(
     rows: Sequence[ImportedGang], users: Sequence[str], types: Sequence[str], resources: Iterable[str]
 ) -> Gangs:
-    """Return gangs, with what they take of ``resources`` beside GPUs."""
+    """Return gangs, with what they take of those ``resources`` beside GPUs that some of them takes."""
     columns = {name: [getattr(row, name) for row in rows] for name in ImportedGang._fields}
-    other = {each: [row.other.get(each, Fraction(0)) for row in rows] for each in resources}
+    taken = {name for row in rows for name in row.other}
+    other = {each: [row.other.get(each, Fraction(0)) for row in rows] for each in resources if each in taken}
     named = {name: columns[name] for name in ("allowed", "on", "tier", "preemptible", "since")}
     return Gangs.of(
         columns["user"], columns["gpus"], users=users, types=types, names=columns["name"], **named, other=other

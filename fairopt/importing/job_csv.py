@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported
-from fairopt.importing.sacct import TraceRows
+from fairopt.importing.imported import Imported, Places
+from fairopt.importing.sacct import TableJob, trace_of
 from fairopt.importing.slurm_records import lines_of
 from fairopt.importing.slurm_values import UNTYPED, duration, gres, moment, said
 from fairopt.problem.files.storage import AnyPath, naming
@@ -37,7 +37,7 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
 
     Source: none; the traces of Philly, Helios, PAI and ElasticFlow have such tables.
     """
-    rows = TraceRows("job-csv")
+    places = Places()
     with naming(path):
         lines = _cells(path)
         place, header = next(lines, ("line 1", []))
@@ -45,30 +45,36 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
         found = _columns(names, dict(columns or {}), place)
         for name in names:
             if names.index(name) not in found.values():
-                rows.leave(name, "the column", "the trace has no such column, or another was recognised first")
-        for number, (place, cells) in enumerate(lines, start=1):
-            if len(cells) != len(names):
-                remedy = "Give one for each column"
-                raise BadInput(f"{len(cells)} cells for {len(names)} columns", place=place, remedy=remedy)
-            _take(rows, {what: cells[at].strip() for what, at in found.items()}, number, place)
-        return rows.imported()
+                why = "the trace has no such column, or another was recognised first"
+                places.note(f"job-csv, {name}", "", "the column", why)
+        return trace_of(_jobs(lines, names, found, places), places)
 
 
-def _take(rows: TraceRows, row: Mapping[str, str], number: int, place: str) -> None:
-    submit = Fraction(0) if row["submit"] == "0" else moment(row["submit"], f"{place}, submit")
-    text = row["duration"]
-    time = duration(text, f"{place}, duration") if ":" in text or "-" in text[1:] else _number(text, place)
-    if submit is None or not time:
-        return rows.leave("duration", text, "a job that never ran has no work")
-    if row["gpus"].lower().replace("gres/", "").startswith("gpu"):
-        gpus = gres(row["gpus"].replace("=", ":"), f"{place}, gpus")
-    else:
-        count = whole(row["gpus"] or 0, f"{place}, gpus", least=0)
-        gpus = {said(row.get("type", "")) or UNTYPED: count} if count else {}
-    if len(gpus) != 1:
-        return rows.leave("gpus", row["gpus"], "a job without GPUs, or on several types")
-    ((kind, count),) = gpus.items()
-    return rows.add(row.get("job") or f"j{number}", row.get("tenant") or "tenant", submit, count, time, kind)
+def _jobs(
+    lines: Iterable[tuple[str, list[str]]], names: Sequence[str], found: Mapping[str, int], places: Places
+) -> Iterator[TableJob]:
+    """Yield the jobs that ran, and note the others."""
+    for number, (place, cells) in enumerate(lines, start=1):
+        if len(cells) != len(names):
+            remedy = "Give one for each column"
+            raise BadInput(f"{len(cells)} cells for {len(names)} columns", place=place, remedy=remedy)
+        row = {what: cells[at].strip() for what, at in found.items()}
+        submit = Fraction(0) if row["submit"] == "0" else moment(row["submit"], f"{place}, submit")
+        text = row["duration"]
+        time = duration(text, f"{place}, duration") if ":" in text or "-" in text[1:] else _number(text, place)
+        if submit is None or not time:
+            places.note("job-csv, duration", "", text, "a job that never ran has no work")
+            continue
+        if row["gpus"].lower().replace("gres/", "").startswith("gpu"):
+            gpus = gres(row["gpus"].replace("=", ":"), f"{place}, gpus")
+        else:
+            count = whole(row["gpus"] or 0, f"{place}, gpus", least=0)
+            gpus = {said(row.get("type", "")) or UNTYPED: count} if count else {}
+        if len(gpus) != 1:
+            places.note("job-csv, gpus", "", row["gpus"], "a job without GPUs, or on several types")
+            continue
+        ((kind, count),) = gpus.items()
+        yield row.get("job") or f"j{number}", row.get("tenant") or "tenant", submit, count, time, kind
 
 
 def _number(text: str, place: str) -> Fraction | None:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
-from fairopt.importing.documents import ObjectPart, found_in, in_files
-from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
+from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kai_objects import FIELDS, GPUS, UNITS, VERSIONS
 from fairopt.importing.kubernetes import Objects, add, objects, pod_requests
-from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 from fairopt.program import INFINITY
@@ -27,19 +27,6 @@ _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "Networ
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
 _MIG = "nvidia.com/mig-"
 _Amounts = dict[str, Fraction]
-
-
-class _Queue(NamedTuple):
-    """A queue: amounts by resource, in GPUs, cores and bytes."""
-
-    name: str
-    created: int
-    pool: str
-    parent: str
-    tier: int
-    quota: Mapping[str, Any]
-    limit: Mapping[str, Any]
-    weight: Fraction
 
 
 class _Pod(NamedTuple):
@@ -121,34 +108,25 @@ def _imported(found: Objects, label: str, scheduler: str, product: bool, places:
             remedy = "Leave product out: KAI counts all GPUs of a pool alike"
             raise BadInput(f"{len(products)} products: {sorted(products)}", place=f"node pool {pool!r}", remedy=remedy)
         called[pool] = products.pop()
-    queues = _placed([_queue(name, part, label, places) for name, part in found["Queue"].items()], called, places)
-    parents = {queue.name: queue.parent for queue in queues}
+    own = {name: called.get(pool := _pool(part, label), pool) for name, part in found["Queue"].items()}
+    queues = {name: _queue(name, part, own[name], places) for name, part in found["Queue"].items()}
+    queues = {name: queues[name] for name in _placed(found["Queue"], label, called, places)}
+    parents = {name: queue.parent for name, queue in queues.items()}
     users = [name for name in parents if name not in parents.values()]
     if not users:
         remedy = "Add what kubectl get queues.scheduling.run.ai -o json prints, and nodes with the label of their pool"
         raise BadInput("no queue in a node pool that has GPUs", place="queues and nodes", remedy=remedy)
-    types, own = tuple(called.values()), {queue.name: called[queue.pool] for queue in queues}
-    tables, sliced, gangs = _workloads(found, pods, {user: own[user] for user in users}, places)
-    held, fixed = ({name: _row(row, own[name]) for name, row in tables[key].items()} for key in ("held", "fixed"))
-    nothing = dict.fromkeys([*types, *(f"{r}:{t}" for t in types for r in ("cpu", "memory"))], 0)
-    owed = Entitlements.of(
-        users,
-        types,
-        group={name: parent for name, parent in parents.items() if parent},
-        groups=[name for name in parents if name in parents.values()],
-        goods={Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")},
-        guarantee={queue.name: _row(queue.quota, own[queue.name]) for queue in queues},
-        cap={queue.name: nothing | _row(queue.limit, own[queue.name]) for queue in queues},
-        borrow_weight={queue.name: queue.weight for queue in queues},
-        tier={queue.name: queue.tier for queue in queues},
-        held=held,
-        fixed=fixed,
-        gangs=gangs_of(gangs, users, types, ("cpu", "memory")),
-    )
+    types = tuple(called.values())
+    asked, sliced, gangs = _workloads(found, pods, {user: own[user] for user in users}, queues, places)
+    goods = {Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")}
+    nothing = dict.fromkeys([*types, *map(str, goods)], 0)
+    for queue in queues.values():
+        queue.cap = nothing | (queue.cap or {})
+    owed = entitlements_of(queues, users, types, gangs, goods=goods)
     market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
-    stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in own}
+    stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}
     declared = {name: said for name, said in stated.items() if said}
-    return Imported(market, places.unplaced, declared, _requested(tables["asked"], sliced, parents, own))
+    return Imported(market, places.unplaced, declared, _requested(asked, sliced, parents, own))
 
 
 # -- queues and nodes ----------------------------------------------------------------------------------------------
@@ -156,26 +134,24 @@ def _pool(part: ObjectPart, label: str) -> str:
     return part.at("metadata.labels").text(label) or kai.DEFAULT_POOL
 
 
-def _queue(name: str, queue: ObjectPart, label: str, places: Places) -> _Queue:
+def _queue(name: str, queue: ObjectPart, own: str, places: Places) -> ImportedQueue:
+    """Return a queue whose GPUs are of the type ``own``."""
     spec, resources = queue.part("spec"), queue.at("spec.resources")
     parts = {resource: resources.part(resource) for resource in UNITS}
     weights = {each: _quantity(part, "overQuotaWeight", 1, least=0) for each, part in parts.items() if part.value}
     weight = weights.get("gpu", _NONE)
-    for resource, own in weights.items():
-        if own != weight:
+    for resource, other in weights.items():
+        if other != weight:
             why = "a queue has one weight here, that of its GPUs"
-            places.note(f"Queue, spec.resources.{resource}.overQuotaWeight", name, str(own), why)
+            places.note(f"Queue, spec.resources.{resource}.overQuotaWeight", name, str(other), why)
     for key, part in parts.items():
         places.of(f"Queue, spec.resources.{key}", name, part.value, _AMOUNTS)
-    return _Queue(
-        name,
-        queue.part("metadata").seconds("creationTimestamp"),
-        _pool(queue, label),
-        spec.text("parentQueue"),
-        spec.whole("priority", kai.QUEUE_PRIORITY, least=-(2**31)),
-        {each: _quantity(part, "quota", UNITS[each]) for each, part in parts.items()},
-        {each: _quantity(part, "limit", UNITS[each]) for each, part in parts.items()},
-        weight,
+    return ImportedQueue(
+        parent=spec.text("parentQueue"),
+        guarantee=_row({each: _quantity(part, "quota", UNITS[each]) for each, part in parts.items()}, own),
+        cap=_row({each: _quantity(part, "limit", UNITS[each]) for each, part in parts.items()}, own),
+        weight=weight,
+        tier=spec.whole("priority", kai.QUEUE_PRIORITY, least=-(2**31)),
     )
 
 
@@ -191,7 +167,7 @@ def _quantity(part: ObjectPart, key: str, unit: Fraction | int, *, least: int = 
 def _node(name: str, node: ObjectPart, places: Places) -> _Amounts:
     """Return what a node has of each resource: nothing where it is not ready."""
     status = node.part("status")
-    there = status.amounts("allocatable")
+    there = status.read("allocatable", AMOUNTS, {})
     gpus = sum((there.get(each, _NONE) for each in GPUS), _NONE)
     require(gpus.denominator == 1, str(gpus), f"{node.place}, status, allocatable, GPUs", "Give a whole number")
     for resource, found in there.items():
@@ -209,25 +185,25 @@ def _node(name: str, node: ObjectPart, places: Places) -> _Amounts:
     return {each: there.get(each, _NONE) for each in ("cpu", "memory")} | {"gpu": gpus}
 
 
-def _placed(queues: Sequence[_Queue], called: Mapping[str, str], places: Places) -> list[_Queue]:
-    """Return the queues that take part, the eldest first."""
-    known, kept = {queue.name: queue for queue in queues}, []
-    for queue in sorted(queues, key=lambda each: (each.created, each.name)):
-        at: _Queue | None = queue
-        seen: set[str] = set()
-        while at is not None and at.parent and at.name not in seen:
-            seen.add(at.name)
-            at = known.get(at.parent)
-        if at is None:
-            places.note("Queue, spec.parentQueue", queue.name, queue.parent, "no such queue: KAI leaves it out")
-        elif queue.pool not in called:
-            places.note("Queue", queue.name, queue.pool, "its node pool has no GPUs that are ready")
-        elif queue.parent and known[queue.parent].pool != queue.pool:
+def _placed(queues: Mapping[str, ObjectPart], label: str, called: Mapping[str, str], places: Places) -> Iterator[str]:
+    """Yield the names of the queues that take part, the eldest first."""
+    above = {name: part.part("spec").text("parentQueue") for name, part in queues.items()}
+    pools = {name: _pool(part, label) for name, part in queues.items()}
+    ages = {name: part.part("metadata").read("creationTimestamp", SECONDS, 0) for name, part in queues.items()}
+    for name in sorted(queues, key=lambda each: (ages[each], each)):
+        at, seen = name, set[str]()
+        while at in above and above[at] and at not in seen:
+            seen.add(at)
+            at = above[at]
+        if at not in above:
+            places.note("Queue, spec.parentQueue", name, above[name], "no such queue: KAI leaves it out")
+        elif pools[name] not in called:
+            places.note("Queue", name, pools[name], "its node pool has no GPUs that are ready")
+        elif above[name] and pools[above[name]] != pools[name]:
             remedy = f"A queue and the one above it have the same label {kai.POOL}"
-            raise BadInput(f"got {queue.pool!r}", place=f"Queue {queue.name!r}, node pool", remedy=remedy)
+            raise BadInput(f"got {pools[name]!r}", place=f"Queue {name!r}, node pool", remedy=remedy)
         else:
-            kept.append(queue)
-    return kept
+            yield name
 
 
 def _row(amounts: Mapping[str, Any], own: str) -> dict[str, Any]:
@@ -239,7 +215,7 @@ def _stated(status: ObjectPart, own: str) -> _Amounts:
     """Return what a queue's status says, by what it is and the name of the column."""
     found: _Amounts = {}
     for key in ("allocated", "requested", "allocatedNonPreemptible"):
-        amounts = {"gpu" if each in GPUS else each: amount for each, amount in status.amounts(key).items()}
+        amounts = {"gpu" if each in GPUS else each: amount for each, amount in status.read(key, AMOUNTS, {}).items()}
         found |= {f"{key} {column}": amount for column, amount in _row(amounts, own).items()}
     return found
 
@@ -271,9 +247,10 @@ def _workloads(
     found: Objects,
     pods: Mapping[str, list[_Pod]],
     types: Mapping[str, str],
+    queues: Mapping[str, ImportedQueue],
     places: Places,
-) -> tuple[dict[str, dict[str, _Amounts]], set[str], list[ImportedGang]]:
-    """Return what each queue holds, the part of it that is fixed, what is asked; queues with slices; and the gangs.
+) -> tuple[dict[str, _Amounts], set[str], list[ImportedGang]]:
+    """Return what each queue asks for, the queues with slices, and the gangs; ``queues`` get what they hold.
 
     ``types`` are the GPU types by queue; what is of no such queue has no place. Of slices nobody says how many GPUs
     they are.
@@ -281,7 +258,7 @@ def _workloads(
     tiers = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
     usual = [name for name, part in found["PriorityClass"].items() if part.flag("globalDefault", False)]
     default = tiers[usual[-1]] if usual else kai.GANG_PRIORITY
-    tables: dict[str, dict[str, _Amounts]] = {"held": {}, "fixed": {}, "asked": {}}
+    asked: dict[str, _Amounts] = {}
     sliced: set[str] = set()
     gangs: list[ImportedGang] = []
     for name, part in found["PodGroup"].items():
@@ -294,7 +271,7 @@ def _workloads(
         known = ("", "preemptible", "non-preemptible")
         require(said in known, shown(said), place, "Give preemptible or non-preemptible")
         preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
-        first, created = spec.whole("minMember", 1), part.part("metadata").seconds("creationTimestamp")
+        first, created = spec.whole("minMember", 1), part.part("metadata").read("creationTimestamp", SECONDS, 0)
         if queue not in types:
             why = "no queue without queues below it, in a node pool with GPUs, is called so"
             places.note("PodGroup, spec.queue", name, queue, why)
@@ -302,8 +279,11 @@ def _workloads(
         for pod in pods[name]:
             if pod.part and not pod.takes["gpu"]:
                 sliced.add(queue)
-            for key in ("asked", *(("held", *(() if preemptible else ("fixed",))) if pod.runs else ())):
-                add(tables[key].setdefault(queue, {}), pod.takes)
+            add(asked.setdefault(queue, {}), pod.takes)
+            for key in ("held",) * pod.runs + ("fixed",) * (pod.runs and not preemptible):
+                row = getattr(queues[queue], key) or {}
+                setattr(queues[queue], key, row)
+                add(row, _row(pod.takes, types[queue]))
         for number, together in enumerate(_together(name, queue, pods[name], first, places)):
             takes: _Amounts = {}
             for pod in together:
@@ -311,7 +291,7 @@ def _workloads(
             called, kind = f"{name}+{number}" if number else name, types[queue]
             on = kind if together[0].runs else None
             gangs.append(ImportedGang(called, queue, takes["gpu"], [kind], on, takes, tier, preemptible, created))
-    return tables, sliced, gangs
+    return asked, sliced, gangs
 
 
 def _together(name: str, queue: str, pods: list[_Pod], first: int, places: Places) -> Iterator[list[_Pod]]:

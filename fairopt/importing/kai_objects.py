@@ -9,11 +9,12 @@ from typing import IO, Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.importing.documents import DEEPEST, SMALL, ObjectPart, bounded, json_documents, opened_zip
+from fairopt.importing.documents import DEEPEST, SMALL, bounded, json_documents, opened_zip
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
 from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, pod_fields
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
 from fairopt.program import INFINITY
 
@@ -195,7 +196,7 @@ def snapshot(path: AnyPath) -> Iterator[ObjectPart]:
             found = (
                 _pieces(stream) if chosen[0].file_size > SMALL else json_documents(_text(stream, chosen[0].filename))
             )
-            yield from (ObjectPart(f"{chosen[0].filename}, {place}", value) for place, value in found)
+            yield from (ObjectPart(f"{chosen[0].filename}, {each.place}", each.value) for each in found)
 
 
 def _text(stream: IO[bytes], name: str) -> str:

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.documents import ObjectPart, found_in
+from fairopt.importing.documents import AMOUNTS, found_in
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.program import INFINITY
 
@@ -82,7 +83,8 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
 
     def asked(container: ObjectPart) -> dict[str, Fraction]:
         given = container.part("resources")
-        return (given.amounts("limits") if limits else {}) | given.amounts("requests")
+        most = given.read("limits", AMOUNTS, {}) if limits else {}
+        return {**most, **given.read("requests", AMOUNTS, {})}
 
     total: dict[str, Fraction] = {}
     for each in pod.parts("containers"):
@@ -99,7 +101,7 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
             peak[name] = max(peak.get(name, Fraction(0)), at_once)
     add(total, beside)
     total = {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in (*total, *peak)}
-    add(total, pod.amounts("overhead"))
+    add(total, pod.read("overhead", AMOUNTS, {}))
     return total
 
 

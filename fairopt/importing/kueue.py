@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import ObjectPart, in_files
-from fairopt.importing.imported import Imported, Places, gangs_of, market_of
+from fairopt.importing.documents import AMOUNTS, in_files
+from fairopt.importing.imported import Imported, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, add, documents, objects
 from fairopt.importing.kueue_objects import GROUP, KINDS
-from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, read_owner
-from fairopt.importing.kueue_workloads import counted, gangs_in, read_workloads
+from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
+from fairopt.importing.kueue_workloads import gangs_in
 from fairopt.numbers import in_full
-from fairopt.problem.entitlements import Entitlements
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.program import INFINITY
+from fairopt.program import Number
 
 #: Versions that were read; another is taken for the newest, and said.
 VERSIONS = ("v1alpha1", "v1beta1", "v1beta2")
@@ -66,31 +65,20 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
 
     owners = queues | {group(name): owner for name, owner in cohorts.items()}
     columns = FlavorColumns(list(owners.values()), resource)
-    works = read_workloads(found["Workload"], places)
     local = {name: _local(part) for name, part in found["LocalQueue"].items()}
-    gangs = gangs_in(works, queues, local, found["ResourceFlavor"], columns, places)
-    total = columns.sums(owners.values())
-    names = [*columns.types, *map(str, columns.goods)]
+    gangs, added = gangs_in(found, queues, local, columns, places)
+    total = dict.fromkeys((*columns.types, *map(str, columns.goods)), _NONE)
+    for owner in owners.values():
+        add(total, columns.row(owner.guarantee))
     parents = {name: group(owner.parent) for name, owner in owners.items() if owner.parent}
     groups = list(dict.fromkeys([*map(group, cohorts), *parents.values()]))
-    quotas = {name: columns.quotas(owner) for name, owner in owners.items()}
-    guarantee, cap, reserve = _rows(quotas, parents, list(queues), groups, names)
-    owed = Entitlements.of(
-        list(queues),
-        columns.types,
-        group=parents,
-        groups=groups,
-        goods={good: total[str(good)] for good in columns.goods},
-        guarantee=guarantee,
-        cap=cap,
-        reserve=reserve,
-        borrow_weight={name: owner.weight for name, owner in owners.items()},
-        held=None if found["Workload"] else {name: _reserved(queue, columns) for name, queue in queues.items()},
-        usage=_consumed(found["LocalQueue"], queues, columns),
-        gangs=gangs_of(
-            gangs, list(queues), columns.types, sorted({each for row in gangs for each in row.other} & columns.counted)
-        ),
-    )
+    nodes = _nodes(owners, parents, list(queues), groups, columns)
+    for name, used in _consumed(found["LocalQueue"], queues, columns).items():
+        nodes[name].usage = used
+    for name in queues if not found["Workload"] else ():
+        nodes[name].held = columns.row(queues[name].held)  # as the status says
+    goods = {good: total[str(good)] for good in columns.goods}
+    owed = entitlements_of(nodes, list(queues), columns.types, gangs, goods=goods)
     _tell(found, owners, queues, columns, places, total)
     capacity = [max(total[name], owed.held[:, at].sum()) for at, name in enumerate(columns.types)]
     for at, name in enumerate(columns.types):
@@ -98,7 +86,6 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
             text = f"{in_full(capacity[at])} in use, {in_full(total[name])} in quotas"
             places.note("ClusterQueue, quotas", name, text, "the capacity is what is in use")
     declared = {name: owner.declared for name, owner in owners.items() if owner.declared}
-    added = counted(queues, works, local) if found["Workload"] else {}
     return Imported(market_of(owed, capacity), places.unplaced, declared, added)
 
 
@@ -107,61 +94,52 @@ def _local(part: ObjectPart) -> tuple[str, str]:
     return part.part("spec").text("clusterQueue"), part.part("spec").text("stopPolicy", "None")
 
 
-def _reserved(queue: QuotaOwner, columns: FlavorColumns) -> dict[str, Fraction]:
-    """Return what a ClusterQueue's status says that it holds, where the files have no Workloads."""
-    named = ((columns.name(good), amount) for good, amount in queue.reserved.items())
-    return {name: amount for name, amount in named if name is not None}
-
-
 def _consumed(
-    local: Mapping[str, ObjectPart], queues: Mapping[str, QuotaOwner], columns: FlavorColumns
+    local: Mapping[str, ObjectPart], queues: Mapping[str, ImportedQueue], columns: FlavorColumns
 ) -> dict[str, Fraction]:
     """Return the decayed usage of what is shared, by ClusterQueue, as its LocalQueues say."""
     used: dict[str, Fraction] = {}
     for part in local.values():
         queue, told = _local(part)[0], part.at("status.fairSharing.admissionFairSharingStatus")
-        amounts = told.amounts("consumedResources")
+        amounts = told.read("consumedResources", AMOUNTS, {})
         if amounts and queue in queues:
             add(used, {queue: sum((amounts.get(each, _NONE) for each in columns.resources), _NONE)})
     return used
 
 
-def _rows(
-    owned: Mapping[str, Mapping[str, Any]],
+def _nodes(
+    owners: Mapping[str, ImportedQueue],
     parents: Mapping[str, str],
-    users: list[str],
-    groups: list[str],
-    names: list[str],
-) -> tuple[dict[str, Any], ...]:
+    users: Sequence[str],
+    groups: Sequence[str],
+    columns: FlavorColumns,
+) -> dict[str, ImportedQueue]:
     """Return guarantees, caps and reserves by node and column; a group's are those of the whole group."""
     below: dict[str, list[str]] = {}
     for child, parent in parents.items():
         below.setdefault(parent, []).append(child)
-    rows: tuple[dict[str, Any], ...] = ({}, {}, {})
+    own = {name: columns.row(owner.guarantee) for name, owner in owners.items()}
+    nodes: dict[str, ImportedQueue] = {}
     for node in (*users, *groups):
-        own = owned.get(node, {})
+        owner = owners.get(node, ImportedQueue())
+        borrowing, lending = columns.limits(owner)
+        whole = dict.fromkeys((*columns.types, *map(str, columns.goods)), _NONE)
         inside, level = [node], [node]
         while level and len(inside) <= len(users) + len(groups):  # a circle is refused with the entitlements
             level = [child for each in level for child in below.get(each, [])]
             inside += level
-        for row in rows:
-            row[node] = {}
-        for name in names:
-            quota = own.get(name)
-            whole = sum((owned[each][name].nominal for each in inside if name in owned.get(each, {})), _NONE)
-            most: Fraction | float = INFINITY
-            if node in users and (quota is None or node not in parents):
-                most = whole  # nothing is borrowed without a Cohort, nor where no quota is listed
-            elif quota is not None and quota.borrowing is not None:
-                most = whole + quota.borrowing
-            rows[0][node][name], rows[1][node][name] = whole, most
-            lending = None if quota is None else quota.lending
-            rows[2][node][name] = _NONE if lending is None else max(_NONE, whole - lending)
-    return rows
+        for each in inside:
+            add(whole, own.get(each, {}))
+        cap: dict[str, Number] = {name: most + borrowing[name] for name, most in whole.items() if name in borrowing}
+        if node in own and node in users:  # nothing is borrowed without a Cohort, nor where no quota is listed
+            cap |= {name: most for name, most in whole.items() if name not in own[node] or node not in parents}
+        reserve = {name: max(_NONE, whole[name] - least) for name, least in lending.items()}
+        nodes[node] = ImportedQueue(parents.get(node, ""), whole, cap, reserve, weight=owner.weight)
+    return nodes
 
 
 def _tell(
-    found: Objects, owners: Mapping[str, QuotaOwner], queues: Mapping[str, QuotaOwner], columns: FlavorColumns,
+    found: Objects, owners: Mapping[str, ImportedQueue], queues: Mapping[str, ImportedQueue], columns: FlavorColumns,
     places: Places, total: Mapping[str, Fraction],
 ) -> None:  # fmt: skip
     """Note what quotas and nodes say that one column for each type cannot."""
@@ -170,13 +148,15 @@ def _tell(
     if len(columns.resources) > 1:
         shared = columns.resources
         places.note("resources", shared[0], ", ".join(shared), "one kind of GPUs here; Kueue's shares count them apart")
-    for queue in queues.values():
-        order = [columns.types.index(columns.type_of[good]) for good in queue.quotas if good in columns.type_of]
+    for name, queue in queues.items():
+        order = [
+            columns.types.index(columns.type_of[good]) for good in queue.guarantee or () if good in columns.type_of
+        ]
         if order != sorted(order):
-            flavors = ", ".join(good.flavor for good in queue.quotas if good in columns.type_of)
-            places.note("ClusterQueue, order of flavors", queue.name, flavors, "here all try the types in one order")
+            flavors = ", ".join(good.flavor for good in queue.guarantee or () if good in columns.type_of)
+            places.note("ClusterQueue, order of flavors", name, flavors, "here all try the types in one order")
     nodes = [
-        (node.at("metadata.labels").value, node.part("status").amounts("allocatable"))
+        (node.at("metadata.labels").value, node.part("status").read("allocatable", AMOUNTS, {}))
         for node in found["Node"].values()
         if not node.part("spec").flag("unschedulable", False)
     ]
@@ -191,7 +171,7 @@ def _tell(
         if sum(there) != total[kind]:
             text = f"{in_full(Fraction(sum(there)))} on nodes, {in_full(total[kind])} in quotas"
             places.note("Node, status.allocatable", kind, text, "quotas are the capacity here, as for Kueue")
-    for owner in owners.values():
+    for name, owner in owners.items():
         if "weightedShare" in owner.declared:
             why = "fair sharing is on, which the policy kueue has as its option fair_sharing"
-            places.note("status.fairSharing", owner.name, f"weightedShare {owner.declared['weightedShare']}", why)
+            places.note("status.fairSharing", name, f"weightedShare {owner.declared['weightedShare']}", why)

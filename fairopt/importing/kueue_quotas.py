@@ -3,54 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import ObjectPart, quantity
+from fairopt.importing.documents import quantity
+from fairopt.importing.imported import ImportedQueue
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
 
 #: Resources that are taken for GPUs and the like.
 _GPUS = re.compile(r"gpu|/mig-|tpu|npu|gaudi|neuron|ascend|accelerator", re.IGNORECASE)
 
 
-class Quota(NamedTuple):
-    """What a ClusterQueue or Cohort has of one resource in one flavor; None for no limit."""
+def read_owner(part: ObjectPart) -> ImportedQueue:
+    """Return a ClusterQueue or Cohort of any version, with what it has itself by `Good`, and limits where it has some.
 
-    nominal: Fraction = Fraction(0)
-    borrowing: Fraction | None = None
-    lending: Fraction | None = None
-
-    def __add__(self, other: Quota) -> Quota:  # type: ignore[override]
-        """Return both together."""
-        return Quota(
-            self.nominal + other.nominal,
-            None if self.borrowing is None or other.borrowing is None else self.borrowing + other.borrowing,
-            None
-            if self.lending is None and other.lending is None
-            else sum((each.nominal if each.lending is None else each.lending for each in (self, other)), Fraction(0)),
-        )
-
-
-class QuotaOwner(NamedTuple):
-    """A ClusterQueue or a Cohort."""
-
-    name: str
-    parent: str
-    quotas: dict[Good, Quota]
-    weight: Fraction
-    stopped: str
-    declared: dict[str, Any]
-    reserved: dict[Good, Fraction]
-
-
-def read_owner(part: ObjectPart) -> QuotaOwner:
-    """Return a ClusterQueue or Cohort of any version. Errors: `BadInput` that names the place."""
+    ``guarantee``: nominal quotas, ``cap``: limits of borrowing, ``reserve``: limits of lending. Errors: `BadInput` that
+    names the place.
+    """
     spec, status = part.part("spec"), part.part("status")
-    quotas: dict[Good, Quota] = {}
+    found: dict[str, dict[Any, Fraction]] = {key: {} for key in ("guarantee", "cap", "reserve", "held")}
+    quotas = found["guarantee"]
     for group in spec.parts("resourceGroups"):
         covered = group.value.get("coveredResources") or []
         for flavor in group.parts("flavors"):
@@ -61,8 +38,10 @@ def read_owner(part: ObjectPart) -> QuotaOwner:
                 remedy = "List it in coveredResources of its group"
                 require(known, shown(good.resource), f"{own.place}, name", remedy)
                 keys = ("nominalQuota", "borrowingLimit", "lendingLimit")
-                nominal, *limits = (in_units(good.resource, _quantity(own, key)) for key in keys)
-                quotas[good] = Quota(nominal or Fraction(0), *limits)
+                quotas[good] = Fraction(0)
+                for key, row in zip(keys, found.values(), strict=False):
+                    if (amount := _quantity(own, key)) is not None:
+                        row[good] = in_units(good.resource, amount)
     sharing = status.part("fairSharing")
     declared: dict[str, Any] = {
         key: part.whole(key, 0)
@@ -70,24 +49,22 @@ def read_owner(part: ObjectPart) -> QuotaOwner:
         + [(status, f"{each}Workloads") for each in ("pending", "reserving", "admitted")]
         if key in part.value
     }
-    reserved: dict[Good, Fraction] = {}
     for key in ("flavorsUsage", "flavorsReservation"):
         for flavor in status.parts(key):
             for own in flavor.parts("resources"):
                 good = Good(_named(own), _named(flavor))
-                reserved[good] = _quantity(own, "total") or Fraction(0)
-                declared |= {f"{key} {good} total": reserved[good]}
+                found["held"][good] = _quantity(own, "total") or Fraction(0)
+                declared |= {f"{key} {good} total": found["held"][good]}
                 declared |= {f"{key} {good} borrowed": _quantity(own, "borrowed") or Fraction(0)}
     weight = _quantity(spec.part("fairSharing"), "weight")
-    policy = spec.text("stopPolicy", "None")
-    return QuotaOwner(
-        part.part("metadata").text("name"),
+    return ImportedQueue(
         next((text for key in ("cohortName", "cohort", "parentName", "parent") if (text := spec.text(key))), ""),
-        quotas,
-        Fraction(1) if weight is None else weight,
-        "" if policy == "None" else policy,
-        declared,
-        reserved,
+        found["guarantee"],
+        found["cap"],
+        found["reserve"],
+        found["held"],
+        weight=Fraction(1) if weight is None else weight,
+        declared=declared,
     )
 
 
@@ -106,7 +83,7 @@ def _quantity(part: ObjectPart, key: str) -> Fraction | None:
     return number
 
 
-def in_units(resource: str, amount: Fraction | None) -> Fraction | None:
+def in_units(resource: str, amount: Fraction) -> Fraction:
     """Return an amount as Kueue counts it: CPU in thousandths, all else in whole units, rounded up.
 
     Source: Kueue, pkg/resources/requests.go, ResourceValue; Kubernetes, Quantity.Value, which rounds up.
@@ -115,7 +92,7 @@ def in_units(resource: str, amount: Fraction | None) -> Fraction | None:
     2 3/2
     """
     unit = 1000 if resource == "cpu" else 1
-    return None if amount is None else Fraction(ceil(amount * unit), unit)
+    return Fraction(ceil(amount * unit), unit)
 
 
 class FlavorColumns:
@@ -125,8 +102,8 @@ class FlavorColumns:
     several such, the type's name has the resource, too. Flavors of another resource that are no type are one good.
     """
 
-    def __init__(self, owners: Sequence[QuotaOwner], resource: str | None) -> None:
-        pairs = list(dict.fromkeys(good for owner in owners for good in owner.quotas))
+    def __init__(self, owners: Sequence[ImportedQueue], resource: str | None) -> None:
+        pairs = list(dict.fromkeys(good for owner in owners for good in owner.guarantee or ()))
         shared = [good for good in pairs if (good.resource == resource if resource else _GPUS.search(good.resource))]
         if not shared:
             known = ", ".join(sorted({good.resource for good in pairs})[:10]) or "nothing"
@@ -158,19 +135,21 @@ class FlavorColumns:
             return self.type_of[good]
         return str(self.good_of[good]) if good in self.good_of else None
 
-    def quotas(self, owner: QuotaOwner) -> dict[str, Quota]:
-        """Return an owner's quotas by column."""
-        found: dict[str, Quota] = {}
-        for good, own in owner.quotas.items():
-            name = self.name(good)
-            assert name is not None
-            found[name] = found[name] + own if name in found else own
+    def row(self, amounts: Mapping[Any, Fraction] | None) -> dict[str, Fraction]:
+        """Return amounts by column, added up where several goods are one column."""
+        found: dict[str, Fraction] = {}
+        for good, amount in (amounts or {}).items():
+            if (name := self.name(good)) is not None:
+                found[name] = found.get(name, Fraction(0)) + amount
         return found
 
-    def sums(self, owners: Iterable[QuotaOwner]) -> dict[str, Fraction]:
-        """Return the nominal quota of all owners together by column."""
-        total = dict.fromkeys((*self.types, *map(str, self.goods)), Fraction(0))
-        for owner in owners:
-            for good, own in owner.quotas.items():
-                total[str(self.name(good))] += own.nominal
-        return total
+    def limits(self, owner: ImportedQueue) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+        """Return an owner's limits of borrowing and of lending by column; one without a limit is left out.
+
+        Of several goods that are one column, all must be limited in borrowing, or one in lending.
+        """
+        nominal, borrowing, lending = owner.guarantee or {}, owner.cap or {}, owner.reserve or {}
+        free = {self.name(good) for good in nominal if good not in borrowing}
+        limited = {self.name(good) for good in lending}
+        lent = {good: lending.get(good, amount) for good, amount in nominal.items() if self.name(good) in limited}
+        return {name: most for name, most in self.row(borrowing).items() if name not in free}, self.row(lent)

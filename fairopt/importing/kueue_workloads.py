@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import ObjectPart
-from fairopt.importing.imported import ImportedGang, Places
-from fairopt.importing.kubernetes import add, pod_requests
-from fairopt.importing.kueue_quotas import FlavorColumns, QuotaOwner, in_units
+from fairopt.importing.documents import AMOUNTS, SECONDS
+from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
+from fairopt.importing.kubernetes import Objects, add, pod_requests
+from fairopt.importing.kueue_quotas import FlavorColumns, in_units
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, shown
 
 Amounts = dict[str, Fraction]
@@ -30,50 +32,80 @@ class PodSet(NamedTuple):
     pod: ObjectPart
 
 
-class ReadWorkload(NamedTuple):
-    """A Workload: whose it is, what it takes and where it is; ``let_run``: no admission check holds it any more."""
+def gangs_in(
+    found: Objects, queues: Mapping[str, ImportedQueue], local: Mapping[str, tuple[str, str]],
+    columns: FlavorColumns, places: Places,
+) -> tuple[list[ImportedGang], dict[str, Amounts]]:  # fmt: skip
+    """Return the gangs of Workloads that run or wait, and what their ClusterQueues count of them; others are noted.
 
-    name: str
-    local_queue: str
-    admitted: str
-    priority: int
-    since: int
-    pod_sets: tuple[PodSet, ...]
-    let_run: bool = True
-
-
-# -- reading -------------------------------------------------------------------------------------------------------
-def read_workloads(found: Mapping[str, ObjectPart], places: Places) -> list[ReadWorkload]:
-    """Return the Workloads that run or wait; others are noted. Errors: `BadInput` that names the place."""
-    works = []
-    for name, part in found.items():
+    ``local``: the ClusterQueue and the stop policy of each LocalQueue. Counted is by ClusterQueue how many workloads
+    wait, have quota and were let run, and what those take by flavor; nothing where the files have no Workloads.
+    Errors: `BadInput` that names the place. Source: kubernetes-sigs/kueue ff69552e,
+    pkg/cache/scheduler/clusterqueue.go, getUsage: without a Cohort nothing is borrowed.
+    """
+    gangs: list[ImportedGang] = []
+    counted: dict[str, Amounts] = {
+        name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, Fraction(0)) for name, owner in queues.items()
+    }
+    for name, part in found["Workload"].items():
         spec, status = part.part("spec"), part.part("status")
         conditions = {each.text("type"): each.text("status") for each in status.parts("conditions")}
         admitted = status.part("admission").text("clusterQueue")
         if conditions.get("Finished") == "True":
             places.note("Workload", name, "not taken over", "it is finished")
-        elif not admitted and not spec.flag("active", True):
+            continue
+        if not admitted and not spec.flag("active", True):
             places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
+            continue
+        asked, pod_sets = spec.text("queueName"), tuple(_pod_sets(spec, status, admitted))
+        own = "/".join(filter(None, (part.part("metadata").text("namespace"), asked)))
+        waits_for, stopped = local.get(own, ("", ""))
+        queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
+        _count(counted.get(queue, {}), pod_sets, admitted=bool(admitted), let_run=let_run)
+        gang = ImportedGang(
+            name, queue, 0, None, None, {}, spec.whole("priority", 0, least=-(2**31)),
+            since=part.part("metadata").read("creationTimestamp", SECONDS, 0),
+        )  # fmt: skip
+        if not queue:
+            places.note("Workload, spec.queueName", name, asked, "its LocalQueue is not in the file")
+        elif queue not in queues:
+            places.note("Workload", name, queue, "its ClusterQueue is not in the file")
+        elif not admitted and (why := _stopped(found["ClusterQueue"][queue], stopped)) != "None":
+            places.note("Workload, stopPolicy", name, why, "its queue is stopped: it does not wait")
         else:
-            space, queue = part.part("metadata").text("namespace"), spec.text("queueName")
-            works.append(
-                ReadWorkload(
-                    name,
-                    f"{space}/{queue}".lstrip("/"),
-                    admitted,
-                    spec.whole("priority", 0, least=-(2**31)),
-                    part.part("metadata").seconds("creationTimestamp"),
-                    tuple(_pod_sets(spec, status, admitted)),
-                    conditions.get("Admitted", "True") == "True",
-                )
-            )
-    return works
+            listed = queues[queue].guarantee or {}
+            gangs += _of_work(gang, pod_sets, listed, found["ResourceFlavor"], columns, places, runs=bool(admitted))
+    for name, owner in queues.items() if found["Workload"] else ():
+        for (good, nominal), (_, usage) in product((owner.guarantee or {}).items(), (_RESERVING, _ADMITTED)):
+            total = counted[name].get(f"{usage} {good} total", Fraction(0))
+            beyond = max(Fraction(0), total - nominal) if owner.parent else Fraction(0)
+            counted[name][f"{usage} {good} borrowed"] = beyond
+    return gangs, counted if found["Workload"] else {}
+
+
+def _stopped(queue: ObjectPart, local: str) -> str:
+    """Return the stop policy of a ClusterQueue, or else that of its LocalQueue."""
+    own = queue.part("spec").text("stopPolicy", "None")
+    return local if own == "None" else own
+
+
+def _count(row: Amounts, pod_sets: Iterable[PodSet], *, admitted: bool, let_run: bool) -> None:
+    """Count a Workload in what its ClusterQueue says of them."""
+    if not admitted:
+        add(row, {"pendingWorkloads": Fraction(1)})
+        return
+    for count, usage in (_RESERVING, _ADMITTED)[: 1 + let_run]:
+        add(row, {count: Fraction(1)})
+        for pods in pod_sets:
+            for resource, flavor in pods.flavors.items():
+                amount = pods.amounts.get(resource, Fraction(0))
+                add(row, {f"{usage} {Good(resource, flavor)} total": amount})
 
 
 def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[PodSet]:
     assigned = {each.text("name", "main"): each for each in status.part("admission").parts("podSetAssignments")}
     done = {each.text("name", "main"): each.whole("count", 0) for each in status.parts("reclaimablePods")}
-    told = {each.text("name", "main"): each.amounts("resources") for each in status.parts("resourceRequests")}
+    told = {each.text("name", "main"): each.read("resources", AMOUNTS, {}) for each in status.parts("resourceRequests")}
     for each in spec.parts("podSets"):
         name, count = each.text("name", "main"), each.whole("count", 1)
         left = max(0, count - done.get(name, 0))
@@ -83,7 +115,7 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
             # pkg/workload/workload.go, totalRequestsFromAdmission: pods that are done give their part back
             own = assigned.get(name, ObjectPart(each.place, {}))
             count = own.whole("count", count)
-            amounts, flavors = own.amounts("resourceUsage"), own.part("flavors").value
+            amounts, flavors = own.read("resourceUsage", AMOUNTS, {}), own.part("flavors").value
             for resource, flavor in flavors.items():
                 require(isinstance(flavor, str), shown(flavor), f"{own.place}, flavors, {resource}", "Give a name")
         elif name in told:
@@ -91,89 +123,44 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
         else:
             takes = pod_requests(pod)
             own = pod.part("resources")  # of the whole pod
-            takes |= own.amounts("limits") | own.amounts("requests")
-            amounts = {key: (in_units(key, value) or Fraction(0)) * left for key, value in takes.items()}
+            takes |= own.read("limits", AMOUNTS, {}) | own.read("requests", AMOUNTS, {})
+            amounts = {key: in_units(key, value) * left for key, value in takes.items()}
             amounts["pods"], count = Fraction(left), left
         if left < count:
             amounts = {resource: amount / count * left for resource, amount in amounts.items()}
         yield PodSet(name, amounts, flavors, pod)
 
 
-def counted(
-    queues: Mapping[str, QuotaOwner], works: Sequence[ReadWorkload], local: Mapping[str, tuple[str, str]]
-) -> dict[str, Amounts]:
-    """Return by ClusterQueue how many workloads wait, have quota and were let run, and what those take by flavor.
-
-    ``local``: the ClusterQueue of each LocalQueue, first. Source: kubernetes-sigs/kueue ff69552e,
-    pkg/cache/scheduler/clusterqueue.go, getUsage: without a Cohort nothing is borrowed.
-    """
-    found: dict[str, Amounts] = {
-        name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, Fraction(0)) for name, owner in queues.items()
-    }
-    for work in works:
-        if not work.admitted:
-            add(found.get(local.get(work.local_queue, ("", ""))[0], {}), {"pendingWorkloads": Fraction(1)})
-        row = found.get(work.admitted, {})
-        for count, usage in (_RESERVING, _ADMITTED)[: (1 + work.let_run) if work.admitted else 0]:
-            add(row, {count: Fraction(1)})
-            for pods in work.pod_sets:
-                for resource, flavor in pods.flavors.items():
-                    amount = pods.amounts.get(resource, Fraction(0))
-                    add(row, {f"{usage} {Good(resource, flavor)} total": amount})
-    for name, owner in queues.items():
-        for good, quota in owner.quotas.items():
-            for _, usage in (_RESERVING, _ADMITTED):
-                total = found[name].get(f"{usage} {good} total", Fraction(0))
-                beyond = max(Fraction(0), total - quota.nominal) if owner.parent else Fraction(0)
-                found[name][f"{usage} {good} borrowed"] = beyond
-    return found
-
-
 # -- gangs ---------------------------------------------------------------------------------------------------------
-def gangs_in(
-    works: Sequence[ReadWorkload], queues: Mapping[str, QuotaOwner], local: Mapping[str, tuple[str, str]],
-    flavors: Mapping[str, ObjectPart], columns: FlavorColumns, places: Places,
-) -> list[ImportedGang]:  # fmt: skip
-    """Return the gangs of Workloads whose ClusterQueues are in the files; what waits in a stopped queue is noted."""
-    gangs: list[ImportedGang] = []
-    for work in works:
-        waits_for, stopped = local.get(work.local_queue, ("", ""))
-        queue = queues.get(work.admitted or waits_for)
-        if not work.admitted and not waits_for:
-            asked = work.local_queue.rpartition("/")[2]
-            places.note("Workload, spec.queueName", work.name, asked, "its LocalQueue is not in the file")
-        elif queue is None:
-            places.note("Workload", work.name, work.admitted or waits_for, "its ClusterQueue is not in the file")
-        elif not work.admitted and (queue.stopped or stopped != "None"):
-            why = "its queue is stopped: it does not wait"
-            places.note("Workload, stopPolicy", work.name, queue.stopped or stopped, why)
-        else:
-            gangs += _of_work(work, queue, flavors, columns, places)
-    return gangs
-
-
 def _of_work(
-    work: ReadWorkload,
-    queue: QuotaOwner,
+    gang: ImportedGang,
+    pod_sets: Iterable[PodSet],
+    listed: Iterable[Good],
     flavors: Mapping[str, ObjectPart],
     columns: FlavorColumns,
     places: Places,
+    *,
+    runs: bool,
 ) -> Iterator[ImportedGang]:
-    """Yield the gangs of a Workload: one where a single type can hold all of its GPUs, else one for each pod set."""
+    """Yield the gangs of a Workload: one where a single type can hold all of its GPUs, else one for each pod set.
+
+    ``gang`` says all but what it takes and where; ``listed`` is what its ClusterQueue has quotas of.
+    """
+    fits = None if runs else {good: flavors.get(good.flavor) for good in listed if good in columns.type_of}
     parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
-    for pods in work.pod_sets:
+    for pods in pod_sets:
         asked = [each for each in columns.resources if pods.amounts.get(each)]
         other = {each: amount for each, amount in pods.amounts.items() if amount and each not in columns.resources}
         for each in other:
             if each not in columns.counted and each != "pods":
-                places.note(f"Workload, {each}", work.name, in_full(other[each]), "no quota counts this resource")
+                places.note(f"Workload, {each}", gang.name, in_full(other[each]), "no quota counts this resource")
         if not asked:
-            parts.append((pods.name, 0, _types_for(pods, work, queue, None, flavors, columns), other))
+            parts.append((pods.name, 0, _types_for(pods, fits, None, columns), other))
         for number, each in enumerate(asked):
-            gpus = _whole(pods.amounts[each], f"Workload {work.name}, pod set {pods.name}, {each}")
-            allowed = _types_for(pods, work, queue, each, flavors, columns)
+            gpus = _whole(pods.amounts[each], f"Workload {gang.name}, pod set {pods.name}, {each}")
+            allowed = _types_for(pods, fits, each, columns)
             parts.append((pods.name, gpus, allowed, {} if number else other))
-        _counted_elsewhere(pods, columns, work, places)
+        _counted_elsewhere(pods, columns, gang.name, places)
     common = set(columns.types).intersection(*(allowed for _, _, allowed, _ in parts))
     if parts and common:
         total: Amounts = {}
@@ -181,44 +168,45 @@ def _of_work(
             add(total, other)
         gpus = sum(gpus for _, gpus, _, _ in parts)
         parts = [("", gpus, tuple(each for each in columns.types if each in common), total)]
-    elif len(parts) > 1 and not work.admitted:
+    elif len(parts) > 1 and not runs:
         why = "pod sets on several flavors start apart here, not together"
-        places.note("Workload, spec.podSets", work.name, "apart", why)
+        places.note("Workload, spec.podSets", gang.name, "apart", why)
     for number, (name, gpus, allowed, other) in enumerate(parts):
         if not allowed:
-            where = "flavors of its ClusterQueue" if not work.admitted else "an unknown flavor"
-            places.note("Workload, flavors", work.name, where, "no flavor with quotas fits its pods, so it is left out")
+            where = "flavors of its ClusterQueue" if not runs else "an unknown flavor"
+            places.note("Workload, flavors", gang.name, where, "no flavor with quotas fits its pods, so it is left out")
             continue
         again = "" if name not in [each[0] for each in parts[:number]] else f"/{number + 1}"
-        called, on = f"{work.name}/{name}{again}" if name else work.name, allowed[0] if work.admitted else None
-        yield ImportedGang(called, queue.name, gpus, allowed, on, other, work.priority, since=work.since)
+        called, on = f"{gang.name}/{name}{again}" if name else gang.name, allowed[0] if runs else None
+        yield gang._replace(name=called, gpus=gpus, allowed=allowed, on=on, other=other)
 
 
 def _types_for(
-    pods: PodSet, work: ReadWorkload, queue: QuotaOwner, resource: str | None, flavors: Mapping[str, ObjectPart],
-    columns: FlavorColumns,
-) -> tuple[str, ...]:  # fmt: skip
-    """Return the types where a pod set runs, or may run; all of them where it takes none of what is shared."""
-    if work.admitted:
+    pods: PodSet, listed: Mapping[Good, ObjectPart | None] | None, resource: str | None, columns: FlavorColumns
+) -> tuple[str, ...]:
+    """Return the types where a pod set may run; all of them where it takes none of what is shared.
+
+    ``listed``: the flavors of which its ClusterQueue has quotas, as far as they are given; None where it runs already.
+    """
+    if listed is None:
         if resource is not None:
             own = columns.type_of.get(Good(resource, pods.flavors.get(resource, "")))
             return () if own is None else (own,)
         used = set(pods.flavors.values())
         return tuple(kind for good, kind in columns.type_of.items() if good.flavor in used) or columns.types
-    listed = [good for good in queue.quotas if good in columns.type_of and resource in (None, good.resource)]
-    fits = [good for good in listed if good.flavor not in flavors or _fits(pods.pod, flavors[good.flavor])]
-    own_types = {columns.type_of[good] for good in fits}
+    asked = {good: flavor for good, flavor in listed.items() if resource in (None, good.resource)}
+    own_types = {columns.type_of[good] for good, flavor in asked.items() if flavor is None or _fits(pods.pod, flavor)}
     allowed = tuple(each for each in columns.types if each in own_types)
     return allowed or (columns.types if resource is None else ())
 
 
-def _counted_elsewhere(pods: PodSet, columns: FlavorColumns, work: ReadWorkload, places: Places) -> None:
+def _counted_elsewhere(pods: PodSet, columns: FlavorColumns, name: str, places: Places) -> None:
     types = {columns.type_of.get(Good(each, pods.flavors.get(each, ""))) for each in columns.resources} - {None}
     for resource, flavor in pods.flavors.items():
         good = columns.good_of.get(Good(resource, flavor))
         beside = any(Good(resource, kind or "") in columns.goods for kind in types)
         if good is not None and good.flavor not in types and beside:
-            places.note(f"Workload, flavor of {resource}", work.name, flavor, "here it is counted where the GPUs are")
+            places.note(f"Workload, flavor of {resource}", name, flavor, "here it is counted where the GPUs are")
 
 
 def _fits(pod: ObjectPart, flavor: ObjectPart) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ from fairopt.importing.imported import Imported, Places
 from fairopt.importing.slurm_records import SlurmCommand, lines_of, table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
 from fairopt.problem import Jobs, Trace
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 
 _USED = frozenset(
@@ -17,42 +19,37 @@ _USED = frozenset(
 )
 
 
-class TraceRows:
-    """Jobs as they are read, one after another, and what was left out, counted by the reason."""
+#: A job of a table: its name, tenant, submission, GPUs and work, and its GPU type, `UNTYPED` where it takes any.
+TableJob = tuple[str, str, Fraction, int, Fraction, str]
 
-    def __init__(self, source: str) -> None:
-        """Begin with no jobs of ``source``."""
-        self.columns: dict[str, list[Any]] = {n: [] for n in ("names", "tenant", "submit", "gpus", "work", "type")}
-        self._source, self._places = source, Places()
 
-    def add(self, name: str, tenant: str, submit: Fraction, gpus: int, work: Fraction, kind: str) -> None:
-        """Take a job; ``kind`` is its GPU type, `UNTYPED` where it takes any."""
-        for column, value in zip(self.columns.values(), (name, tenant, submit, gpus, work, kind), strict=True):
+def trace_of(jobs: Iterable[TableJob], places: Places) -> Imported:
+    """Return the trace of jobs, from the first submission on; ``places`` has what was left out, counted by the reason.
+
+    Jobs are taken one at a time. Errors: `BadInput` where there is none.
+    """
+    columns: tuple[list[Any], ...] = tuple([] for _ in range(6))
+    for job in jobs:
+        for column, value in zip(columns, job, strict=True):
             column.append(value)
-
-    def leave(self, what: str, value: str, why: str) -> None:
-        """Leave something out."""
-        self._places.note(f"{self._source}, {what}", "", value, why)
-
-    def imported(self) -> Imported:
-        """Return the trace, from the first submission on. Errors: `BadInput` where no job is left."""
-        rows, left = self.columns, self._places.listed
-        if not rows["names"]:
-            reasons = "; ".join(map(str, left)) or "the table has no rows"
-            remedy = f"Give jobs that ran, and asked for GPUs ({reasons[:300]})"
-            raise BadInput("no jobs", place="the file", remedy=remedy)
-        types = [kind for kind in dict.fromkeys(rows["type"]) if kind != UNTYPED] or [UNTYPED]
-        begin = min(rows["submit"])
-        jobs = Jobs.of(
-            names=rows["names"],
-            types=types,
-            gpus=rows["gpus"],
-            work=rows["work"],
-            arrival=[each - begin for each in rows["submit"]],
-            tenant=rows["tenant"],
-            throughput=None if len(types) == 1 else [[int(t in (own, UNTYPED)) for own in types] for t in rows["type"]],
-        )
-        return Imported(Trace(jobs), left)
+    names, tenants, submits, gpus, work, kinds = columns
+    left = places.listed
+    if not names:
+        reasons = "; ".join(map(str, left)) or "the table has no rows"
+        remedy = f"Give jobs that ran, and asked for GPUs ({reasons[:300]})"
+        raise BadInput("no jobs", place="the file", remedy=remedy)
+    types = [kind for kind in dict.fromkeys(kinds) if kind != UNTYPED] or [UNTYPED]
+    begin = min(submits)
+    made = Jobs.of(
+        names=names,
+        types=types,
+        gpus=gpus,
+        work=work,
+        arrival=[each - begin for each in submits],
+        tenant=tenants,
+        throughput=None if len(types) == 1 else [[int(kind in (own, UNTYPED)) for own in types] for kind in kinds],
+    )
+    return Imported(Trace(made), left)
 
 
 def read(path: AnyPath) -> Imported:
@@ -65,43 +62,50 @@ def read(path: AnyPath) -> Imported:
 
     Source: Slurm, doc/man/man1/sacct.1; states: src/common/slurm_protocol_defs.c.
     """
-    rows = TraceRows("sacct")
-    names: set[str] = set()
+    places = Places()
     with naming(path):
-        first = next(text_records(path), None)
-        missing = {"submit", "account"} - set(first.fields) if first else {"submit"}
-        if first is None or first.kind is not SlurmCommand.JOB or missing:
+        kind, first = next(text_records(path), (None, ObjectPart("line 1", {})))
+        missing = {"submit", "account"} - first.value.keys()
+        if kind is not SlurmCommand.JOB or missing:
             remedy = "Give what sacct -aXP -o JobID,Account,User,Submit,Elapsed,State,AllocTRES printed"
             raise BadInput(f"no column {', '.join(sorted(missing)) or 'JobID'}", place="line 1", remedy=remedy)
-        for name in sorted(set(first.fields) - _USED):
-            rows.leave(name, first.fields[name], "the trace has no such column")
-        for place, row in table_rows(lines_of(path)):
-            _take(rows, names, place, row)
-        return rows.imported()
+        for name in sorted(first.value.keys() - _USED):
+            places.note(f"sacct, {name}", "", first.value[name], "the trace has no such column")
+        return trace_of(_jobs(path, places), places)
 
 
-def _take(rows: TraceRows, names: set[str], place: str, row: dict[str, str]) -> None:
-    name, state = said(row["jobid"]), (said(row.get("state", "")).split() or ["COMPLETED"])[0]
-    if "." in name:
-        return rows.leave("JobID", name, "a step of a job")
-    submit = moment(row["submit"], f"{place}, Submit")
-    elapsed = _elapsed(row, place)
-    if submit is None or not elapsed:
-        return rows.leave("State", state, "a job that never ran has no work")
-    asked = tres(row.get("alloctres", ""), f"{place}, AllocTRES") or tres(row.get("reqtres", ""), f"{place}, ReqTRES")
-    gpus = gpus_of(asked, f"{place}, TRES")
-    if not gpus:
-        return rows.leave("AllocTRES", name, "a job without GPUs")
-    if len(gpus) > 1:
-        return rows.leave("AllocTRES", ", ".join(gpus), "a job on several GPU types; a job of a trace has one")
-    if name in names:
-        return rows.leave("JobID", name, "a job that was put into the queue again; its first run is in the trace")
-    if state not in ("COMPLETED", "TIMEOUT"):
-        rows.leave("State", state, "its work is the time that it ran, which is less than it asked for")
-    names.add(name)
-    ((kind, count),) = gpus.items()
-    tenant = said(row["account"]) or said(row.get("user", "")) or "nobody"
-    return rows.add(name, tenant, submit, count, elapsed, kind)
+def _jobs(path: AnyPath, places: Places) -> Iterator[TableJob]:
+    """Yield the jobs that ran, and note the others."""
+
+    def leave(what: str, value: str, why: str) -> None:
+        places.note(f"sacct, {what}", "", value, why)
+
+    names: set[str] = set()
+    for place, row in table_rows(lines_of(path)):
+        name, state = said(row["jobid"]), (said(row.get("state", "")).split() or ["COMPLETED"])[0]
+        if "." in name:
+            leave("JobID", name, "a step of a job")
+            continue
+        submit = moment(row["submit"], f"{place}, Submit")
+        elapsed = _elapsed(row, place)
+        if submit is None or not elapsed:
+            leave("State", state, "a job that never ran has no work")
+            continue
+        asked = tres(row.get("alloctres", ""), f"{place}, AllocTRES")
+        gpus = gpus_of(asked or tres(row.get("reqtres", ""), f"{place}, ReqTRES"), f"{place}, TRES")
+        if not gpus:
+            leave("AllocTRES", name, "a job without GPUs")
+        elif len(gpus) > 1:
+            leave("AllocTRES", ", ".join(gpus), "a job on several GPU types; a job of a trace has one")
+        elif name in names:
+            leave("JobID", name, "a job that was put into the queue again; its first run is in the trace")
+        else:
+            if state not in ("COMPLETED", "TIMEOUT"):
+                leave("State", state, "its work is the time that it ran, which is less than it asked for")
+            names.add(name)
+            ((kind, count),) = gpus.items()
+            tenant = said(row["account"]) or said(row.get("user", "")) or "nobody"
+            yield name, tenant, submit, count, elapsed, kind
 
 
 def _elapsed(row: dict[str, str], place: str) -> Fraction | None:

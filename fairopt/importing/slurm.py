@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, ImportedGang, gangs_of, market_of
-from fairopt.importing.slurm_facts import Association, Facts, Key, SlurmJob
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
+from fairopt.importing.slurm_facts import Facts, Key, nodes_of, owner_of, runs, submitted, taken_by
 from fairopt.importing.slurm_records import begins, json_records, text_records
-from fairopt.importing.slurm_values import GPUS, UNTYPED
-from fairopt.problem import Gangs, Market
+from fairopt.importing.slurm_values import GPUS, UNTYPED, said
+from fairopt.problem import Market
 from fairopt.problem.entitled_rows import Good
-from fairopt.problem.entitlements import Entitlements
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Number
@@ -58,15 +59,13 @@ def _complete(facts: Facts) -> None:
     """Give jobs the association that they belong to, and users and accounts the accounts that they are in."""
     known = facts.associations
     for job in facts.jobs.values():
-        account, user, _ = job.key
-        job.key = job.key if job.key in known else (account, user, "")
-        if job.key not in known:
+        if (key := _association(facts, job)) not in known:
             if known:
-                facts.note("jobs", "Account, User", name_of(job.key), "no association is listed; it was added")
-            known[job.key] = Association(job.place, account)
-    for _, association in list(known.items()):
+                facts.note("jobs", "Account, User", name_of(key), "no association is listed; it was added")
+            known[key] = ImportedQueue(key[0])
+    for association in list(known.values()):
         if association.parent and (association.parent, "", "") not in known:
-            known[association.parent, "", ""] = Association(association.place)
+            known[association.parent, "", ""] = ImportedQueue()
     flat = [key[0] for key, found in known.items() if not key[1] and not found.parent]
     if len(flat) > 1 and "root" in flat:
         for account in flat:
@@ -79,31 +78,28 @@ def _complete(facts: Facts) -> None:
         raise BadInput("no user associations", place="User", remedy=remedy)
 
 
+def _association(facts: Facts, job: ObjectPart) -> Key:
+    """Return the association of a job: one of its partition where there is one."""
+    account, user, partition = owner_of(job)
+    return (account, user, partition) if (account, user, partition) in facts.associations else (account, user, "")
+
+
 def _market(facts: Facts, gpus: int | None) -> Market:
     users = [key for key in facts.associations if key[1]]
-    accounts = [key for key in facts.associations if not key[1]]
     capacity = _capacity(facts, gpus)
     types = list(capacity)
     goods = _goods(facts, capacity)
-    nodes = {key: name_of(key) for key in (*users, *accounts)}
-    group = {nodes[key]: found.parent for key, found in facts.associations.items() if found.parent}
-    entitlements = Entitlements.of(
-        [nodes[key] for key in users],
-        types,
-        groups=[nodes[key] for key in accounts],
-        group=group,
-        goods=goods,
-        cap={nodes[key]: _cap(facts, key, types, goods) for key in nodes if facts.associations[key].cap},
-        borrow_weight={nodes[key]: found.share for key, found in facts.associations.items() if found.share is not None},
-        tier={nodes[key]: 1 for key, found in facts.associations.items() if found.use_parent},
-        usage={nodes[key]: usage for key, usage in _usage(facts).items()},
-        rate=_rate(facts, types),
-        gangs=_gangs(facts, users, types, goods),
-    )
+    usage = _usage(facts)
+    nodes = {
+        name_of(key): replace(found, cap=_cap(facts, key, types, goods), usage=usage.get(key))
+        for key, found in sorted(facts.associations.items(), key=lambda each: not each[0][1])
+    }
+    rate, gangs = _rate(facts, types), _gangs(facts, types)
+    entitlements = entitlements_of(nodes, [name_of(key) for key in users], types, gangs, goods=goods, rate=rate)
     return market_of(entitlements, list(capacity.values()))
 
 
-def _usage(facts: Facts) -> dict[Key, Fraction]:
+def _usage(facts: Facts) -> dict[Key, Number]:
     """Return past usage as the files say it; an account of which none is said has that of its members."""
     total = {key: found.usage for key, found in facts.associations.items() if found.usage is not None}
     for key, found in facts.associations.items():
@@ -120,7 +116,7 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     """Return the GPUs by type: of nodes, else of caps or of what runs, else as given."""
     if facts.nodes:
         there: dict[str, int] = {}
-        known = any(job.runs for job in facts.jobs.values())  # else what is held would look free
+        known = any(runs(job) for job in facts.jobs.values())  # else what is held would look free
         for node in facts.nodes.values():
             for kind, count in (node.gpus if node.up else node.held if known else {}).items():
                 there[kind] = there.get(kind, 0) + count
@@ -133,8 +129,8 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     capped = _capped(facts)
     running: dict[str, int] = {}
     for job in facts.jobs.values():
-        for kind, count in job.gpus.items():
-            running[kind] = running.get(kind, 0) + count * job.runs
+        for kind, count in taken_by(job)[1].items():
+            running[kind] = running.get(kind, 0) + count * runs(job)
     if len(running) > 1:
         running.pop(UNTYPED, None)
     found = {kind: max(count, running.get(kind, 0)) for kind, count in capped.items()} or {
@@ -148,14 +144,14 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
 
 def _capped(facts: Facts) -> dict[str, int]:
     """Return what the caps allow by type: the sum over the highest associations that have one."""
-    names = {name for found in facts.associations.values() for name in found.cap if name.startswith(GPUS)}
+    names = {name for found in facts.associations.values() for name in found.cap or () if name.startswith(GPUS)}
     typed = {name for name in names if name != GPUS}
     below: dict[str, list[Key]] = {}
     for key, found in facts.associations.items():
         below.setdefault(found.parent, []).append(key)
 
     def allowed(key: Key, name: str) -> Number:
-        cap = facts.associations[key].cap.get(name, INFINITY)
+        cap = (facts.associations[key].cap or {}).get(name, INFINITY)
         inside = below.get(key[0], []) if not key[1] else []
         return cap if cap != INFINITY else sum(allowed(each, name) for each in inside)
 
@@ -165,7 +161,7 @@ def _capped(facts: Facts) -> dict[str, int]:
 
 def _goods(facts: Facts, capacity: Mapping[str, int]) -> dict[Good, Number]:
     """Return the further resources that some cap is about: CPU, memory, GPUs of any of several types."""
-    capped = {name for found in facts.associations.values() for name in found.cap}
+    capped = {name for found in facts.associations.values() for name in found.cap or ()}
     up = [node.other for node in facts.nodes.values() if node.up]
     goods: dict[Good, Number] = {
         Good(name, ANYWHERE): sum((each.get(name, Fraction(0)) for each in up), Fraction(0))
@@ -183,7 +179,7 @@ def _cap(facts: Facts, key: Key, types: list[str], goods: Mapping[Good, Number])
     if len(types) == 1:
         columns[GPUS] = types[0]
     row: dict[str, Number] = {}
-    for name, most in facts.associations[key].cap.items():
+    for name, most in (facts.associations[key].cap or {}).items():
         if name in columns:
             row[columns[name]] = min(most, row.get(columns[name], INFINITY))
         elif name.startswith(f"{GPUS}:"):
@@ -208,40 +204,39 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
     return rates
 
 
-def _gangs(facts: Facts, users: list[Key], types: list[str], goods: Mapping[Good, Number]) -> Gangs:
-    rows, names = [], {key: name_of(key) for key in users}
-    for job in sorted(facts.jobs.values(), key=lambda job: job.submit):
-        if kinds := _types(facts, job, types):
-            gpus = sum(job.gpus.values())
-            other = {name: _finite(count) for name, count in job.other.items()} | {GPUS: Fraction(gpus)}
-            tier, preemptible = facts.priority.get(job.qos, 0), job.qos in facts.preempted
-            on = kinds[0] if job.runs else None
-            rows.append(ImportedGang(job.name, names[job.key], gpus, kinds, on, other, tier, preemptible, job.submit))
-    return gangs_of(rows, list(names.values()), types, [good.resource for good in goods])
+def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
+    gangs = []
+    for name, job in sorted(facts.jobs.items(), key=lambda each: submitted(each[1])):
+        if kinds := _types(facts, name, job, types):
+            asked, counts = taken_by(job)
+            gpus, qos = sum(counts.values()), said(job.value.get("qos", ""))
+            other = {each: _finite(count) for each, count in asked.items()} | {GPUS: Fraction(gpus)}
+            tier, preemptible = facts.priority.get(qos, 0), qos in facts.preempted
+            user, on = name_of(_association(facts, job)), kinds[0] if runs(job) else None
+            gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, submitted(job)))
+    return gangs
 
 
 def _finite(count: Number) -> Number:
     return Fraction(0) if count == INFINITY else count
 
 
-def _types(facts: Facts, job: SlurmJob, types: list[str]) -> list[str]:
+def _types(facts: Facts, name: str, job: ObjectPart, types: list[str]) -> list[str]:
     """Return the types on which a job may run, or the one on which it does; nothing where that cannot be told."""
-    (kind,) = job.gpus
+    (kind,) = taken_by(job)[1]
     if kind in types:
         return [kind]
     if kind != UNTYPED:
         facts.note("jobs", "TRES", kind, "the GPUs of these jobs are of a type that no node which is up has")
         return []
-    listed = [facts.nodes[name].gpus for name in job.nodes if name in facts.nodes]
+    listed = [facts.nodes[node].gpus for node in nodes_of(job) if node in facts.nodes]
     on = {each for gpus in listed for each in gpus if each in types}
-    if job.runs and len(on or types) > 1:
-        facts.note(
-            "jobs", "NodeList", job.name, "these run on GPUs of a type that cannot be told; give typed AllocTRES"
-        )
+    if runs(job) and len(on or types) > 1:
+        facts.note("jobs", "NodeList", name, "these run on GPUs of a type that cannot be told; give typed AllocTRES")
         return []
-    if job.runs:
+    if runs(job):
         return [next(iter(on or types))]
-    inside = [node.gpus for node in facts.nodes.values() if job.partition in node.partitions]
+    inside = [node.gpus for node in facts.nodes.values() if owner_of(job)[2] in node.partitions]
     return [each for each in types if any(each in gpus for gpus in inside)] or types
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Places, Unplaced
-from fairopt.importing.slurm_records import DEEPEST, Printed, SlurmCommand
+from fairopt.importing.imported import ImportedQueue, Places, Unplaced
+from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, exact, integer, shown
 from fairopt.program import INFINITY, Number
 
@@ -62,19 +62,6 @@ _OTHERWISE = "these fields do not change who is owed or holds which GPUs"
 
 
 @dataclass
-class Association:
-    """What all files say of an association: an account, or a user in an account."""
-
-    place: str
-    parent: str = ""
-    share: int | None = None
-    use_parent: bool = False
-    usage: Fraction | None = None
-    cap: dict[str, Number] = field(default_factory=dict)
-    declared: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
 class Node:
     """The GPUs of a node by type, those that jobs hold, its other resources, and its partitions."""
 
@@ -85,20 +72,44 @@ class Node:
     up: bool
 
 
-@dataclass
-class SlurmJob:
-    """A job that runs or waits; ``gpus`` by type, `UNTYPED` where it takes any."""
+def runs(job: ObjectPart) -> bool:
+    """Say whether a job holds GPUs."""
+    return _state(job) in RUNS
 
-    name: str
-    key: Key
-    gpus: dict[str, int]
-    other: dict[str, Number]
-    runs: bool
-    nodes: list[str]
-    submit: Fraction
-    qos: str
-    partition: str
-    place: str
+
+def _state(job: ObjectPart) -> str:
+    text = said(job.value.get("jobstate") or job.value.get("state", ""))
+    return (text.upper().split() or [""])[0].split(",")[0]
+
+
+def owner_of(job: ObjectPart) -> Key:
+    """Return the account, the user and the partition of a job."""
+    user = said(job.value.get("user") or job.value.get("userid", "")).partition("(")[0]
+    return said(job.value.get("account", "")), user, said(job.value.get("partition", ""))
+
+
+def taken_by(job: ObjectPart) -> tuple[dict[str, Number], dict[str, int]]:
+    """Return what a job holds or asks for, and its GPUs by type, `UNTYPED` where it takes any."""
+    fields, place = job.value, job.place
+    asked = tres(fields.get("alloctres", "") if runs(job) else "", f"{place}, AllocTRES")
+    asked = asked or tres(fields.get("reqtres", ""), f"{place}, ReqTRES")
+    if gpus := gpus_of(asked, f"{place}, TRES"):
+        return asked, gpus
+    each = fields.get("trespernode") or fields.get("tres_per_node") or fields.get("gres", "")
+    count = said(fields.get("nnodes") or fields.get("numnodes", "")).partition("-")[0] or "1"
+    times = integer(count, f"{place}, nodes")
+    return asked, {kind: number * times for kind, number in gres(each, f"{place}, TresPerNode").items()}
+
+
+def submitted(job: ObjectPart) -> Fraction:
+    """Return when a job was submitted; 0 where nothing is said."""
+    text = job.value.get("submit") or job.value.get("submittime", "")
+    return moment(text, f"{job.place}, Submit") or Fraction(0)
+
+
+def nodes_of(job: ObjectPart) -> list[str]:
+    """Return the nodes on which a job runs."""
+    return hosts(job.value.get("nodelist", ""), f"{job.place}, NodeList") if runs(job) else []
 
 
 def _by_type(taken: Mapping[str, int], gpus: Mapping[str, int]) -> dict[str, int]:
@@ -118,15 +129,15 @@ class Facts:
         """Begin with nothing; ``cluster`` chooses where the records are of several."""
         self.cluster = cluster
         self.clusters: dict[str, str] = {}
-        self.associations: dict[Key, Association] = {}
+        self.associations: dict[Key, ImportedQueue] = {}
         self.nodes: dict[str, Node] = {}
-        self.jobs: dict[str, SlurmJob] = {}
+        self.jobs: dict[str, ObjectPart] = {}
         self.priority: dict[str, int] = {}
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
         self._places = Places()
         self._other: dict[SlurmCommand, dict[str, str]] = {}
-        self._read: Mapping[SlurmCommand, Callable[[Printed], None]] = {
+        self._read: Mapping[SlurmCommand, Callable[[ObjectPart], None]] = {
             SlurmCommand.SHARE: self._share,
             SlurmCommand.ASSOCIATION: self._association,
             SlurmCommand.QOS: self._qos,
@@ -135,28 +146,28 @@ class Facts:
             SlurmCommand.JOB: self._job,
         }
 
-    def add(self, records: Iterable[Printed]) -> None:
+    def add(self, records: Iterable[Record]) -> None:
         """Take what the records say. Errors: `BadInput` with the place, the value and the remedy."""
-        for record in records:
-            named = said(record.fields.get("cluster", ""))
-            if record.kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) and named:
+        for kind, record in records:
+            named = said(record.value.get("cluster", ""))
+            if kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) and named:
                 if self.cluster is not None and named != self.cluster:
-                    self.note(record.kind.value, "Cluster", named, f"only {self.cluster!r} was asked for")
+                    self.note(kind.value, "Cluster", named, f"only {self.cluster!r} was asked for")
                     continue
                 self.clusters.setdefault(named, record.place)
                 if len(self.clusters) > 1:
                     remedy = f"Choose one: cluster={min(self.clusters)!r}"
                     names = ", ".join(map(shown, self.clusters))
                     raise BadInput(f"got the clusters {names}", place=record.place, remedy=remedy)
-            self._read[record.kind](record)
-            for name, value in record.fields.items():
-                if name not in _TAKEN[record.kind] and said(value) and name not in ("cluster", "id"):
+            self._read[kind](record)
+            for name, value in record.value.items():
+                if name not in _TAKEN[kind] and said(value) and name not in ("cluster", "id"):
                     plain = name.replace("_", "").replace("/", "")
                     why = next((words for part, words in _WHY.items() if part in plain), "")
                     if why:
-                        self.note(record.kind.value, name, value, why)
+                        self.note(kind.value, name, value, why)
                     else:
-                        self._other.setdefault(record.kind, {}).setdefault(name, value)
+                        self._other.setdefault(kind, {}).setdefault(name, value)
 
     def note(self, source: str, what: str, value: object, why: str) -> None:
         """Remember what has no place; the same thing again is counted."""
@@ -169,16 +180,16 @@ class Facts:
         return (*self._places.listed, *others)
 
     # -- associations ------------------------------------------------------------------------------------------------
-    def _key(self, record: Printed) -> Key:
-        account, user, partition = (said(record.fields.get(name, "")) for name in ("account", "user", "partition"))
+    def _key(self, record: ObjectPart) -> Key:
+        account, user, partition = (said(record.value.get(name, "")) for name in ("account", "user", "partition"))
         for name, what in ((account, "Account"), (user or "-", "User"), (partition or "-", "Partition")):
             check_name(name, f"{record.place}, {what}")
         return account, user, partition
 
-    def _at(self, record: Printed, what: str) -> Association:
+    def _at(self, record: ObjectPart, what: str) -> ImportedQueue:
         key = self._key(record)
-        found = self.associations.setdefault(key, Association(record.place))
-        above = said(record.fields.get("parentname", ""))
+        found = self.associations.setdefault(key, ImportedQueue())
+        above = said(record.value.get("parentname", ""))
         if key[1]:
             found.parent = key[0]
         elif above and key[0] != above:
@@ -190,28 +201,28 @@ class Facts:
             found.parent = above
         return found
 
-    def _weigh(self, found: Association, text: str, place: str) -> None:
+    def _weigh(self, found: ImportedQueue, text: str, place: str) -> None:
         if not said(text):
             return
         if text.strip().lower() == "parent":
-            found.use_parent, found.share = True, 0
+            found.tier, found.weight = 1, 0
             return
         share = integer(text.strip(), place)
         if not 0 <= share < 2**31:
             raise BadInput(f"got {shown(share)}", place=place, remedy="Give shares from 0, or parent")
-        if found.share is not None and (found.share != share or found.use_parent):
+        if found.weight is not None and (found.weight != share or found.tier):
             self.note(
                 SlurmCommand.ASSOCIATION.value, "Share", share, "another file gave other shares first, which were taken"
             )
             return
-        found.share = share
+        found.weight = share
 
-    def _share(self, record: Printed) -> None:
+    def _share(self, record: ObjectPart) -> None:
         found = self._at(record, "Account")
         if "RawShares" in found.declared:
             remedy = "Give each association once, and files of one cluster"
             raise BadInput("this association stands twice", place=record.place, remedy=remedy)
-        fields = record.fields
+        fields = record.value
         found.declared["RawShares"] = said(fields.get("rawshares", ""))
         self._weigh(found, fields.get("rawshares", ""), f"{record.place}, RawShares")
         if said(fields.get("rawusage", "")):
@@ -222,30 +233,32 @@ class Facts:
                 place = f"{record.place}, {called}"
                 found.declared[called] = INFINITY if text.lower() in ("inf", "infinity") else exact(text, place)
 
-    def _association(self, record: Printed) -> None:
+    def _association(self, record: ObjectPart) -> None:
         found = self._at(record, "Par Name")
-        self._weigh(found, record.fields.get("share", ""), f"{record.place}, Share")
-        found.cap |= tres(record.fields.get("grptres", ""), f"{record.place}, GrpTRES")
+        self._weigh(found, record.value.get("share", ""), f"{record.place}, Share")
+        found.cap = (found.cap or {}) | tres(record.value.get("grptres", ""), f"{record.place}, GrpTRES")
 
-    def _qos(self, record: Printed) -> None:
-        name = check_name(record.fields["name"].strip(), f"{record.place}, Name")
-        text = said(record.fields.get("priority", ""))
+    def _qos(self, record: ObjectPart) -> None:
+        name = check_name(record.value["name"].strip(), f"{record.place}, Name")
+        text = said(record.value.get("priority", ""))
         self.priority[name] = integer(text or 0, f"{record.place}, Priority")
-        self.preempted |= set(filter(None, said(record.fields.get("preempt", "")).split(",")))
+        self.preempted |= set(filter(None, said(record.value.get("preempt", "")).split(",")))
 
     # -- machines and jobs -------------------------------------------------------------------------------------------
-    def _partition(self, record: Printed) -> None:
-        for each in filter(None, said(record.fields.get("tresbillingweights", "")).split(",")):
+    def _partition(self, record: ObjectPart) -> None:
+        for each in filter(None, said(record.value.get("tresbillingweights", "")).split(",")):
             name, _, weight = each.partition("=")
             place = f"{record.place}, TRESBillingWeights"
             if name.strip().lower().startswith("gres/gpu"):
                 kind = name.strip().partition(":")[2] or UNTYPED
                 self.billing.setdefault(kind, []).append(amount(weight.strip(), place))
             else:
-                self.note(record.kind.value, "TRESBillingWeights", each, "only GPUs have a rate in the model")
+                self.note(
+                    SlurmCommand.PARTITION.value, "TRESBillingWeights", each, "only GPUs have a rate in the model"
+                )
 
-    def _node(self, record: Printed) -> None:
-        fields, place = record.fields, record.place
+    def _node(self, record: ObjectPart) -> None:
+        fields, place = record.value, record.place
         name = check_name(fields.get("nodename", ""), f"{place}, NodeName")
         if name in self.nodes:
             raise BadInput(f"{name!r} stands twice", place=place, remedy="Give each node once")
@@ -253,55 +266,42 @@ class Facts:
         counted = gpus_of(other, f"{place}, CfgTRES")
         gpus = gres(fields.get("gres", ""), f"{place}, Gres") or counted
         if counted and sum(counted.values()) != sum(gpus.values()):
-            self.note(record.kind.value, "CfgTRES", f"{name}: {sum(counted.values())} GPUs", "Gres says otherwise")
+            self.note(
+                SlurmCommand.NODE.value, "CfgTRES", f"{name}: {sum(counted.values())} GPUs", "Gres says otherwise"
+            )
         state = fields.get("state", "").upper()
         # one that is POWERED_DOWN to save power is started for the next job
         up = not any(word in state.replace("POWERED_DOWN", "") for word in _DOWN)
         if gpus and not up:
-            self.note(record.kind.value, "State", state, "only GPUs that jobs hold on such a node are counted")
+            self.note(SlurmCommand.NODE.value, "State", state, "only GPUs that jobs hold on such a node are counted")
         partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))
         taken = gpus_of(tres(fields.get("alloctres", ""), f"{place}, AllocTRES"), f"{place}, AllocTRES")
         self.nodes[name] = Node(gpus, _by_type(taken, gpus), other, partitions, up)
 
-    def _job(self, record: Printed) -> None:
-        fields, place, source = record.fields, record.place, record.kind.value
-        name = said(fields.get("jobid", ""))
-        state = (said(fields.get("jobstate") or fields.get("state", "")).upper().split() or [""])[0].split(",")[0]
+    def _job(self, record: ObjectPart) -> None:
+        fields, place, source = record.value, record.place, SlurmCommand.JOB.value
+        name, state = said(fields.get("jobid", "")), _state(record)
         if "." in name:
             return self.note(source, "JobID", name, "a step of a job that stands in the same file")
         if state not in RUNS | WAITS:
             return self.note(source, "State", state, "jobs that neither run nor wait hold and ask for nothing")
-        account = said(fields.get("account", ""))
-        user = said(fields.get("user") or fields.get("userid", "")).partition("(")[0]
-        if not account or not user:
+        if not all(owner_of(record)[:2]):
             return self.note(source, "Account, User", name, "a job of nobody that the file names")
         reason = fields.get("reason", "") + fields.get("nodelist", "")
         if state in WAITS and (held := next((each for each in _HELD if each in reason), None)):
             return self.note(source, "Reason", held, "such a job waits for somebody, not for GPUs")
-        runs = state in RUNS
-        asked = tres(fields.get("alloctres", "") if runs else "", f"{place}, AllocTRES")
-        asked = asked or tres(fields.get("reqtres", ""), f"{place}, ReqTRES")
-        gpus = gpus_of(asked, f"{place}, TRES")
-        if not gpus:
-            each = fields.get("trespernode") or fields.get("tres_per_node") or fields.get("gres", "")
-            count = said(fields.get("nnodes") or fields.get("numnodes", "")).partition("-")[0] or "1"
-            times = integer(count, f"{place}, nodes")
-            gpus = {kind: number * times for kind, number in gres(each, f"{place}, TresPerNode").items()}
+        gpus = taken_by(record)[1]
         if not gpus:
             return self.note(
                 source, "JobID", name, "a job without GPUs; what it takes of CPU and memory is not counted"
             )
         if len(gpus) > 1:
             return self.note(source, "TRES", ", ".join(gpus), "a job on several GPU types; a gang has one")
-        qos = said(fields.get("qos", ""))
-        submit = moment(fields.get("submit") or fields.get("submittime", ""), f"{place}, Submit") or Fraction(0)
-        partition = said(fields.get("partition", ""))
-        nodes = hosts(fields.get("nodelist", ""), f"{place}, NodeList") if runs else []
+        submitted(record), nodes_of(record)  # refuse what they cannot read
         for task in self._tasks(name, place):
             if task in self.jobs:
                 raise BadInput(f"the job {task!r} stands twice", place=place, remedy="Give each job once (sacct -X)")
-            key = (account, user, partition)
-            self.jobs[task] = SlurmJob(task, key, gpus, asked, runs, nodes, submit, qos, partition, place)
+            self.jobs[task] = record
         return None
 
     def _tasks(self, name: str, place: str) -> list[str]:

@@ -6,12 +6,13 @@ import enum
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import LARGEST, SMALL
 from fairopt.problem.files.documents import parse_json
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown
 
@@ -35,13 +36,8 @@ class SlurmCommand(enum.Enum):
     PARTITION = "scontrol show partition"
 
 
-class Printed(NamedTuple):
-    """A row or block: what it is, where it stands, and its fields as text, by name in small letters."""
-
-    kind: SlurmCommand
-    place: str
-    fields: Mapping[str, str]
-
+#: A row or block of what a command printed: its fields as text, by name in small letters.
+Record = tuple[SlurmCommand, ObjectPart]
 
 #: The columns by which a table is recognised.
 _TABLES: tuple[tuple[SlurmCommand, frozenset[str]], ...] = (
@@ -121,7 +117,7 @@ def table_rows(lines: Iterator[tuple[str, str]], separator: str = "|") -> Iterat
         yield place, dict(zip(names, cells, strict=True))
 
 
-def text_records(path: AnyPath) -> Iterator[Printed]:
+def text_records(path: AnyPath) -> Iterator[Record]:
     """Yield the records of a text file; which command printed it is seen from the file itself.
 
     Errors: `BadInput` where no such command prints it. Source: Slurm, src/sshare/process.c, src/sacctmgr/common.c,
@@ -147,7 +143,7 @@ def text_records(path: AnyPath) -> Iterator[Printed]:
             raise BadInput(f"got {shown(line[:200])}", place=place, remedy=f"Give what one of these prints: {commands}")
         rows = table_rows(lines_of(path))
         yield from (
-            Printed(kind, *each)
+            (kind, ObjectPart(*each))
             for each in (_tree(rows) if kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) else rows)
         )
 
@@ -171,9 +167,9 @@ def _tree(rows: Iterator[tuple[str, dict[str, str]]]) -> Iterator[tuple[str, dic
         yield place, row
 
 
-def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Printed]:
+def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Record]:
     """Yield the blocks of KEY=VALUE, each from the line that names its node, job or partition."""
-    record: Printed | None = None
+    record: Record | None = None
     fields: dict[str, str] = {}
     for place, line in lines:
         found = list(_FIELD.finditer(line))
@@ -181,7 +177,7 @@ def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Printed]:
             if record is not None:
                 yield record
             fields = {}
-            record = Printed(_BLOCKS[found[0][1]], place, fields)
+            record = _BLOCKS[found[0][1]], ObjectPart(place, fields)
         elif not line.strip():
             continue
         if record is None:
@@ -268,7 +264,7 @@ _NAMES: Mapping[SlurmCommand, Mapping[str, str]] = {
 _USE_PARENT = "2147483647"
 
 
-def json_records(path: AnyPath) -> Iterator[Printed]:
+def json_records(path: AnyPath) -> Iterator[Record]:
     """Yield the records of a file that a command wrote with --json; a large one is read piece by piece.
 
     Errors: `BadInput` that names the file and the place for what is no such file.
@@ -283,7 +279,7 @@ def json_records(path: AnyPath) -> Iterator[Printed]:
             place = f"{kind.name.lower()} {number}"
             if not isinstance(item, Mapping):
                 raise BadInput(f"got {shown(item)}", place=place, remedy="Give an object, as --json prints")
-            yield Printed(kind, place, _as_text(kind, _flat(item, "", place, 0)))
+            yield kind, ObjectPart(place, _as_text(kind, _flat(item, "", place, 0)))
         if not found:
             remedy = f"Give what a command of Slurm prints with --json: {', '.join(_LISTS)}"
             raise BadInput("no list of records", place="the top level", remedy=remedy)

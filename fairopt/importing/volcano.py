@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import ObjectPart, in_files
-from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
+from fairopt.importing.documents import AMOUNTS, SECONDS, in_files
+from fairopt.importing.imported import (
+    Imported,
+    ImportedGang,
+    ImportedQueue,
+    Places,
+    entitlements_of,
+    gangs_of,
+    market_of,
+)
 from fairopt.importing.kubernetes import Objects, Stock, add, documents, named, objects, pod_requests
 from fairopt.importing.volcano_objects import CLUSTER, KINDS, ROOT
-from fairopt.problem import Entitlements, Gangs
+from fairopt.problem import Entitlements
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, shown
@@ -58,67 +67,48 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     gangs = _gangs(found, users, columns, places)
     rows = {name: _row(part, columns, places) for name, part in queues.items() if name in users or name in groups}
     if ROOT in rows:
-        owed_in, reserved_in = dict[str, Fraction](), dict[str, Fraction]()
+        root = rows[ROOT]
+        root.guarantee, root.reserve = {}, {}  # whatever it says: checkHierarchicalQueue
         for row in (row for name, row in rows.items() if above.get(name) == ROOT):
-            add(owed_in, row.owed)
-            add(reserved_in, row.reserve)
-        rows[ROOT] = rows[ROOT]._replace(owed=owed_in, reserve=reserved_in)  # whatever it says: checkHierarchicalQueue
-    weights |= {name: Fraction(row.weight) for name, row in rows.items() if name not in weights}
-    types = tuple(columns.types)
-    running = Entitlements.of(users, types, goods=columns.goods, gangs=gangs)
-    owed = Entitlements.of(
-        users,
-        types,
-        group=above,
-        groups=groups,
-        goods=columns.goods,
-        guarantee={name: row.owed for name, row in rows.items()},
-        cap={name: row.cap for name, row in rows.items()},
-        reserve={name: row.reserve for name, row in rows.items()},
-        borrow_weight=weights,
-        tier={name: row.tier for name, row in rows.items()},
-        held={
-            name: _held(name, rows[name], dict(zip(running.columns, running.held[at], strict=True)), places)
-            for at, name in enumerate(users)
-        },
-        gangs=gangs,
-    )
-    market = market_of(owed, [columns.amounts[name] for name in types], weight=[weights[name] for name in users])
+            add(root.guarantee, row.guarantee or {})
+            add(root.reserve, row.reserve or {})
     declared = {name: row.declared for name, row in rows.items()}
+    types = tuple(columns.types)
+    running = Entitlements.of(users, types, goods=columns.goods, gangs=gangs_of(gangs, users, types, columns.others))
+    for at, name in enumerate(users):
+        rows[name].held = _held(name, rows[name], dict(zip(running.columns, running.held[at], strict=True)), places)
+    nodes = {name: rows.get(name, ImportedQueue()) for name in (*users, *groups)}
+    for name, node in nodes.items():
+        node.parent, node.weight = above.get(name, ""), weights.get(name, node.weight)
+    for name in groups:
+        nodes[name].held = None
+    owed = entitlements_of(nodes, users, types, gangs, goods=columns.goods)
+    weight = [nodes[name].weight or 1 for name in users]
+    market = market_of(owed, [columns.amounts[name] for name in types], weight=weight)
     return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared))
 
 
 # -- queues --------------------------------------------------------------------------------------------------------
-class _Row(NamedTuple):
-    """What a queue says of itself, by the names of columns."""
-
-    owed: dict[str, Fraction]
-    cap: dict[str, Fraction]
-    reserve: dict[str, Fraction]
-    held: dict[str, Fraction]
-    weight: int
-    tier: int
-    declared: dict[str, Any]
-
-
-def _row(part: ObjectPart, columns: Stock, places: Places) -> _Row:
+def _row(part: ObjectPart, columns: Stock, places: Places) -> ImportedQueue:
+    """Return what a queue says of itself; ``held`` as its status has it."""
     spec, status = part.part("spec"), part.part("status")
-    reserve, deserved = spec.part("guarantee").amounts("resource"), spec.amounts("deserved")
-    cap, held = spec.amounts("capability"), status.amounts("allocated")
+    reserve, deserved = spec.part("guarantee").read("resource", AMOUNTS, {}), spec.read("deserved", AMOUNTS, {})
+    cap, held = spec.read("capability", AMOUNTS, {}), status.read("allocated", AMOUNTS, {})
     for each in {**deserved, **reserve, **cap}:
         if not columns.has(each):
             places.note(f"Queue, quota of {each}", named(part), each, "no node has it")
     owed = {each: max(deserved.get(each, _NONE), reserve.get(each, _NONE)) for each in {**deserved, **reserve}}
     counts = {each: status.whole(each, 0) for each in _COUNTS}  # a status leaves numbers of 0 out
     allocated = columns.row(held)
-    return _Row(
-        columns.row(owed),
-        columns.row(cap),
-        columns.row(reserve),
-        allocated,
-        spec.whole("weight", 1) or 1,
-        spec.whole("priority", 0),
-        (counts if any(counts.values()) else {}) | {f"status.allocated {each}": of for each, of in allocated.items()},
+    said = {f"status.allocated {each}": amount for each, amount in allocated.items()}
+    return ImportedQueue(
+        guarantee=columns.row(owed),
+        cap=columns.row(cap),
+        reserve=columns.row(reserve),
+        held=allocated,
+        weight=Fraction(spec.whole("weight", 1) or 1),
+        tier=spec.whole("priority", 0),
+        declared=(counts if any(counts.values()) else {}) | said,
     )
 
 
@@ -136,14 +126,15 @@ def _counted(groups: Mapping[str, ObjectPart], declared: Mapping[str, Any]) -> d
     return found
 
 
-def _held(name: str, row: _Row, running: _Amounts, places: Places) -> dict[str, Fraction]:
+def _held(name: str, row: ImportedQueue, running: _Amounts, places: Places) -> dict[str, Fraction]:
     """Return what a queue holds: what its status says, and at least what its running gangs take."""
+    held = row.held or {}
     for column, runs in running.items():
-        said = row.held.get(column, _NONE)
+        said = held.get(column, _NONE)
         if runs > said and f"status.allocated {column}" in row.declared:
             got = f"{said} {column}, and its running pod groups take {runs}"
             places.note("Queue, status.allocated", name, got, "less than what runs; what runs is taken")
-    return {column: max(runs, row.held.get(column, _NONE)) for column, runs in running.items()}
+    return {column: max(runs, held.get(column, _NONE)) for column, runs in running.items()}
 
 
 def is_gpu(resource: str) -> bool:
@@ -155,7 +146,7 @@ def is_gpu(resource: str) -> bool:
 def _columns(found: Objects, resource: str | None, places: Places) -> Stock:
     stock: dict[str, Fraction] = {}
     for name, node in found["Node"].items():
-        add(stock, node.part("status").amounts("allocatable"))
+        add(stock, node.part("status").read("allocatable", AMOUNTS, {}))
         if node.part("spec").flag("unschedulable", False):
             places.note("Node, spec.unschedulable", name, "true", "Volcano counts such a node in the total too")
         if product := node.at("metadata.labels").text("nvidia.com/gpu.product"):
@@ -219,7 +210,7 @@ def _weight(text: str, place: str) -> Fraction:
 
 
 # -- pod groups and jobs as gangs ----------------------------------------------------------------------------------
-def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places) -> Gangs:
+def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places) -> list[ImportedGang]:
     """Return the gangs of pod groups, and of jobs that have none yet.
 
     A pod group's ``minResources`` start together; where it says none, its job's pods do.
@@ -242,7 +233,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             continue
         whole, takes = _of_job(job) if job is not None else ({}, {})
         if spec.value.get("minResources") is not None:
-            takes = spec.amounts("minResources")
+            takes = spec.read("minResources", AMOUNTS, {})
         for each in columns.types:
             if (more := whole.get(each, _NONE) - takes.get(each, _NONE)) > 0:
                 why = "pods beyond the gang's minimum start one by one, and are not asked for here"
@@ -252,12 +243,12 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             places.note(f"{kind}, spec.priorityClassName", name, klass, "no such PriorityClass is given; taken as 0")
         can = part.at("metadata.annotations").text("volcano.sh/preemptable", "true") != "false"
         can = over.part("spec").flag("reclaimable", True) and can
-        since, runs = part.part("metadata").seconds("creationTimestamp"), phase in _RUNS
+        since, runs = part.part("metadata").read("creationTimestamp", SECONDS, 0), phase in _RUNS
         for gang, gpus, of, other in _by_type(name, takes, columns, places):
             on = (of or next(iter(columns.types))) if runs else None
             allowed = None if of is None else [of]
             rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, classes.get(klass, 0), can, since))
-    return gangs_of(rows, users, tuple(columns.types), columns.others)
+    return rows
 
 
 def _where(part: ObjectPart, job: ObjectPart | None) -> tuple[str, str]:

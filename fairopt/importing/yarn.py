@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import ObjectPart, found_in, in_files
-from fairopt.importing.imported import Imported, ImportedGang, Places, gangs_of, market_of
-from fairopt.importing.yarn_config import YarnQueue, effective, queues
+from fairopt.importing.documents import found_in, in_files
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
+from fairopt.importing.yarn_config import children, effective, queues
 from fairopt.importing.yarn_objects import DEFAULT, GPU, METRICS, PREFIX, QUEUE, ROOT, properties
-from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import Good
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 
@@ -22,19 +23,8 @@ MOST_CONTAINERS = 200_000
 #: Stands for all partitions together, of which the metrics speak.
 _ACROSS = "*"
 _NOTHING = Fraction(0)
+_ASKED = ("used", "pending")
 _MODERN = {"memory": "memory-mb", "vCores": "vcores"}
-
-
-class Usage(NamedTuple):
-    """What the ResourceManager says of a queue: by partition, what is used and pending; and its users."""
-
-    used: Mapping[str, Mapping[str, Fraction]]
-    pending: Mapping[str, Mapping[str, Fraction]]
-    users: int
-    factor: Fraction | None
-    kept: bool
-    tier: int
-    declared: dict[str, Any]
 
 
 def read(*paths: AnyPath, resource: str = GPU) -> Imported:
@@ -53,8 +43,8 @@ def read(*paths: AnyPath, resource: str = GPU) -> Imported:
 
 def _read(paths: Sequence[AnyPath], resource: str) -> Imported:
     places = Places()
-    found: dict[str, YarnQueue] = {}
-    said: dict[str, Usage] = {}
+    found: dict[str, ObjectPart] = {}
+    said: dict[str, ObjectPart] = {}
     totals: dict[str, Mapping[str, Fraction]] = {}
     given: Mapping[str, str] = {}
     for path in paths:
@@ -68,9 +58,10 @@ def _read(paths: Sequence[AnyPath], resource: str) -> Imported:
     if len(found) < 2:
         remedy = "Give capacity-scheduler.xml, in which yarn.scheduler.capacity.root.queues names queues"
         raise BadInput("no queues", place="the files", remedy=remedy)
+    used = {path: _by_partition(part, "used") for path, part in said.items()}
     across = totals.pop(_ACROSS, {})
     if across and not totals:
-        labels = sorted({label for each in said.values() for label in each.used if label} | _configured(found))
+        labels = sorted({label for each in used.values() for label in each if label} | _configured(found))
         if labels:
             got = f"the metrics add up all partitions, and no file says how much of it {', '.join(labels)} has"
             remedy = "Give an answer of ws/v1/cluster/scheduler in which partitions have an effectiveMinResource"
@@ -88,25 +79,26 @@ def _read(paths: Sequence[AnyPath], resource: str) -> Imported:
     for label in totals:
         if label not in stock:
             places.note("partition", label or DEFAULT, label or DEFAULT, f"it has no {resource}")
-    for path, usage in said.items():
-        for label in usage.used:
+    for path, there in used.items():
+        for label in there:
             if label not in totals:
                 places.note("partition", path, label, "how much it has is not given, so that it is left out")
     return _market(found, given, said, stock, resource, places)
 
 
-def _configured(found: Mapping[str, YarnQueue]) -> set[str]:
+def _configured(found: Mapping[str, ObjectPart]) -> set[str]:
     """Return the labels of which queues are given a part."""
-    names = (name.split(".") for queue in found.values() for name in queue.own)
+    names = (name.split(".") for queue in found.values() for name in queue.value)
     return {part[1] for part in names if part[0] == "accessible-node-labels" and len(part) > 2}
 
 
 def _market(
-    found: Mapping[str, YarnQueue], given: Mapping[str, str], said: Mapping[str, Usage],
+    found: Mapping[str, ObjectPart], given: Mapping[str, str], said: Mapping[str, ObjectPart],
     stock: Mapping[str, Mapping[str, Fraction]], resource: str, places: Places,
 ) -> Imported:  # fmt: skip
-    users = tuple(path for path, queue in found.items() if not queue.children)
-    groups = tuple(path for path, queue in found.items() if queue.children and path != ROOT)
+    below = children(found)
+    users = tuple(path for path in found if not below[path])
+    groups = tuple(path for path in found if below[path] and path != ROOT)
     types = tuple(label or DEFAULT for label in stock)
     amounts = {label: effective(found, label, total) for label, total in stock.items()}
     goods = {
@@ -115,36 +107,27 @@ def _market(
         for name, each in all_.items()
         if name != resource
     }
-    rows: dict[str, dict[str, dict[str, Fraction]]] = {"guarantee": {}, "cap": {}}
+    used = {path: _by_partition(said[path], "used") for path in users if path in said}
+    nodes: dict[str, ImportedQueue] = {}
     for path in (*users, *groups):
-        for at, what in enumerate(rows):
-            rows[what][path] = _row({label: both[at][path] for label, both in amounts.items()}, resource)
-    for path in users:
-        _limit(path, rows, found, given, said.get(path), places)
+        nodes[path] = ImportedQueue(
+            parent=path.rpartition(".")[0] if path.count(".") > 1 else "",
+            guarantee=_row({label: least[path] for label, (least, _) in amounts.items()}, resource),
+            cap=_row({label: most[path] for label, (_, most) in amounts.items()}, resource),
+            tier=_tier(found[path], said.get(path)),
+        )
+        if path in users:
+            _limit(path, nodes[path], found, given, said.get(path), places)
+        if path in used:
+            nodes[path].held = _row({k: each for k, each in used[path].items() if k in stock}, resource)
     gangs = _containers(users, said, stock, resource, places)
-    entitlements = Entitlements.of(
-        users,
-        types,
-        group={path: path.rpartition(".")[0] for path in (*users, *groups) if path.count(".") > 1},
-        groups=groups,
-        goods=goods,
-        guarantee=rows["guarantee"],
-        cap=rows["cap"],
-        tier={path: _tier(found[path], said.get(path)) for path in (*users, *groups)},
-        held={
-            path: _row({k: each for k, each in said[path].used.items() if k in stock}, resource)
-            for path in users
-            if path in said
-        },
-        gangs=gangs_of(gangs, users, types, dict.fromkeys(each for row in gangs for each in row.other)),
-    )
+    entitlements = entitlements_of(nodes, users, types, gangs, goods=goods)
     for path in said:
         if path not in found:
             places.note("queue", path, path, "it is not in the configuration")
     market = market_of(entitlements, [total[resource] for total in stock.values()])
-    declared = {path: usage.declared for path, usage in said.items() if path in found}
+    declared = {path: _declared(part) for path, part in said.items() if path in found}
     default = "Default" in given.get(f"{PREFIX}resource-calculator", "")
-    used = {path: said[path].used for path in users if path in said}
     counts = ("memory-mb",) if default else ()
     return Imported(market, places.unplaced, declared, _counted(declared, used, stock, counts))
 
@@ -184,44 +167,45 @@ def _row(amounts: Mapping[str, Mapping[str, Fraction]], resource: str) -> dict[s
 
 
 def _limit(
-    path: str, rows: Mapping[str, dict[str, dict[str, Fraction]]], found: Mapping[str, YarnQueue],
-    given: Mapping[str, str], usage: Usage | None, places: Places,
+    path: str, node: ImportedQueue, found: Mapping[str, ObjectPart],
+    given: Mapping[str, str], said: ObjectPart | None, places: Places,
 ) -> None:  # fmt: skip
     """Lower a queue's cap to what its present users may have together.
 
     Source: CapacityScheduler.md: the factor is "the multiple of the queue's capacity" for a single user, 1 by default.
     """
     name = "user-limit-factor"
-    text = found[path].own.get(name, given.get(f"{PREFIX}{name}", "1"))
-    factor = exact(text, f"{found[path].place}.{name}") if usage is None or usage.factor is None else usage.factor
+    text = found[path].value.get(name, given.get(f"{PREFIX}{name}", "1"))
+    told = said is not None and "userLimitFactor" in said.value
+    factor = _number(said, "userLimitFactor") if said and told else exact(text, f"{found[path].place}.{name}")
     if factor < 0:
         return  # -1 switches it off
-    if usage is None or not usage.users:
+    present = len(_many(said.part("users"), "user")) if said else 0
+    if not present:
         places.note(
             f"property, {name}", path, str(factor), "the users of the queue are not given, so that it limits nobody"
         )
         return
-    together = factor * usage.users
-    caps, owed = rows["cap"][path], rows["guarantee"][path]
-    rows["cap"][path] = {column: min(most, together * owed[column]) for column, most in caps.items()}
+    owed, caps = node.guarantee or {}, node.cap or {}
+    node.cap = {column: min(most, factor * present * owed[column]) for column, most in caps.items()}
 
 
-def _tier(queue: YarnQueue, usage: Usage | None) -> int:
-    text = queue.own.get("priority", "0")
-    number = exact(text, f"{queue.place}.priority") if usage is None or not usage.tier else Fraction(usage.tier)
+def _tier(queue: ObjectPart, said: ObjectPart | None) -> int:
+    text = queue.value.get("priority", "0")
+    told = said.whole("queuePriority", 0, least=-(2**31)) if said else 0
+    number = Fraction(told) if told else exact(text, f"{queue.place}.priority")
     require(number.denominator == 1, shown(text), f"{queue.place}.priority", "Give an integer")
     return int(number)
 
 
 def _containers(
-    users: Sequence[str], said: Mapping[str, Usage], stock: Mapping[str, Any], resource: str, places: Places
+    users: Sequence[str], said: Mapping[str, ObjectPart], stock: Mapping[str, Any], resource: str, places: Places
 ) -> list[ImportedGang]:
     """Return a gang of one for each GPU that is used or pending: containers start and end one by one."""
     rows: list[ImportedGang] = []
-    asked = [(path, label, what) for path in users if path in said for label in stock for what in ("used", "pending")]
-    for path, label, what in asked:
-        usage, name = said[path], label or DEFAULT
-        amounts = (usage.used if what == "used" else usage.pending).get(label, {})
+    asked = {(path, what): _by_partition(said[path], what) for path in users if path in said for what in _ASKED}
+    for path, label, what in ((path, *each) for path in users if path in said for each in product(stock, _ASKED)):
+        name, amounts = label or DEFAULT, asked[path, what].get(label, {})
         count = int(amounts.get(resource, _NOTHING))
         if amounts.get(resource, _NOTHING) != count:
             places.note(f"{what} {resource}", path, amounts[resource], f"taken as {count}")
@@ -229,20 +213,20 @@ def _containers(
             remedy = f"Share something of which there is less: resource={GPU!r}"
             raise BadInput(f"more than {MOST_CONTAINERS} containers of one", place=f"{path}, {what}", remedy=remedy)
         other = {each: amount / count for each, amount in amounts.items() if each != resource and count}
-        on = name if what == "used" else None
+        on, kept = name if what == "used" else None, said[path].flag("preemptionDisabled", False)
         rows += [
-            ImportedGang(
-                f"{path} {name} {what} {at + 1}", path, 1, [name], on, other, 0, not usage.kept, len(rows) + at
-            )
+            ImportedGang(f"{path} {name} {what} {at + 1}", path, 1, [name], on, other, 0, not kept, len(rows) + at)
             for at in range(count)
         ]
     return rows
 
 
-def _answer(path: AnyPath, said: dict[str, Usage], totals: dict[str, Mapping[str, Fraction]], places: Places) -> None:
+def _answer(
+    path: AnyPath, said: dict[str, ObjectPart], totals: dict[str, Mapping[str, Fraction]], places: Places
+) -> None:
     """Take in an answer of the ResourceManager."""
-    for place, value in found_in(path):
-        whole = ObjectPart(f"{path}: {place}", value)
+    for part in found_in(path):
+        value, whole = part.value, ObjectPart(f"{path}: {part.place}", part.value)
         if "clusterMetrics" in value:
             metrics = whole.part("clusterMetrics")
             places.of("clusterMetrics", "the cluster", metrics.value, METRICS)
@@ -262,7 +246,7 @@ def _answer(path: AnyPath, said: dict[str, Usage], totals: dict[str, Mapping[str
                     totals[partition.text("partitionName")] = there
             for called, queue in _walk(root, ROOT):
                 places.of("queue", called, {k: v for k, v in queue.value.items() if k != "queues"}, QUEUE)
-                said[called] = _usage(queue)
+                said[called] = queue
         else:
             places.note(
                 "an answer that is not read", str(path), ", ".join(value), "give ws/v1/cluster/scheduler and metrics"
@@ -278,9 +262,14 @@ def _walk(queue: ObjectPart, path: str) -> Iterator[tuple[str, ObjectPart]]:
         stack += [(f"{path}.{each.text('queueName')}", each) for each in reversed(below)]
 
 
-def _usage(queue: ObjectPart) -> Usage:
+def _by_partition(queue: ObjectPart, what: str) -> dict[str, dict[str, Fraction]]:
+    """Return what a queue has "used", or "pending", by partition and resource."""
     usages = _many(queue.part("resources"), "resourceUsagesByPartition")
-    labels = [each.text("partitionName") for each in usages]
+    return {each.text("partitionName"): _resources(each.part(what)) for each in usages}
+
+
+def _declared(queue: ObjectPart) -> dict[str, Any]:
+    """Return what the ResourceManager computes of a queue."""
     declared: dict[str, Any] = {}
     for partition in _many(queue.part("capacities"), "queueCapacitiesByPartition"):
         label = partition.text("partitionName") or DEFAULT
@@ -288,15 +277,7 @@ def _usage(queue: ObjectPart) -> Usage:
             declared[f"{key} of {label}"] = _number(partition, key)
         for key in ("effectiveMinResource", "effectiveMaxResource"):
             declared[f"{key} of {label}"] = _resources(partition.part(key))
-    return Usage(
-        {label: _resources(each.part("used")) for label, each in zip(labels, usages, strict=True)},
-        {label: _resources(each.part("pending")) for label, each in zip(labels, usages, strict=True)},
-        len(_many(queue.part("users"), "user")),
-        _number(queue, "userLimitFactor") if "userLimitFactor" in queue.value else None,
-        queue.flag("preemptionDisabled", False),
-        queue.whole("queuePriority", 0, least=-(2**31)),
-        declared,
-    )
+    return declared
 
 
 def _many(part: ObjectPart, key: str) -> list[ObjectPart]:

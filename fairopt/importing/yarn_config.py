@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from fairopt.importing.documents import quantity
 from fairopt.importing.imported import UNKNOWN, Places
 from fairopt.importing.yarn_objects import PREFIX, PROPERTIES, ROOT, SCHEDULER
 from fairopt.problem.entitled_rows import DEEPEST
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import exact, shown
 
 _VECTOR = re.compile(r"\[([^\[\]]*)\]")
@@ -26,19 +27,13 @@ class QueueShare(NamedTuple):
     unit: str
 
 
-class YarnQueue(NamedTuple):
-    """A queue: its path, the paths of those below, and its own properties by the rest of their names."""
+def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, ObjectPart]:
+    """Return the queues by path, each before those below it, with their own properties by the rest of their names.
 
-    path: str
-    children: tuple[str, ...]
-    own: Mapping[str, str]
-    place: str
-
-
-def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, YarnQueue]:
-    """Return the queues by path, each before those below it; properties that are not read are noted."""
+    Properties that are not read are noted.
+    """
     own: dict[str, dict[str, str]] = {ROOT: {}}
-    below: dict[str, tuple[str, ...]] = {}
+    order: list[str] = []
     waiting = [ROOT]
     while waiting:
         path = waiting.pop()
@@ -48,9 +43,10 @@ def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, Yar
         names = [each.strip() for each in given.get(f"{PREFIX}{path}.queues", "").split(",") if each.strip()]
         if len(set(names)) < len(names) or any("." in each for each in names):
             raise BadInput(f"got {shown(','.join(names))}", place=place, remedy="Name each queue once, without dots")
-        below[path] = tuple(f"{path}.{each}" for each in names)
-        own |= {each: {} for each in below[path]}
-        waiting += reversed(below[path])
+        order.append(path)
+        below = [f"{path}.{each}" for each in names]
+        own |= {each: {} for each in below}
+        waiting += reversed(below)
     for name, value in given.items():
         if not name.startswith(PREFIX):
             places.note(f"property, {name}", "the file", value, "no property of the capacity scheduler")
@@ -68,7 +64,16 @@ def queues(given: Mapping[str, str], file: str, places: Places) -> dict[str, Yar
             places.note(
                 f"property, {kind}" if path else f"property, {PREFIX}{kind}", path or "the scheduler", value, why
             )
-    return {path: YarnQueue(path, below[path], own[path], f"{file}: {PREFIX}{path}") for path in below}
+    return {path: ObjectPart(f"{file}: {PREFIX}{path}", own[path]) for path in order}
+
+
+def children(found: Iterable[str]) -> dict[str, list[str]]:
+    """Return the paths of the queues directly below each."""
+    below: dict[str, list[str]] = {path: [] for path in found}
+    for path in below:
+        if path != ROOT:
+            below[path.rpartition(".")[0]].append(path)
+    return below
 
 
 def _paths(rest: str) -> Iterator[str]:
@@ -79,7 +84,7 @@ def _paths(rest: str) -> Iterator[str]:
 
 
 def effective(
-    found: Mapping[str, YarnQueue], label: str, total: Mapping[str, Fraction]
+    found: Mapping[str, ObjectPart], label: str, total: Mapping[str, Fraction]
 ) -> tuple[dict[str, dict[str, Fraction]], dict[str, dict[str, Fraction]]]:
     """Return the least and the most that each queue may have of one partition, by path and resource.
 
@@ -91,10 +96,10 @@ def effective(
     least = {ROOT: dict(total)}
     most = {ROOT: dict(total)}
     reach = accessible(found)
-    for path, queue in found.items():
-        open_ = [child for child in queue.children if not label or label in (reach[child] or {label})]
-        least |= {child: dict.fromkeys(total, _NOTHING) for child in queue.children}
-        most |= {child: dict.fromkeys(total, _NOTHING) for child in queue.children}
+    for path, below in children(found).items():
+        open_ = [child for child in below if not label or label in (reach[child] or {label})]
+        least |= {child: dict.fromkeys(total, _NOTHING) for child in below}
+        most |= {child: dict.fromkeys(total, _NOTHING) for child in below}
         mine = {child: _vector(found[child], label, "capacity", total, "0" if label else "") for child in open_}
         cap = {child: _vector(found[child], label, "maximum-capacity", total, "100") for child in open_}
         for resource in total:
@@ -130,10 +135,12 @@ def _check_percent(shares: Mapping[str, QueueShare], place: str, label: str, res
         raise BadInput(got, place=where, remedy="Give capacities of 100 together, as YARN demands")
 
 
-def _vector(queue: YarnQueue, label: str, key: str, total: Mapping[str, Fraction], blank: str) -> dict[str, QueueShare]:
+def _vector(
+    queue: ObjectPart, label: str, key: str, total: Mapping[str, Fraction], blank: str
+) -> dict[str, QueueShare]:
     """Return what a queue is given of each resource: "50", "2w", or "[memory=10240,vcores=50%,yarn.io/gpu=4]"."""
     name = f"{_ACCESS}.{label}.{key}" if label else key
-    text = queue.own.get(name, blank)
+    text = queue.value.get(name, blank)
     place = f"{queue.place}.{name}"
     if not text:
         raise BadInput(
@@ -173,12 +180,12 @@ def _share(text: str, place: str, unit: str, *, memory: bool = False) -> QueueSh
     return QueueShare(number, unit)
 
 
-def accessible(found: Mapping[str, YarnQueue]) -> dict[str, frozenset[str] | None]:
+def accessible(found: Mapping[str, ObjectPart]) -> dict[str, frozenset[str] | None]:
     """Return the labels that each queue may use by path, None for all; a queue that says none has those above it."""
     out: dict[str, frozenset[str] | None] = {}
     for path, queue in found.items():
         above = out.get(path.rpartition(".")[0])
-        said = queue.own.get(_ACCESS)
+        said = queue.value.get(_ACCESS)
         names = frozenset(each.strip() for each in (said or "").split(",")) - {""}
         out[path] = above if said is None else None if "*" in names else names or frozenset({""})
     return out

@@ -35,7 +35,7 @@ def rounded_down(value: Floats, count: int) -> Floats:
     return down
 
 
-def proven(by: str, lower: Number, upper: Number | None, *, ended: bool = True, **told: Any) -> Solution:
+def proven(by: str, lower: Number | None, upper: Number | None, *, ended: bool = True, **told: Any) -> Solution:
     """Return a method's answer with bounds proved ``by`` something, in words; ``told`` are further fields.
 
     Where it has not ``ended``, time was over: it is the best by then.

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decide import chosen, decide, decide_each, follow, session, unsupported
-from fairopt.policy.decision import Decision, Seconds
-from fairopt.policy.formulated import Computed, Formulated, ReportsUnseen
+from fairopt.policy.decision import Decision, DecisionReason, Seconds
+from fairopt.policy.formulated import Computed, Formulated
 from fairopt.policy.optima import Optima, Uniqueness, uniqueness
 from fairopt.policy.policy import Claim, Example, Policy, Trait
-from fairopt.policy.reason import DecisionReason
 
 if TYPE_CHECKING:
     from fairopt.policy.plan import Admission as Admission
@@ -43,7 +42,6 @@ __all__ = [
     "Payment",
     "Plan",
     "Policy",
-    "ReportsUnseen",
     "Schedule",
     "Seconds",
     "Trait",

@@ -7,8 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from fairopt.backends.optimal_face import FLOAT_SLACK
 from fairopt.backends.solution import Status
 from fairopt.numbers import Arithmetic, arithmetic
-from fairopt.policy.decision import Decision
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import Decision, DecisionReason
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program, short_text

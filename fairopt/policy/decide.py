@@ -63,6 +63,34 @@ def chosen(
     """
     require_policy(policy)
     given = (options or Options()).given().keys() - {Capability.TIME_LIMIT}
+    if solver is not None:
+        _refuse_unfit(policy, solver, given, exact=exact, entitled=entitled)
+        return solver
+    own = () if entitled and policy.has_program else policy.methods
+    methods = [each for each in own if each.capabilities >= given and not (exact and answers_in_floats(each))]
+    backends = _backends(policy, exact=exact, entitled=entitled)
+    ways: list[Chosen] = [*backends, *methods] if vertex else [*methods, *backends]
+    if ways:
+        return ways[0]
+    if policy.methods:
+        _supports(policy, policy.methods[0], given)
+    raise NotCapable(f"{policy.name} answers in floats only; do not ask for rational numbers")
+
+
+def _backends(policy: Policy, *, exact: bool, entitled: bool) -> list[Backend]:
+    """Return the backend that solves the policy's program where nobody names one; none where it has no program."""
+    able: list[Backend] = [Exact() if exact else Highs()]
+    if entitled and not policy.needs <= able[0].capabilities:
+        from fairopt.backends.cvxpy import Clarabel  # here, since few ask for it
+
+        able = [Clarabel()]  # an answer in floats is refused by `decide`
+    return [each for each in able if policy.has_program and policy.needs <= each.capabilities]
+
+
+def _refuse_unfit(
+    policy: Policy, solver: Chosen, given: AbstractSet[Capability], *, exact: bool, entitled: bool
+) -> None:
+    """Raise `NotCapable` where a policy cannot use the solver that somebody gave; `BadInput` for a name."""
     if isinstance(solver, str):
         remedy = "Give a backend: Highs(), or discovery.backend(name)"
         raise BadInput(f"got the name {solver!r}", place="backend", remedy=remedy)
@@ -74,32 +102,11 @@ def chosen(
             remedy = "leave it out, or give a backend"
             raise NotCapable(f"{solver.name}, {policy.name}'s own method, supports no entitlements: {remedy}")
         _supports(policy, solver, given)
-    elif solver is not None and not policy.has_program:
+    elif not policy.has_program:
         without = f"it has no program for {solver.name}, so leave it out"
         raise NotCapable(f"{policy.name} is an algorithm of its own; {without}")
-    if solver is not None:
-        if exact and answers_in_floats(solver):
-            raise NotCapable(
-                f"exact=True asks for rational numbers, and {solver.name} has floats: leave out one of them"
-            )
-        return solver
-    general: Backend = Exact() if exact else Highs()
-    if entitled and not policy.needs <= general.capabilities:
-        from fairopt.backends.cvxpy import Clarabel  # here, since few ask for it
-
-        general = Clarabel()  # an answer in floats is refused by `decide`
-    fits = policy.has_program and policy.needs <= general.capabilities
-    methods = [method for method in policy.methods if not (exact and answers_in_floats(method))]
-    if entitled and policy.has_program:
-        methods = []
-    for method in () if vertex and fits else methods:
-        if method.capabilities >= given:
-            return method
-    if fits:
-        return general
-    if policy.methods:
-        _supports(policy, policy.methods[0], given)
-    raise NotCapable(f"{policy.name} answers in floats only; do not ask for rational numbers")
+    if exact and answers_in_floats(solver):
+        raise NotCapable(f"exact=True asks for rational numbers, and {solver.name} has floats: leave out one of them")
 
 
 def can_be_exact(policy: Policy) -> bool:

@@ -18,16 +18,13 @@ from fairopt.errors import NotCapable, require_returned
 from fairopt.numbers import arithmetic
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decision import Seconds
-from fairopt.policy.policy import Policy
+from fairopt.policy.policy import ManyBundles, Policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Number, Program
 
 if TYPE_CHECKING:
     from fairopt.certificates import Certificate
-
-if TYPE_CHECKING:
-    from fairopt.policy.many import ManyBundles
 
 
 class Formulated(Policy):
@@ -184,6 +181,8 @@ class Formulated(Policy):
 class Computed(Policy):
     """A share policy that is a rule, not a program, so that a backend has nothing to solve.
 
+    ``looks_at_reports`` says whether the shares depend on what users report.
+
     >>> class Everything(Computed):
     ...     name, source = "everything", "none"
     ...     def compute(self, problem, state):
@@ -192,6 +191,8 @@ class Computed(Policy):
     >>> allocate(Everything(), Market.of([[1, 2]], capacity=[1, 1])).utilities.tolist()
     [Fraction(3, 1)]
     """
+
+    looks_at_reports: ClassVar[bool] = True
 
     @abstractmethod
     def compute(self, problem: Market, state: Any) -> tuple[Array, Any]:
@@ -215,17 +216,10 @@ class Computed(Policy):
             seconds=Seconds(solve=perf_counter() - begun),
         )
 
-
-class ReportsUnseen(Computed):
-    """A rule whose shares are the same whatever users report.
-
-    >>> from fairopt.models import EqualSplit
-    >>> isinstance(EqualSplit(), ReportsUnseen)
-    True
-    """
-
-    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number:
-        """Return what the user has, which is the same for all reports."""
+    def least_in_range(self, problem: Market, user: int, truth: Array) -> Number | None:
+        """Return what the user has where it is the same for all reports; None else."""
+        if self.looks_at_reports:
+            return None
         shares, _ = self.compute(problem, None)
         worth: Number = (truth * shares[user]).sum()
         return worth

@@ -9,14 +9,12 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.batched import solve_many
-from fairopt.backends.batched_tall import Corner, TallPrograms
+from fairopt.backends.batched_tall import solve_nearby
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
-from fairopt.policy.many import ManyBundles, reported
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-from fairopt.program.batched import Programs, formulated, numbers_of
-from fairopt.program.multiples import Multiples
+from fairopt.program.batched import Multiples, Programs, formulated, numbers_of
 
 #: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. With more
 #: rows than variables they take more steps: then larger ones are solved by their tight constraints, up to so many
@@ -28,7 +26,7 @@ HELD = 2**22
 SAME = 1e-12
 
 
-class ManyPrograms(ManyBundles):
+class ManyPrograms:
     """Bundles under misreports by one program each, all solved from the optimal ``basis`` of ``like``, the truth's.
 
     ``write`` formulates the program of an array of speedups (n, k). A formulation that needs more than arithmetic and
@@ -41,7 +39,7 @@ class ManyPrograms(ManyBundles):
         self._known = _multiples(write, market.speedup)
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
-        self._nearby = _Nearby(TallPrograms(like, basis), market.speedup) if tall else None
+        self._nearby = _Nearby(like, basis, market.speedup) if tall else None
 
     @classmethod
     def of(cls, write: Callable[[Array], Program], market: Market) -> ManyPrograms | None:
@@ -57,19 +55,20 @@ class ManyPrograms(ManyBundles):
             return None
         return None if basis is None else cls(write, market, program, basis)
 
-    @property
-    def chunk(self) -> int:
-        """How many are best decided at once: fewer of large programs."""
-        return min(super().chunk, max(16, HELD // max(1, len(self._like.rows.value))))
-
     def __call__(self, users: Array, reports: Array) -> Array:
         """Return the bundles (cases, k)."""
         bundles = np.full(reports.shape, np.nan)
+        at_once = max(16, HELD // max(1, len(self._like.rows.value)))
+        for first in range(0, len(users), at_once):
+            some = slice(first, first + at_once)
+            self._fill(bundles[some], users[some], reports[some])
+        return bundles
+
+    def _fill(self, bundles: Array, users: Array, reports: Array) -> None:
         for programs in self._programs(users, reports) if self._able else ():
             block, who = programs.template.variable_block("share"), users[programs.cases]
             points = self._points(programs, who, reports[programs.cases])[:, block.span].reshape(-1, *block.shape)
             bundles[programs.cases] = not_negative(points[np.arange(len(who)), who])
-        return bundles
 
     def _points(self, programs: Programs, users: Array, reports: Array) -> Array:
         if self._nearby is None:
@@ -77,7 +76,7 @@ class ManyPrograms(ManyBundles):
         if programs.template.same_structure(self._like):
             return self._nearby.solve(programs, users, reports)
         alone = np.full(len(users), -1)
-        return TallPrograms(programs.program(0), self._basis).solve(programs, alone, {})[0]
+        return solve_nearby(programs, programs.program(0), self._basis, alone, {})[0]
 
     def _programs(self, users: Array, reports: Array) -> Iterator[Programs]:
         """Yield the programs of all cases, by their structure, as far as they are shaped like the truth's."""
@@ -105,6 +104,13 @@ class ManyPrograms(ManyBundles):
             yield replace(each, cases=other[each.cases])
 
 
+def reported(market: Market, users: Array, reports: Array) -> Array:
+    """Return the speedups (cases, n, k) of a market in floats where each user in turn reports otherwise."""
+    speedups = np.repeat(market.speedup[None], len(users), axis=0)
+    speedups[np.arange(len(users)), users] = reports
+    return speedups
+
+
 def _multiples(write: Callable[[Array], Program], truth: Array) -> Multiples | None:
     """Return what is known of the programs of all speedups with the same zeros; None where that is not so simple."""
     try:
@@ -114,16 +120,16 @@ def _multiples(write: Callable[[Array], Program], truth: Array) -> Multiples | N
 
 
 class _Nearby:
-    """Solves programs of many reports, each from the vertex of the nearest report of the same user known by then."""
+    """Solves programs of many reports, each from the basis of the nearest report of the same user known by then."""
 
-    def __init__(self, programs: TallPrograms, truth: Array) -> None:
-        self._programs = programs
-        self._known = [[(_place(row), programs.vertex)] for row in truth]
+    def __init__(self, like: Program, basis: Basis, truth: Array) -> None:
+        self._like, self._basis = like, basis
+        self._known = [[(_place(row), basis)] for row in truth]
 
     def solve(self, programs: Programs, users: Array, reports: Array) -> Array:
         """Return an optimal point of each program (cases, variables), NaN where none was proved."""
         places, parent = _place(reports), np.full(len(users), -1)
-        start: dict[int, Corner] = {}
+        start: dict[int, Basis] = {}
         for user in np.unique(users):
             mine = np.flatnonzero(users == user)
             known = np.array([place for place, _ in self._known[user]])
@@ -132,9 +138,9 @@ class _Nearby:
             parent[mine[tied]] = mine[before[tied] - len(known)]
             roots = zip(mine[~tied].tolist(), before[~tied].tolist(), strict=True)
             start |= {case: self._known[user][root][1] for case, root in roots}
-        points, found = self._programs.solve(programs, parent, start)
-        for case, vertex in found.items():
-            self._known[users[case]].append((places[case], vertex))
+        points, found = solve_nearby(programs, self._like, self._basis, parent, start)
+        for case, basis in found.items():
+            self._known[users[case]].append((places[case], basis))
         return points
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from fairopt.backends import Capability, Method, Options, Session
 from fairopt.errors import BadInput, NotCapable, type_of
@@ -23,8 +23,10 @@ from fairopt.program import Array, Number, Program
 
 if TYPE_CHECKING:
     from fairopt.certificates import Certificate
-    from fairopt.policy.many import ManyBundles
 
+#: What users get (cases, k) where each of users (cases,) alone makes a report (cases, k); NaN where a case must be
+#: decided alone. See `Policy.many_bundles`.
+ManyBundles: TypeAlias = Callable[[Array, Array], Array]
 
 #: Claims that say this of what they assume hold on a market without demands.
 NO_DEMANDS = "no demands"

@@ -8,7 +8,7 @@ same for integers, floats and Fractions (in object arrays).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,17 +16,13 @@ from fairopt.deadline import left
 from fairopt.numbers import Array, ArrayLike, in_pieces, in_range, look, numbers, one_over
 
 
-class Owner(Protocol):
-    """The owner of variables: a `Formulation`. An expression cannot mix the variables of two owners."""
-
-    name: str
-
-
 class Affine:
     """An array of affine expressions; made by `Formulation.variable`, combined with NumPy's broadcasting.
 
     It supports ``+ - * /``, ``@`` with an array of numbers on the left, indexing, ``sum``, ``reshape``, ``T`` and
     the comparisons ``>= <= ==``, which give a `Comparison` for `Formulation.constrain`.
+
+    ``owner`` is the `Formulation` of its variables; an expression cannot mix those of two.
 
     Shapes: ``constant`` has the shape of the array, and ``start`` one more entry than the array has elements;
     ``column`` and ``coefficient`` are aligned, one entry per term.
@@ -41,7 +37,7 @@ class Affine:
     __array_ufunc__ = None  # so that NumPy leaves ``array + affine`` and ``array >= affine`` to this class
     __hash__ = None  # type: ignore[assignment]  # == makes a constraint, as in every modelling language
 
-    def __init__(self, owner: Owner, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
+    def __init__(self, owner: Any, constant: Array, start: Array, column: Array, coefficient: Array) -> None:
         left()  # each step on a large array of fractions takes a second
         self.owner, self.constant = owner, constant
         self.start, self.column, self.coefficient = start, column, coefficient

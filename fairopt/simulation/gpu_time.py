@@ -9,12 +9,12 @@ Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16); FFT, ICS 2025, Sec. 6.1.5, a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from fairopt.errors import BadInput
 from fairopt.problem.queue import Queue
@@ -292,48 +292,47 @@ def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) ->
 
 
 # -- finish-time fairness --------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Ideal:
-    """A definition of T_id, a job's time without the others; subclass it, and override `time`, for one of your own.
+#: A definition of T_id, a job's time without the others: of a queue of all jobs, the job's row in it, and N, the number
+#: of jobs that share the cluster.
+IdealTime: TypeAlias = Callable[[Queue, int, Number], Number]
 
-    The default reading is the time alone on 1/N of the GPUs of each type. Where the part of a type is smaller than the
-    gang, the job holds the whole gang for the fraction of time with the same GPU-time, on one type at a time, the
-    fastest first. So T_id stays finite, as in Themis and Gavel.
 
-    * ``whole_cluster``: the time alone on the whole cluster instead, on the job's fastest type.
-    * ``times_jobs``: that times N.
+def time_on_own_part(queue: Queue, row: int, jobs: Number) -> Number:
+    """Return a job's time alone on 1/N of the GPUs of each type; N is ``jobs``.
+
+    Where the part of a type is smaller than the gang, the job holds the whole gang for the fraction of time with the
+    same GPU-time, on one type at a time, the fastest first. So T_id stays finite, as in Themis and Gavel.
 
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
-    FFT Sec. 6.1.5 literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2.
     """
-
-    whole_cluster: bool = False
-    times_jobs: bool = False
-
-    def time(self, queue: Queue, row: int, jobs: Number) -> Number:
-        """Return T_id of the job in ``row`` of a queue of all jobs; ``jobs`` is N, the jobs that share the cluster."""
-        if self.whole_cluster:
-            alone: Number = queue.jobs.work[row] / max(queue.jobs.throughput[row][queue.fits[row]])
-            return alone * jobs if self.times_jobs else alone
-        jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.throughput[row].tolist()
-        types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
-        there = [(each, gpus) for each, gpus, fits in types if fits]
-        there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order
-        speed, left = queue.now * 0, queue.now * 0 + 1
-        for each, gpus in there:
-            part = min(left, gpus / jobs)
-            speed, left = speed + part * each, left - part
-        time: Number = queue.jobs.work[row] / speed
-        return time
+    jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.throughput[row].tolist()
+    types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
+    there = [(each, gpus) for each, gpus, fits in types if fits]
+    there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order
+    speed, left = queue.now * 0, queue.now * 0 + 1
+    for each, gpus in there:
+        part = min(left, gpus / jobs)
+        speed, left = speed + part * each, left - part
+    time: Number = queue.jobs.work[row] / speed
+    return time
 
 
-def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mapping[str, Number]:
+def time_on_whole_cluster(queue: Queue, row: int, jobs: Number, *, times_jobs: bool = False) -> Number:
+    """Return a job's time alone on the whole cluster, on its fastest type; with ``times_jobs`` that times N, ``jobs``.
+
+    Source: FFT Sec. 6.1.5 literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2.
+    """
+    alone: Number = queue.jobs.work[row] / max(queue.jobs.throughput[row][queue.fits[row]])
+    return alone * jobs if times_jobs else alone
+
+
+def finish_time_fairness(history: History, ideal: IdealTime = time_on_own_part) -> Mapping[str, Number]:
     """Return rho = T_sh / T_id of each completed job; above 1 it was worse off than alone on its part.
 
     T_sh is from arrival to completion; N is the mean number of jobs present meanwhile that fit some type.
     Source: FFT Sec. 6.1.5; Themis (N is the contention over the time of the job).
     """
-    own, jobs = ideal or Ideal(), history.trace.jobs
+    jobs = history.trace.jobs
     if not history.rounds:
         return {}
     queue = Queue.fresh(jobs, history.cluster, length=1)
@@ -344,7 +343,7 @@ def finish_time_fairness(history: History, ideal: Ideal | None = None) -> Mappin
         if done is not None:
             spent = done - history.arrival[name]
             others = present.integral(history.arrival[name], done) / spent
-            rho[name] = spent / own.time(queue, row, others)
+            rho[name] = spent / ideal(queue, row, others)
     return rho
 
 

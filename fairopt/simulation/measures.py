@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
 from fairopt.program import INFINITY, Number
 from fairopt.simulation.fair_shares import FairShares
-from fairopt.simulation.gpu_time import Ideal, Window, overlap, ratio, sharing_loss
+from fairopt.simulation.gpu_time import IdealTime, Window, overlap, ratio, sharing_loss, time_on_own_part
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_result import (
     UNITS,
     WORSE_OFF_TOLERANCE,
     GpuUse,
-    JobMeasures,
     JobTable,
     Measures,
     Moves,
@@ -31,7 +29,7 @@ from fairopt.simulation.measures_result import (
 )
 from fairopt.simulation.record import Change, Changes, Placed
 
-__all__ = ["UNITS", "JobMeasures", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
+__all__ = ["UNITS", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
 
 
 class Fragments:
@@ -122,12 +120,12 @@ class Measuring:
         *,
         window: Window | None = None,
         rows: range | None = None,
-        ideal: Ideal | None = None,
+        ideal: IdealTime = time_on_own_part,
     ) -> None:
         jobs = trace.jobs
         self.trace, self.cluster = trace, cluster
         self.window = None if window is None else measured_window(window, jobs.arithmetic)
-        self._ideal = ideal or Ideal()
+        self._ideal = ideal
         self._queue = queue = Queue.fresh(jobs, cluster, length=1)
         self._able = [bool(each) for each in np.any(queue.fits, axis=1)]
         self._free, self._moves = Fragments(queue), Moves()
@@ -144,7 +142,7 @@ class Measuring:
         self._held: dict[int, Number] = {}
         self._more: dict[int, Number] = {}  # GPU-time of elastic jobs beyond that of their own number of GPUs
         self._present: dict[int, None] = {}  # those that fit some type
-        self._done: dict[int, tuple[Any, ...]] = {}  # fields of `JobMeasures`: Python's collector skips plain tuples
+        self._done: dict[int, tuple[Any, ...]] = {}  # rows of `JobTable`: Python's collector skips plain tuples
         self._arrived = self._index = self._rounds = 0
         self._until, self._length, self._seconds = zero, zero, 0.0
 
@@ -232,9 +230,9 @@ class Measuring:
         if self._measured[row]:
             jct = time - self._arrival[row]
             contention, slowdown = presence / jct, jct / self._held[row]
-            rho = jct / self._ideal.time(self._queue, row, contention)
+            rho = jct / self._ideal(self._queue, row, contention)
             made = self._job(row, time, time, fair, jct=jct, slowdown=slowdown, rho=rho, contention=contention)
-            self._done[row] = tuple(made)
+            self._done[row] = made
         for kept in (self._present, self._started, self._held, self._last):
             del kept[row]
         self._more.pop(row, None)
@@ -265,9 +263,10 @@ class Measuring:
             self._quiet(index)
         table = self.jobs()
         here = [row for row in range(self._arrived) if self._measured[row]]
-        names, left = self.trace.jobs.names, [each.row for each in table.rows if each.completed is None]
-        done = [each for each in table.rows if each.completed is not None]
-        rho, long_term = table.column("finish_time"), {str(each.row): each.ltgf for each in table.rows}
+        at, completed = table.columns["row"], table.columns["completed"]
+        names, left = self.trace.jobs.names, [row for row, end in zip(at, completed, strict=True) if end is None]
+        done = [row for row, end in zip(at, completed, strict=True) if end is not None]
+        rho, long_term = table.column("finish_time"), dict(zip(map(str, at), table.columns["ltgf"], strict=True))
         over = not left and bool(done) and not any(self._measured[self._arrived :])
         limit = 1 if self.trace.jobs.exact else 1 + WORSE_OFF_TOLERANCE
         return Measures(
@@ -279,14 +278,14 @@ class Measuring:
             jct=Spread.of(table.column("jct")),
             slowdown=Spread.of(table.column("slowdown")),
             first_wait=Spread.of(table.column("wait")),
-            makespan=max(table.column("completed")) - self.trace.jobs.arrival[done[0].row] if over else None,
+            makespan=max(table.column("completed")) - self.trace.jobs.arrival[done[0]] if over else None,
             finish_time=Spread.of(rho),
             worse_off=sum(value > limit for value in rho) / len(rho) if rho else None,
             ltgf=Spread.of([value for value in long_term.values() if value is not None]),
             sharing_loss=sharing_loss(long_term),
             gpu=replace(self._gpus, fragmented=self._free.fragmented, scattered=self._free.scattered),
             moves=replace(self._moves),
-            tenants=self._of_tenants(here, done),
+            tenants=self._of_tenants(here, dict(zip(done, table.column("jct"), strict=True))),
             rounds=self._rounds,
             deciding=self._seconds,
         )
@@ -300,8 +299,7 @@ class Measuring:
             self._running[row] = ran._replace(setup=max(ran.setup - (until - since), ran.setup * 0))
         present = [row for row in self._present if self._measured[row]]
         rest = [self._job(row, None, until, self._shares.of(row, until)) for row in present]
-        done = map(JobMeasures._make, self._done.values())
-        return JobTable(self.trace, sorted([*done, *rest], key=itemgetter(0)))
+        return JobTable(self.trace, [*self._done.values(), *rest])
 
     def _job(
         self,
@@ -314,16 +312,17 @@ class Measuring:
         slowdown: Number | None = None,
         rho: Number | None = None,
         contention: Number | None = None,
-    ) -> JobMeasures:
+    ) -> tuple[Any, ...]:
+        """Return the row of a job in `JobTable`."""
         held, started = self._held.get(row, until * 0), self._started.get(row)
         wait = (until if started is None else started) - self._arrival[row]
         long_term = ratio(self._size[row] * held + self._more.get(row, 0), fair)
-        return JobMeasures(row, started, completed, held, wait, jct, slowdown, rho, long_term, contention)
+        return row, started, completed, held, wait, jct, slowdown, rho, long_term, contention
 
-    def _of_tenants(self, here: list[int], done: list[JobMeasures]) -> dict[str, TenantMeasures]:
+    def _of_tenants(self, here: list[int], done: Mapping[int, Number]) -> dict[str, TenantMeasures]:
         jobs, completed = Counter(self._owner[row] for row in here), [list[Number]() for _ in self._tenants]
-        for each in done:
-            completed[self._owner[each.row]].append(each.jct or 0)
+        for row, jct in done.items():
+            completed[self._owner[row]].append(jct)
         fair = self._shares.of_tenants(self._until)
         return {
             name: TenantMeasures(
@@ -352,7 +351,7 @@ def measured_window(window: Window, number: type | Arithmetic, place: str = "win
     return Window(begin, end)
 
 
-def measure(history: History, *, ideal: Ideal | None = None, window: Window | None = None) -> Measures:
+def measure(history: History, *, ideal: IdealTime = time_on_own_part, window: Window | None = None) -> Measures:
     """Return the measures of a history from its beginning; ``window`` and ``ideal`` as `Measuring` has them.
 
     >>> from fairopt import run

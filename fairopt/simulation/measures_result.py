@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -231,28 +232,13 @@ _ROW: Mapping[str, tuple[str, Callable[[Measures], Number | None]]] = {
 UNITS: Mapping[str, str] = MappingProxyType({name: unit for name, (unit, _) in _ROW.items()})
 
 
-class JobMeasures(NamedTuple):
-    """One job, by its row in the trace: when it started and was completed (None: never), and for how long it held GPUs.
+class JobTable(Tabular):
+    """The measured jobs that arrived and fit some type, by rising arrival, in columns: for quantiles and pictures.
 
+    ``row``: that in the trace. ``started``, ``completed``: when (None: never). ``held``: for how long it held GPUs.
     ``wait``: from arrival to the first GPUs, or to the end of the run. ``jct``, ``slowdown``, ``finish_time`` (rho of
     finish-time fairness), ``contention`` (N, the mean number of jobs present meanwhile that fit some type): None for a
     job that is not completed. ``ltgf``: its long-term GPU-time fairness.
-    """
-
-    row: int
-    started: Number | None
-    completed: Number | None
-    held: Number
-    wait: Number
-    jct: Number | None
-    slowdown: Number | None
-    finish_time: Number | None
-    ltgf: Number | None
-    contention: Number | None
-
-
-class JobTable(Tabular):
-    """The measured jobs that arrived and fit some type, a row each, by rising arrival: for quantiles and pictures.
 
     >>> from fairopt import run
     >>> from fairopt.datasets import philly_cluster, philly_trace
@@ -265,22 +251,31 @@ class JobTable(Tabular):
     (<JobTable: 9 of 1000 jobs>, [79, 82, 232])
     """
 
-    def __init__(self, trace: Trace, rows: list[JobMeasures]) -> None:
-        self.trace, self.rows = trace, rows
+    #: Its columns, the first of which numbers the jobs.
+    NAMES = ("row", "started", "completed", "held", "wait", "jct", "slowdown", "finish_time", "ltgf", "contention")
+
+    def __init__(self, trace: Trace, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Take rows with a value for each of `NAMES`, in any order."""
+        self.trace = trace
+        ordered = sorted(rows, key=itemgetter(0))
+        self.columns = {name: [row[at] for row in ordered] for at, name in enumerate(self.NAMES)}
+
+    def __len__(self) -> int:
+        return len(self.columns["row"])
 
     def __repr__(self) -> str:
-        return f"<JobTable: {len(self.rows)} of {len(self.trace.jobs)} jobs>"
+        return f"<JobTable: {len(self)} of {len(self.trace.jobs)} jobs>"
 
     def column(self, name: str) -> list[Number]:
-        """Return one of the fields of `JobMeasures` of all jobs that have it."""
-        return [value for each in self.rows if (value := getattr(each, name)) is not None]
+        """Return one of the columns, of all jobs that have a value there."""
+        return [value for value in self.columns[name] if value is not None]
 
     def _table(self) -> Grid:
-        jobs, at = self.trace.jobs, [each.row for each in self.rows]
+        jobs, at = self.trace.jobs, self.columns["row"]
         columns = {
             "tenant": [jobs.tenants[jobs.tenant[row]] for row in at],
             "gpus": jobs.gpus[at].tolist(),
             "arrival": jobs.arrival[at].tolist(),
-            **{name: [getattr(each, name) for each in self.rows] for name in JobMeasures._fields[1:]},
+            **{name: self.columns[name] for name in self.NAMES[1:]},
         }
         return Grid("job", [jobs.names[row] for row in at], columns)

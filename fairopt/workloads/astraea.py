@@ -17,7 +17,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.numbers import exact
 from fairopt.workloads.marginals import quotas
-from fairopt.workloads.synthetic import FINE, span_of
+from fairopt.workloads.poisson import FINE, span_of
 from fairopt.workloads.workload import Workload, check_count, check_range, gpu_time
 
 

@@ -45,7 +45,8 @@ class ErrorSign(Enum):
 class WorkEstimates:
     """What policies are told of jobs' work, with a relative error of given size, form and sign. Source: ours.
 
-    Errors: `BadInput` for a size that is not positive, or such that estimates too small would not be positive.
+    With size 0 they are told the truth. ``label`` is what tables of a study call it. Errors: `BadInput` for a size that
+    is negative, or such that estimates too small would not be positive.
 
     >>> from fairopt.datasets import philly_trace
     >>> told = WorkEstimates(0.3, ErrorForm.FIXED, ErrorSign.OVER).applied(philly_trace(), seed=1).jobs
@@ -53,11 +54,14 @@ class WorkEstimates:
     (Fraction(79, 1), Fraction(1027, 10))
     """
 
-    size: float
+    size: float = 0.0
     form: ErrorForm = ErrorForm.UNIFORM
     sign: ErrorSign = ErrorSign.BOTH
+    label: str = ""
 
     def __post_init__(self) -> None:
+        if not self.size:
+            return
         check_range(self.size, "error", most=10)
         if self.size >= 1 and self.sign is not ErrorSign.OVER and self.form is not ErrorForm.LOGNORMAL:
             problem = f"got {self.size}, by which an estimate may be too small"
@@ -65,6 +69,8 @@ class WorkEstimates:
 
     def applied(self, trace: Trace, seed: int) -> Trace:
         """Return the trace with an ``estimate`` for each job, the same for the same seed; the work stays."""
+        if not self.size:
+            return trace
         for_size, for_sign = streams(seed, 2, APART)
         count, size = len(trace.jobs), exact(self.size, "error")
         signs = {

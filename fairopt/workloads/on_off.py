@@ -8,12 +8,12 @@ from math import log1p
 
 import numpy as np
 
-from fairopt.workloads.synthetic import FINE, Synthetic
+from fairopt.workloads.poisson import FINE, Poisson
 from fairopt.workloads.workload import check_range
 
 
 @dataclass(frozen=True)
-class OnOff(Synthetic):
+class OnOff(Poisson):
     """Jobs that arrive in bursts: the rate is high and low in turn, for random times (exponential).
 
     ``on_hours`` and ``off_hours``: how long a burst and a pause take on average. ``burst``: how many times as many jobs

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.workloads.marginals import hours
-from fairopt.workloads.synthetic import Synthetic, stretched
+from fairopt.workloads.poisson import Poisson, stretched
 
 
 @dataclass(frozen=True)
-class TraceDriven(Synthetic):
+class TraceDriven(Poisson):
     """Jobs that arrive as in two weeks of Philly (from 2017-10-03) or Venus (from 2020-09-01), hour by hour.
 
     ``arrivals``: philly or venus. The weeks are stretched or compressed to the time that the load asks for; within an

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
-from fairopt.models.astraea.reference import Best, Readings, scheduled
+from fairopt.models.astraea.reference import Best, ScheduleSearch, scheduled
 from fairopt.models.astraea.round_state import RoundState, spots
 from fairopt.problem.batch import NEVER
 from fairopt.program import Array
@@ -32,27 +32,25 @@ class ShiftedSchedules(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fast:
+class Fast(ScheduleSearch):
     """The same schedule as `Reference`, found from prefix sums of prices and least free resources over windows.
 
     A schedule's gain is at most its gain with the fewest PS that could suffice on any server. Families of schedules are
     placed, all starts at once, in falling order of this bound, until it drops below the best gain found.
 
-    ``readings``: as in `Reference`, except the printed price of Algorithm 5, which gives no bound and is refused.
+    The printed price of Algorithm 5 gives no bound and is refused.
 
     Source: Astraea (posted prices) Algorithms 3-5; the search is ours.
     """
 
-    readings: Readings = field(default_factory=Readings)
-
     def __post_init__(self) -> None:
-        if not self.readings.price_each_slot:
+        if not self.price_each_slot:
             raise NotCapable("the fast search needs each slot's own price; give search=Reference(...) for the other")
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
         left()
-        outlines = _outlines(state, job, self.readings.enough_ps)
+        outlines = _outlines(state, job, self.enough_ps)
         if not outlines.size:
             return None
         worth = np.array(state.batch.jobs.utility[job].floats(state.slots))
@@ -69,18 +67,18 @@ class Fast:
                 break
             if waiting and waiting[-1][0] == bound:
                 _, number, workers, slots = waiting.pop()
-                family = _family(state, job, number, workers, slots, worth, self.readings.enough_ps)
+                family = _family(state, job, number, workers, slots, worth, self.enough_ps)
                 if family is not None:
                     heappush(ready, (-float(family.most.max()), number, family))
                 continue
             _, number, family = heappop(ready)
-            gains = _gains(state, job, family, worth, self.readings)
+            gains = _gains(state, job, family, worth, self)
             start = int(np.argmax(gains))  # the first of the largest
             if gains[start] > -np.inf:
                 one = float(gains[start]), -start, -number
                 if found is None or one > found:
                     found, best = one, family
-        return None if found is None or best is None else _placed(state, job, best, -found[1], self.readings)
+        return None if found is None or best is None else _placed(state, job, best, -found[1], self)
 
 
 def _outlines(state: RoundState, job: int, enough: bool) -> Array:
@@ -134,7 +132,7 @@ def _costs(state: RoundState, workers: int, worker: int, ps: int, slots: int) ->
     return (total[slots:] - total[:starts]) * workers, total_ps[slots:] - total_ps[:starts]
 
 
-def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, readings: Readings) -> Array:
+def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, readings: ScheduleSearch) -> Array:
     """Return what each start (starts,) gains, -inf where no servers have room."""
     workers, worker, ps, apart, slots, most = family
     free, free_ps = state.windows
@@ -150,7 +148,7 @@ def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, 
 
 
 def _hosts(
-    state: RoundState, job: int, family: ShiftedSchedules, room: Array, left: Array, readings: Readings
+    state: RoundState, job: int, family: ShiftedSchedules, room: Array, left: Array, readings: ScheduleSearch
 ) -> tuple[Array, Array, Array]:
     """Return, for each start, the server that holds the PS, how many, and whether there is one."""
     tenant = int(state.batch.jobs.tenant[job])
@@ -165,7 +163,7 @@ def _hosts(
     return host, np.where(able, least, 0), able
 
 
-def _placed(state: RoundState, job: int, family: ShiftedSchedules, start: int, readings: Readings) -> Best:
+def _placed(state: RoundState, job: int, family: ShiftedSchedules, start: int, readings: ScheduleSearch) -> Best:
     """Return the schedule of one family from one start (from 0), which is known to fit."""
     workers, worker, ps, apart, slots, _ = family
     free, free_ps = state.windows

@@ -16,7 +16,7 @@ from fairopt.models.astraea.reference import Best, ScheduleSearch
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
-from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
+from fairopt.problem.batch import MOST_SLOTS, Batch
 from fairopt.problem.utilities import Linear
 
 #: The first number of slots in which to look for a place for a job.
@@ -56,64 +56,44 @@ class FirstComeFirstServed(Policy):
         jobs = problem.jobs
         # only completion counts: each slot costs 1, and prices with base 1 are 0
         hasty = replace(problem, jobs=replace(jobs, utility=(Linear(Fraction(-1), Fraction(0)),) * len(jobs)))
-        table = Table(hasty, self.shared)
+        servers, used = problem.servers, 0
+        free = np.ones(len(servers.worker_types)), np.ones(len(servers.ps_types))
+        state = RoundState.fresh(hasty, 0, LOOK, *free)
+        if self.shared:
+            state.share()
         end = None if self.horizon is None else int(jobs.arrival.max(initial=0)) + self.horizon
         admissions: list[Admission] = []
         for job in sorted(range(len(jobs)), key=lambda job: (jobs.arrival[job], job)):
-            best = self._first(table, job, end)
+            best, state = self._first(state, job, end, used)
             if best is not None:
-                table.admit(best.schedule)
+                state.admit(best.schedule)
+                used = max(used, best.schedule.last)
             schedule = None if best is None else best.schedule
             worth = Fraction(0) if schedule is None else jobs.utility[job].value(Fraction(schedule.last))
             admissions.append(Admission(job, 1, 1, not self.shared, schedule, 0.0, 0.0, worth, 0, best is not None))
         return Plan.of_admissions(self.name, problem, admissions, seconds=Seconds(solve=perf_counter() - begun))
 
-    def _first(self, table: Table, job: int, end: int | None) -> Best | None:
-        """Return where a job completes first. The window doubles until a place is found; a wider one has no better."""
-        arrival, look = int(table.batch.jobs.arrival[job]), LOOK
-        most = max(arrival, table.used) + longest(table.batch, job) if end is None else end
+    def _first(self, state: RoundState, job: int, end: int | None, used: int) -> tuple[Best | None, RoundState]:
+        """Return where a job completes first, and the state, with more slots where that took them.
+
+        The window doubles until a place is found; a wider one has no better. ``used``: the last slot in use.
+        """
+        batch, arrival, look = state.batch, int(state.batch.jobs.arrival[job]), LOOK
+        most = max(arrival, used) + longest(batch, job) if end is None else end
         while True:
             until = min(arrival + look, most)
-            if until > MOST_SLOTS or (most > MOST_SLOTS and arrival + shortest(table.batch, job) > MOST_SLOTS):
+            if until > MOST_SLOTS or (most > MOST_SLOTS and arrival + shortest(batch, job) > MOST_SLOTS):
                 raise BadInput(
                     f"it does not complete by slot {MOST_SLOTS}",
-                    place=f"{self.name}, job {table.batch.jobs.names[job]!r}",
+                    place=f"{self.name}, job {batch.jobs.names[job]!r}",
                     remedy="Give longer slots, less work, or a horizon that ends before",
                 )
-            best = self.search.best(table.between(arrival, until), job)
+            if until > state.slots:
+                state = state.longer(max(until, 2 * state.slots), shared=self.shared)
+            best = self.search.best(state.between(arrival, until), job)
             if best is not None or until == most:
-                return best
+                return best, state
             look *= 2
-
-
-class Table:
-    """The state of all slots from the first to the last that was needed so far; it grows on demand."""
-
-    def __init__(self, batch: Batch, shared: bool) -> None:
-        self.batch, self.shared, self.used = batch, shared, 0
-        self.state = self._fresh(LOOK)
-
-    def between(self, first: int, last: int) -> RoundState:
-        """Return the state of the slots after ``first`` up to ``last``: a view of the table."""
-        if last > self.state.slots:
-            old, self.state = self.state, self._fresh(max(last, 2 * self.state.slots))
-            for new, before in ((self.state.workers, old.workers), (self.state.ps, old.ps)):
-                new.free[..., : old.slots], new.own[..., : old.slots] = before.free, before.own
-                new.pool[..., : old.slots] = before.pool
-        return self.state.between(first, last)
-
-    def admit(self, schedule: JobSchedule) -> None:
-        """Take the resources of a schedule."""
-        self.state.admit(schedule)
-        self.used = max(self.used, schedule.last)
-
-    def _fresh(self, slots: int) -> RoundState:
-        servers = self.batch.servers
-        free = np.ones(len(servers.worker_types)), np.ones(len(servers.ps_types))
-        state = RoundState.fresh(self.batch, 0, slots, *free)
-        if self.shared:
-            state.share()
-        return state
 
 
 def longest(problem: Batch, job: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
@@ -16,19 +15,11 @@ from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
-from fairopt.methods.columns.pricing import Prices, Relaxation, packing_program, relax
+from fairopt.methods.columns.pricing import Prices, packing_program, relax
 from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program
-
-
-class Proof(enum.Enum):
-    """What shows that a plan is optimal."""
-
-    PRICES = "prices: what they bound revenue by is what the plan earns"
-    SEARCH = "search: the backend found nothing better among all columns"
-    NONE = "nothing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +27,16 @@ class PackingEvidence:
     """The proof of a packing: no plan within ``slots`` earns more than ``bound``, by ``prices``.
 
     `weak_duality` recomputes ``bound`` from the prices, in rationals. ``relaxed``: the value of the linear
-    relaxation, in floats. ``proof``: what shows that the plan is optimal. ``columns``: the number of schedules
-    considered; ``rounds`` of pricing; ``cuts`` made by `search`.
+    relaxation, in floats. ``revenue``: what the plan earns. ``searched``: whether the backend found nothing better
+    among all columns. ``columns``: the number of schedules considered; ``rounds`` of pricing; ``cuts`` of `search`.
     """
 
     slots: int
     prices: Prices
     bound: Fraction
     relaxed: float
-    proof: Proof
+    revenue: Fraction
+    searched: bool
     columns: int
     rounds: int
     cuts: int = 0
@@ -52,7 +44,19 @@ class PackingEvidence:
     @property
     def optimal(self) -> bool:
         """Whether the plan is known to be optimal."""
-        return self.proof is not Proof.NONE
+        return self.by_prices or self.searched
+
+    @property
+    def by_prices(self) -> bool:
+        """Whether prices prove it: what they bound revenue by is what the plan earns."""
+        return self.revenue >= self.bound
+
+    @property
+    def proof(self) -> str:
+        """What shows that the plan is optimal, in words."""
+        if self.by_prices:
+            return "prices: what they bound revenue by is what the plan earns"
+        return "search: the backend found nothing better among all columns" if self.searched else "nothing"
 
 
 @dataclass(frozen=True)
@@ -112,10 +116,9 @@ class CompactExponentialPacking(Policy):
         else:
             looked_at = list(relaxation.columns)
             found = search(problem, times, relaxation, solve, self.most_cuts)
-        proof = _proof(found, relaxation)
         found_by = {"columns": len(looked_at), "rounds": relaxation.rounds, "cuts": found.cuts}
         evidence = PackingEvidence(
-            times.slots, relaxation.prices, relaxation.bound, relaxation.value, proof, **found_by
+            times.slots, relaxation.prices, relaxation.bound, relaxation.value, found.revenue, found.optimal, **found_by
         )
         return Plan(
             policy=self.name,
@@ -124,7 +127,7 @@ class CompactExponentialPacking(Policy):
             program=program,
             solution=solution,
             proven=f"no schedules within {times.slots} slots earn more than {relaxation.bound}, by prices; "
-            f"optimality is shown by {proof.value}",
+            f"optimality is shown by {evidence.proof}",
             evidence=evidence,
             seconds=Seconds(build=perf_counter() - begun - solve.seconds, solve=solve.seconds),
         )
@@ -175,9 +178,3 @@ def ratio(
 def _revenue(plan: Plan) -> Fraction:
     """Return the total utility; floats are added at their exact values."""
     return sum((Fraction(value) for value in plan.utilities.values()), start=Fraction(0))
-
-
-def _proof(found: BestSchedules, relaxation: Relaxation) -> Proof:
-    if found.revenue >= relaxation.bound:
-        return Proof.PRICES
-    return Proof.SEARCH if found.optimal else Proof.NONE

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import ceil
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fairopt.models.astraea.round_state import RoundState, spots
 from fairopt.problem.batch import JobSchedule
@@ -30,16 +31,11 @@ class Best(NamedTuple):
         return float(self.utility) - self.cost[0] - self.cost[1]
 
 
-class ScheduleSearch(Protocol):
-    """A way to find the best schedule of one job in a round. All ways return the same."""
-
-    def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
-
-
 @dataclass(frozen=True)
-class Readings:
-    """Where the printed algorithms leave something open, or contradict the constraints they are to keep.
+class ScheduleSearch(ABC):
+    """A way to find the best schedule of one job in a round. All ways return the same.
+
+    Where the printed algorithms leave something open, or contradict the constraints they are to keep:
 
     * ``enough_ps``: Algorithm 4, line 8, takes the least of the PS that the bandwidth asks for and of those that are
       left, so that a server short of PS is preferred and (3i) broken. True (default): a server must have as many as
@@ -51,9 +47,13 @@ class Readings:
     enough_ps: bool = True
     price_each_slot: bool = True
 
+    @abstractmethod
+    def best(self, state: RoundState, job: int) -> Best | None:
+        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
+
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(ScheduleSearch):
     """Try every start slot and every number of workers, distributed and centralised; slow and plain.
 
     Among equal gains the first found is kept: start slots rising, then workers rising, worker types and types of PS in
@@ -62,14 +62,12 @@ class Reference:
     Source: Astraea (posted prices) Algorithm 3.
     """
 
-    readings: Readings = field(default_factory=Readings)
-
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
         found: Best | None = None
         numbers = range(1, int(state.batch.jobs.chunks[job]) + 1)
         for start, workers, types in product(range(1, state.slots + 1), numbers, state.batch.servers.pairs):
-            here = (state, job, start, workers, *types, self.readings)
+            here = (state, job, start, workers, *types, self)
             for one in (centralised(*here), distributed(*here)):
                 if one is not None and (found is None or one.gain > found.gain):
                     found = one
@@ -77,7 +75,7 @@ class Reference:
 
 
 def distributed(
-    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Readings
+    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: ScheduleSearch
 ) -> Best | None:
     """Return a cheap schedule over several servers, all PS on one of them; None where there is none.
 
@@ -113,7 +111,7 @@ def distributed(
 
 
 def centralised(
-    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Readings
+    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: ScheduleSearch
 ) -> Best | None:
     """Return a schedule with all workers and one PS on one server, the first that has room; None where none has.
 

@@ -146,6 +146,16 @@ class RoundState:
         span = first - self.origin, last - self.origin
         return RoundState(self.batch, first, self.workers.between(*span), self.ps.between(*span))
 
+    def longer(self, slots: int, *, shared: bool) -> RoundState:
+        """Return the state with more slots, ``slots`` in all; in those everything is free, and ``shared`` or not."""
+        made = RoundState.fresh(self.batch, self.origin, slots, self.workers.theta, self.ps.theta)
+        if shared:
+            made.share()
+        for new, before in ((made.workers, self.workers), (made.ps, self.ps)):
+            for there, had in ((new.free, before.free), (new.own, before.own), (new.pool, before.pool)):
+                there[..., : self.slots] = had
+        return made
+
     def prices(self) -> tuple[Array, Array]:
         """Return the prices of workers (W, T) and of PS (P, T)."""
         return self.workers.prices(), self.ps.prices()

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificates import TRADES, Certificate
-from fairopt.policy import Allocation, Claim, Example, ReportsUnseen, Trait
+from fairopt.policy import Allocation, Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import Array, Number
 
 
-class EqualSplit(ReportsUnseen):
+class EqualSplit(Computed):
     """Each user gets the same part, by weight, of every type; GPUs beyond a demand are split among the others.
 
     Without demands this is each user's equal share of the cluster. With demands the numbers of GPUs are max-min fair by
@@ -27,6 +27,7 @@ class EqualSplit(ReportsUnseen):
 
     name = "equal-split"
     source = "Gandiva_fair, EuroSys 2020, Sec. 2.1"
+    looks_at_reports = False
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("sharing_incentive", "OEF Sec. 2.3.1 (3), by definition", assumes="no demands"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import NotCapable
+from fairopt.models.common.holdings import Amounts, Holdings, entitlements_of, takes_of
 from fairopt.models.common.turns import TreeTurns
 from fairopt.models.drf.dominant import dominant_share, filled, rates
 from fairopt.policy import Claim, Computed, DecisionReason, Example, Trait
@@ -83,9 +84,8 @@ class DominantResourceFairness(Computed):
 
 def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array, DecisionReason]:
     """Give whole gangs to the user of least dominant share, one after another. Source: NSDI 2011, Algorithm 1."""
-    owed = market.entitlements
-    assert owed is not None
-    gangs, tasks = owed.gangs, _Tasks(market)
+    tasks = _Tasks(market)
+    gangs = tasks.gangs
     waits: dict[str, str] = {}
     queues: dict[int, deque[int]] = {}
     put_back = preempt & ~gangs.pending & gangs.preemptible
@@ -111,105 +111,80 @@ def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array,
     stopped = {gangs.names[g]: waits.pop(gangs.names[g]) for g in np.flatnonzero(put_back & after.pending)}
     shares = {name: tasks.share(user, None) for user, name in enumerate(market.users)}
     order = tuple(gangs.names[gang] for gang in tasks.started)
-    held = np.array(tasks.held, dtype=market.speedup.dtype)[:, : len(market.types)]
+    rows = [row[: len(market.types)] for row in tasks.room.held[: len(market.users)]]
+    held = np.array(rows, dtype=market.speedup.dtype) + 0 * market.capacity
     return held, DecisionReason(after, "dominant share over weight", shares, None, order, waits, stopped)
 
 
-@dataclass
 class _Tasks:
-    """What users hold while gangs start and stop: ``held`` (n, m), ``left`` (m,), ``on`` which type each gang runs."""
+    """What users hold while gangs start and stop, and ``on`` which type each gang runs; ``started``: in order."""
 
-    market: Market
-    held: list[list[Number]] = field(init=False)
-    left: list[Number] = field(init=False)
-    on: list[int] = field(init=False)
-    started: list[int] = field(default_factory=list)
+    def __init__(self, market: Market) -> None:
+        self.owed = entitlements_of(market)
+        self.room, self.gangs = Holdings.at_first(market), self.owed.gangs
+        self.capacity = [*market.capacity, *self.owed.stock]
+        self.on: list[int] = self.gangs.on.tolist()
+        self.started: list[int] = []
+        self._cap, self._weight = self.owed.cap.tolist(), market.weight.tolist()
+        self._places = [np.flatnonzero(allowed).tolist() for allowed in self.gangs.allowed]
+        self._users: list[int] = self.gangs.user.tolist()
+        self._takes: dict[tuple[int, int], Amounts] = {}
 
-    def __post_init__(self) -> None:
-        owed = self._owed
-        self.capacity = [*self.market.capacity, *owed.stock]
-        self.held = owed.held.tolist()
-        self.left = (objects(self.capacity) - owed.held.sum(axis=0)).tolist()
-        self.on = owed.gangs.on.tolist()
-        self._cap, self._weight = owed.cap.tolist(), self.market.weight.tolist()
-        self._places = [np.flatnonzero(allowed).tolist() for allowed in owed.gangs.allowed]
-        self._column = [[owed.good(each, j) for each in owed.gangs.resources] for j in range(len(self.market.types))]
-
-    @property
-    def _owed(self) -> Entitlements:
-        assert self.market.entitlements is not None
-        return self.market.entitlements
-
-    def takes(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
-        """Return the (column, amount) that a gang takes on a type; what nobody counts is left out."""
-        return takes(self._owed, gang, gpu_type, self._column[gpu_type])
+    def takes(self, gang: int, gpu_type: int) -> Amounts:
+        """Return what a gang takes on a type."""
+        if (gang, gpu_type) not in self._takes:
+            self._takes[gang, gpu_type] = takes_of(self.owed, gang, gpu_type)
+        return self._takes[gang, gpu_type]
 
     def share(self, user: int, gang: int | None) -> Number:
         """Return a user's dominant share over its weight, with ``gang`` on the first of its types, or without."""
-        held = self.held[user]
+        held = self.room.held[user]
         if gang is not None:
             held = list(held)
-            for column, amount in self.takes(gang, self._first(gang)):
+            ran = int(self.gangs.on[gang])
+            for column, amount in self.takes(gang, ran if ran >= 0 else self._places[gang][0]).items():
                 held[column] += amount
         return dominant_share(held, self.capacity, self._weight[user])
 
-    def _first(self, gang: int) -> int:
-        """Return the type that a gang ran on, else the first that it may run on."""
-        ran = int(self._owed.gangs.on[gang])
-        return ran if ran >= 0 else self._places[gang][0]
-
     def stop(self, gang: int) -> None:
-        """Put a gang that runs back into its user's queue."""
-        self._add(gang, self.on[gang], -1)
+        """Put a gang that runs back into its user's queue, for the type that it runs on."""
+        self.room.add(self._users[gang], self.takes(gang, self.on[gang]), -1)
         self._places[gang], self.on[gang] = [self.on[gang]], -1
 
     def start(self, gang: int) -> str:
         """Start a gang on the first of its types with room; return why not where there is none."""
-        user, why = int(self._owed.gangs.user[gang]), []
+        user, why = self._users[gang], []
         for gpu_type in self._places[gang]:
-            reason = self._obstacle(user, self.takes(gang, gpu_type))
+            takes = self.takes(gang, gpu_type)
+            reason = self._obstacle(user, takes)
             if not reason:
-                self._add(gang, gpu_type, 1)
+                self.room.add(user, takes)
                 self.on[gang] = gpu_type
                 self.started.append(gang)
                 return ""
             why.append(reason)
         return "; ".join(why)
 
-    def _obstacle(self, user: int, takes: list[tuple[int, Number]]) -> str:
-        for column, amount in takes:
-            needs, has = f"{self._owed.columns[column]}: needs {amount}", self.held[user][column]
-            if amount > self.left[column]:
-                return f"{needs}, {self.left[column]} are free"
-            if has + amount > self._cap[user][column]:
-                return f"{needs}, {self._owed.users[user]!r} has {has} of at most {self._cap[user][column]}"
+    def _obstacle(self, user: int, takes: Amounts) -> str:
+        room, cap = self.room, self._cap[user]
+        for column, amount in takes.items():
+            needs, has = f"{room.columns[column]}: needs {amount}", room.held[user][column]
+            if amount > room.free[column]:
+                return f"{needs}, {room.free[column]} are free"
+            if has + amount > cap[column]:
+                return f"{needs}, {room.names[user]!r} has {has} of at most {cap[column]}"
         return ""
-
-    def _add(self, gang: int, gpu_type: int, sign: int) -> None:
-        held = self.held[int(self._owed.gangs.user[gang])]
-        for column, amount in self.takes(gang, gpu_type):
-            held[column] += sign * amount
-            self.left[column] -= sign * amount
-
-
-def takes(owed: Entitlements, gang: int, gpu_type: int, columns: list[int | None]) -> list[tuple[int, Number]]:
-    """Return the (column, amount) that a gang takes on a type, given the column of each of its other resources."""
-    gpus, other = int(owed.gangs.gpus[gang]), zip(columns, owed.gangs.other[gang].tolist(), strict=True)
-    found: list[tuple[int, Number]] = [(column, amount) for column, amount in other if column is not None and amount]
-    return [(gpu_type, gpus), *found] if gpus else found
 
 
 def _divided(market: Market) -> tuple[Array, DecisionReason]:
     """Divide all resources among users by progressive filling. Source: NSDI 2011, Sec. 4.1."""
-    owed = market.entitlements
-    assert owed is not None
+    owed = entitlements_of(market)
     gangs, k, number = owed.gangs, len(market.types), type(market.capacity.tolist()[0])
     vectors: dict[int, dict[int, Number]] = {}
     alike: dict[int, list[int]] = {}
     for gang in gangs.order().tolist():
         gpu_type = int(np.argmax(gangs.allowed[gang]))
-        user, columns = int(gangs.user[gang]), [owed.good(each, gpu_type) for each in gangs.resources]
-        vector = dict(takes(owed, gang, gpu_type, columns))
+        user, vector = int(gangs.user[gang]), takes_of(owed, gang, gpu_type)
         first = alike.setdefault(user, [])
         if first and vectors[user] != vector:
             pair = f"gangs {gangs.names[first[0]]!r} and {gangs.names[gang]!r} of {market.users[user]!r}"

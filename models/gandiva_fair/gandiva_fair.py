@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +13,7 @@ from fairopt.backends import Session
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_lease, lease_length, leases_end
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
-from fairopt.models.gandiva_fair.servers import Known, Move, ServerLoads, carry_out, to_balance, to_faster_type
+from fairopt.models.gandiva_fair.servers import Known, ServerLoads, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import fair_tickets, quantum
 from fairopt.models.gandiva_fair.stride import Strides
 from fairopt.policy import Policy, Schedule, Trait
@@ -24,28 +24,21 @@ from fairopt.program import Number
 
 
 @dataclass(frozen=True)
-class Traded:
-    """The trades in force, and the inputs that they were made from.
+class Shared:
+    """The state of Gandiva_fair: that of ``split`` stride, the types on which users are ``profiled``, and the trades.
 
-    ``users`` and ``capacity`` are the traders with their tickets and the GPUs of each type when the trades were made;
-    ``tickets`` maps each trader to its GPUs of each type afterwards, in the order of types. ``present`` are the users
-    that were present then. Numbers are Fractions.
+    Trades in force are kept with the inputs that they were made from: ``present`` are the users that were present then,
+    ``users`` and ``capacity`` the traders with their tickets and the GPUs of each type. ``tickets`` maps each trader to
+    its GPUs of each type afterwards, in the order of types. Numbers are Fractions.
     """
 
+    split: Strides = field(default_factory=Strides)
+    profiled: Mapping[str, frozenset[str]] = field(default_factory=dict)
     present: tuple[str, ...] = ()
     users: Mapping[str, Fraction] = field(default_factory=dict)
     capacity: tuple[int, ...] = ()
     tickets: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict)
     trades: tuple[Trade, ...] = ()
-
-
-@dataclass(frozen=True)
-class Shared:
-    """The state of Gandiva_fair: that of ``split`` stride, the trades, and the types on which users are profiled."""
-
-    split: Strides = field(default_factory=Strides)
-    traded: Traded = field(default_factory=Traded)
-    profiled: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ class GandivaFair(Policy):
     name = "gandiva-fair"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.5"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
-    states = (Shared, Strides, Traded, Trade)
+    states = (Shared, Strides, Trade)
     trading: bool = True
     profiling: bool = True
     migrations: int = 1
@@ -112,7 +105,7 @@ class GandivaFair(Policy):
         def known(user: str, gpu_type: int) -> bool:
             return not self.profiling or types[gpu_type] in state.profiled.get(user, frozenset())
 
-        trades = traded(problem, state.traded, known) if self.trading and len(types) > 1 else Traded()
+        trades = traded(problem, state, known) if self.trading and len(types) > 1 else Shared()
         tickets = [
             {user: trades.tickets[user][gpu_type] if user in trades.tickets else own for user, own in fair.items()}
             for gpu_type, fair in enumerate(fair_tickets(problem))
@@ -128,12 +121,12 @@ class GandivaFair(Policy):
             for user, ran in kinds_by_user(problem, placements).items()
         }
         same = split.stands and not notes and profiled == state.profiled
-        after = state if same and (split, trades) == (state.split, state.traded) else Shared(split, trades, profiled)
+        after = replace(trades, split=split, profiled=profiled)
         return Schedule(
             self.name,
             problem,
             placements,
-            state=after,
+            state=state if same and after == state else after,
             costs={"load_gap": servers.widest_gap(), "moves": len(notes), "trades": len(trades.trades)},
             notes=notes,
             stands=leases_end(problem) if same else None,
@@ -145,16 +138,19 @@ class GandivaFair(Policy):
         cluster = servers.queue.cluster
         quanta = max(1, int(servers.queue.length // lease_length(servers.queue, self.quantum)))
         for _ in range(self.migrations * quanta):
-            move: Move | None = to_faster_type(servers, known, exact(self.improvement, "improvement"))
-            why = "faster type"
-            if move is None:
-                move, why = to_balance(servers, exact(self.threshold, "threshold")), "load balance"
-            if move is None or move.row in notes:
+            faster = to_faster_type(servers, known, exact(self.improvement, "improvement"))
+            move = faster or to_balance(servers, exact(self.threshold, "threshold"))
+            if move is None or move[0] in notes:
                 break
-            old = servers.home[move.row][0][0]
-            carry_out(servers, move)
-            new = servers.home[move.row][0][0]
-            notes[move.row] = f"moved from {cluster.hosts[old]} to {cluster.hosts[new]}: {why}"
+            row, to = move
+            old = servers.home[row][0][0]
+            if faster is not None:
+                servers.leave(row)
+                servers.allocate(row, to)
+            else:
+                servers.settle(row, ((to, servers.sizes[row]),))
+            why, new = "load balance" if faster is None else "faster type", servers.home[row][0][0]
+            notes[row] = f"moved from {cluster.hosts[old]} to {cluster.hosts[new]}: {why}"
         return notes
 
 
@@ -187,8 +183,8 @@ def kinds_by_user(queue: Queue, placements: Mapping[int, Spots]) -> dict[str, se
     return {jobs.tenants[tenant]: gpu_types for tenant, gpu_types in ran.items()}
 
 
-def traded(queue: Queue, before: Traded, known: Known) -> Traded:
-    """Return the trades of this round: those in force if no user came or went, else all of them afresh.
+def traded(queue: Queue, before: Shared, known: Known) -> Shared:
+    """Return the state with the trades of this round: those in force if no user came or went, else all of them afresh.
 
     All trades are undone, and made again from the fair shares, when a user comes or goes, when hosts fail or come back,
     or when a user begins or ceases to be a trader. Traders are the users whose jobs that fit want at least as many GPUs
@@ -218,7 +214,7 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
         return before
     market = market_of(queue, users, [sum((of[user] for user in users), Fraction(0)) for of in fair])
     if market is None:
-        return Traded(present, users, capacity)
+        return replace(before, present=present, users=users, capacity=capacity, tickets={}, trades=())
     shares, trades = SecondPriceTrading().compute(market, None)
     rows = dict(zip(market.users, shares, strict=True))
     used = [queue.cluster.types.index(name) for name in market.types]
@@ -228,7 +224,7 @@ def traded(queue: Queue, before: Traded, known: Known) -> Traded:
         for gpu_type, share in zip(used, row, strict=True):
             own[gpu_type] = max(share, share * 0)  # a share below 0 is a rounding error
         tickets[user] = tuple(own)
-    return Traded(present, users, capacity, tickets, trades)
+    return replace(before, present=present, users=users, capacity=capacity, tickets=tickets, trades=trades)
 
 
 def market_of(queue: Queue, users: Mapping[str, Fraction], shares: list[Fraction]) -> Market | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.policy.many import reported
+from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.problem.market import NEAR
 from fairopt.program import INFINITY, ROUNDING, Array

@@ -21,7 +21,7 @@ from fairopt.models.baselines.equal_split import EqualSplit
 from fairopt.models.gandiva_fair.many_trades import CRUMB, bundles_after_trades
 from fairopt.numbers import is_rational
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number
 
@@ -153,7 +153,7 @@ class SecondPriceTrading(Computed):
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles:
         """Return who trades on many misreports at once."""
         equal, _ = EqualSplit().compute(problem, None)
-        return ManyBundles(partial(bundles_after_trades, problem, equal))
+        return partial(bundles_after_trades, problem, equal)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the certificate of the trades."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heapreplace
 
@@ -231,56 +230,35 @@ class ServerLoads:
 Known = Callable[[str, int], bool]
 
 
-@dataclass(frozen=True)
-class Move:
-    """A job that is to move: its ``row``, the type and the host (-1: as Algorithm 2 chooses), and the ``gain``.
-
-    ``gain`` is the decrease of the difference between loads, or the relative speedup of the job.
-    """
-
-    row: int
-    gpu_type: int
-    host: int
-    gain: Number
-
-
-def carry_out(servers: ServerLoads, move: Move) -> None:
-    """Give the job its new home."""
-    if move.host < 0:
-        servers.leave(move.row)
-        servers.allocate(move.row, move.gpu_type)
-    else:
-        servers.settle(move.row, ((move.host, int(servers.queue.jobs.gpus[move.row])),))
-
-
-def to_balance(servers: ServerLoads, threshold: Number) -> Move | None:
-    """Return the move from the most to the least loaded server of a type that brings the two closest; None for none.
+def to_balance(servers: ServerLoads, threshold: Number) -> tuple[int, int] | None:
+    """Return the job that is to move, and the host: what brings the most and the least loaded server of a type closest.
 
     There is a move only where their loads per GPU differ by more than ``threshold``, and the move reduces the
     difference. Of several types, the one with the largest difference is taken. Large jobs and jobs with a lease stay.
 
     Source: Gandiva_fair Sec. 3.5 (Migration).
     """
-    best: Move | None = None
+    best: tuple[int, int] | None = None
     widest = threshold
     for gpu_type in range(len(servers.queue.cluster.types)):
         per_gpu = servers.per_gpu(gpu_type)
         gap, high, low = servers.gap(gpu_type, per_gpu)
         if not gap > widest:
             continue
+        most: Number = 0
         own, room = (int(servers.queue.cluster.gpus[host]) for host in (high, low))
         for row, gpus in sorted(servers.rows_on[high].items()):
             if servers.large(row) or row in servers.queue.leased or gpus > room:
                 continue
             tickets = gpus * per_gpu[servers.users[row]]
             gain = gap - abs(gap - tickets / own - tickets / room)
-            if gain > 0 and (best is None or best.gpu_type != gpu_type or gain > best.gain):
-                best, widest = Move(row, gpu_type, low, gain), gap
+            if gain > most:
+                best, most, widest = (row, low), gain, gap
     return best
 
 
-def to_faster_type(servers: ServerLoads, known: Known, threshold: Number) -> Move | None:
-    """Return the move to another type with the largest relative speedup above ``threshold``; None if there is none.
+def to_faster_type(servers: ServerLoads, known: Known, threshold: Number) -> tuple[int, int] | None:
+    """Return the job that is to move, and the type: the largest relative speedup above ``threshold``; None for none.
 
     A job's effective performance on a type is its throughput there times the part of the time that its user's tickets
     per GPU give it; at the destination, those after the move. (The paper divides by tickets per GPU, which would move
@@ -292,7 +270,8 @@ def to_faster_type(servers: ServerLoads, known: Known, threshold: Number) -> Mov
     """
     queue = servers.queue
     seen: set[tuple[str, int, int]] = set()
-    best: Move | None = None
+    best: tuple[int, int] | None = None
+    most = threshold
     allowed, throughput = queue.allowed.tolist(), queue.jobs.throughput.tolist()
     for row in sorted(servers.home):
         source, user, gpus = servers.gpu_type(row), servers.users[row], servers.sizes[row]
@@ -311,6 +290,6 @@ def to_faster_type(servers: ServerLoads, known: Known, threshold: Number) -> Mov
                 gain = faster * part / now - 1
             else:
                 gain = INFINITY if part > 0 else 0
-            if gain > threshold and (best is None or gain > best.gain):
-                best = Move(row, gpu_type, -1, gain)
+            if gain > most:
+                best, most = (row, gpu_type), gain
     return best

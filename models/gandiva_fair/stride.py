@@ -54,13 +54,12 @@ def fastest(queue: Queue, row: int, gpu_types: Sequence[int], wanted: Array) -> 
 class Pool:
     """The jobs that share the GPUs of one type.
 
-    ``rows``: the jobs without a lease, as rows of the queue, rising; ``leased``: those with one. ``free``: GPUs that no
-    lease holds. ``tickets``: those of every job, by row, in 1/`UNIT`.
+    ``rows``: the jobs without a lease, as rows of the queue, rising. ``free``: GPUs that no lease holds. ``tickets``:
+    those of every job, by row, in 1/`UNIT`.
     """
 
     gpu_type: int
     rows: tuple[int, ...]
-    leased: tuple[int, ...]
     free: int
     tickets: Mapping[int, int]
 
@@ -117,7 +116,6 @@ def pools(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) ->
             Pool(
                 gpu_type=gpu_type,
                 rows=tuple(rows[~holds[rows]].tolist()),
-                leased=tuple(rows[holds[rows]].tolist()),
                 free=int(queue.room[gpu_type]),
                 tickets=tickets,
             )

@@ -15,8 +15,8 @@ from fairopt.backends import Session
 from fairopt.backends.solution import not_negative
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.objectives import Objective, ObjectiveOptimum, throughput
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.numbers import arithmetic, objects
 from fairopt.problem.share_variables import shares_of
 from fairopt.problem.throughput import usable

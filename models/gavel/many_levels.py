@@ -10,7 +10,7 @@ from fairopt.backends import Highs
 from fairopt.backends.batched import points_and_duals
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
-from fairopt.policy.many import ManyBundles, reported
+from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.program import Array, Program
 from fairopt.program.batched import formulated
@@ -21,7 +21,7 @@ LARGEST_DICTIONARY = 2**16
 FEWEST = 3
 
 
-class ManyLevels(ManyBundles):
+class ManyLevels:
     """Bundles of water filling, whose rounds are given: see `WaterFilling`.
 
     ``write(speedup, level, fixed)`` formulates a round, ``rising(fixed)`` (n,) is how fast levels rise in it, and

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairopt.backends.exact import Exact
 from fairopt.models.common.levels import PriceMethod
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import Claim, Example, Formulated, Trait
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS

@@ -15,7 +15,7 @@ from fairopt.errors import BadInput, require
 from fairopt.models.common.levels import PriceMethod
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.max_min import MaxMin
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.problem import Market
 from fairopt.problem.numbers import exact
 from fairopt.problem.share_variables import shares_of

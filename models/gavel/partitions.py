@@ -1,17 +1,20 @@
-"""Gavel's two rules without an optimiser: everybody's part of every type, and time in proportion to types."""
+"""Gavel's two rules without an optimiser, and what throughputs are compared with: the user's part of the types."""
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fairopt.policy import Claim, Example, ReportsUnseen, Trait
+from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
 
-class GavelIsolated(ReportsUnseen):
+class GavelIsolated(Computed):
     """Each user gets its part, by weight, of every type, all of them scaled down to its demand; the rest is idle.
 
     The source has no weights there. `EqualSplit` gives what is left to the others, which this does not.
@@ -26,6 +29,7 @@ class GavelIsolated(ReportsUnseen):
 
     name = "gavel-isolated"
     source = "Gavel's scheduler, isolated.py"
+    looks_at_reports = False
     traits = frozenset({Trait.UNIT_FREE, Trait.COPIES, Trait.EXACT, Trait.DETERMINED})
     claims = (
         Claim("strategy_proofness", "the reports are not looked at"),
@@ -37,14 +41,14 @@ class GavelIsolated(ReportsUnseen):
         return isolated(problem), None
 
 
-class GavelProportional(ReportsUnseen):
+class GavelProportional(Computed):
     """Each user's GPUs, as many as it demands, are of all types in proportion to their numbers.
 
     The source gives every job all of its time, also where jobs ask for more GPUs than there are. Here all are then
     scaled down alike; who has no demand asks for its part of the cluster, by weight.
 
     Source: scheduler/policies/proportional.py, `ProportionalPolicy._get_allocation` (commit c4fa4009), where it serves
-    as the normaliser of max-min (`fairopt.models.gavel.normaliser`).
+    as the normaliser of max-min (`Normaliser`).
 
     >>> from fairopt import allocate
     >>> print(*allocate(GavelProportional(), Market.of([[1, 2], [1, 5]], [1, 1]), exact=True).utilities)
@@ -53,6 +57,7 @@ class GavelProportional(ReportsUnseen):
 
     name = "gavel-proportional"
     source = "Gavel's scheduler, proportional.py"
+    looks_at_reports = False
     traits = frozenset({Trait.UNIT_FREE, Trait.EXACT, Trait.DETERMINED})
     claims = (Claim("strategy_proofness", "the reports are not looked at"),)
     examples = (
@@ -82,3 +87,38 @@ def isolated(market: Market) -> Array:
     own = market.equal_split()
     held = own.sum(axis=1)
     return np.asarray(own * (np.minimum(held, market.limit) / held)[:, None])
+
+
+class Normaliser(enum.Enum):
+    """The throughput (n,) that stands for 1.
+
+    * ``OWN_PARTITION``: of the user's weight's part of every type, GPUs beyond its demand unused, the slowest first.
+    * ``EQUAL_TIME``: the same without regard to demands. With X_equal the time fractions in proportion to the numbers
+      of GPUs by type, a gang of s GPUs has s times the mean throughput of a GPU there, and s cancels: Gavel multiplies
+      ratios by it.
+    * ``ISOLATED``: of the user's weight's part of every type, all of them scaled down to its demand.
+
+    All agree where no demand is below its user's part of the cluster.
+
+    Source: Gavel, OSDI 2020, Sec. 4.1 (X_equal); in its scheduler/policies proportional.py, `ProportionalPolicy`,
+    max_min_fairness.py, `MaxMinFairnessPolicyWithPerf`, and isolated.py, `IsolatedPolicy` (commit c4fa4009).
+
+    >>> market = Market.of([[2, 1]], capacity=[4, 4], demand=[4])
+    >>> [str(each.of(market)[0]) for each in Normaliser]
+    ['8', '12', '6']
+    """
+
+    OWN_PARTITION = "own-partition"
+    EQUAL_TIME = "equal-time"
+    ISOLATED = "isolated"
+
+    def of(self, market: Market) -> Array:
+        """Return the throughput (n,) in the units of the users."""
+        return _THROUGHPUT[self](market)
+
+
+_THROUGHPUT: Mapping[Normaliser, Callable[[Market], Array]] = {
+    Normaliser.OWN_PARTITION: lambda market: market.fair_utility(),
+    Normaliser.EQUAL_TIME: lambda market: replace(market, demand=None).fair_utility(),
+    Normaliser.ISOLATED: lambda market: market.utility(isolated(market)),
+}

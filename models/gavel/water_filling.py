@@ -18,13 +18,12 @@ from fairopt.certificates import WATER_FILLING, Certificate, floors_told, row_du
 from fairopt.deadline import left
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
 from fairopt.methods.result import duals_of, so_far
-from fairopt.methods.water_filling import fill
-from fairopt.methods.water_filling.solve import CLEARLY
+from fairopt.methods.water_filling import CLEARLY, fill
 from fairopt.models.gavel.many_levels import ManyLevels
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import Allocation, Claim, Example, Formulated, Seconds, Trait, decide
 from fairopt.policy.allocation import same_utilities
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
@@ -79,7 +78,7 @@ class WaterFilling(Formulated):
     exact solver fixes all users with non-zero duals. Users that are bottlenecks but are not found in one round are
     found in a later one, at the same level.
 
-    Its own method (`fairopt.methods.water_filling.solve`) solves each round by prices and needs about as many rounds as
+    Its own method (`fairopt.methods.water_filling`) solves each round by prices and needs about as many rounds as
     there are types. The program needs a round for each demand that limits only its own user.
 
     Users and groups get at least their floors and at most their caps (`fairopt.problem.floors`); these are rows and

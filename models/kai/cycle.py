@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import gt
 from typing import Any
 
+from fairopt.models.common.amounts import ratio
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.kai.division import ratio
 from fairopt.models.kai.pool import Amounts, NodePool, PoolJob
 from fairopt.program import INFINITY, Number
 
@@ -334,6 +334,5 @@ class _Reach:
 
 def saturation(held: Number, share: Number) -> Number:
     """Return what is held over the fair share. Source: reclaimable.go, fairShareSaturationRatio."""
-    if share:
-        return ratio(held, share)
-    return INFINITY if held > 0 else 0
+    found: Number = ratio(held, share) if share else INFINITY if held > 0 else 0
+    return found

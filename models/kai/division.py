@@ -6,10 +6,9 @@ All amounts are in the unit in which KAI counts: GPUs, thousandths of a core, by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
-from fairopt.numbers import whole_as_int
+from fairopt.models.common.amounts import ratio
 from fairopt.program import INFINITY, Number
 
 
@@ -129,9 +128,3 @@ def share_weights(claims: Sequence[QueueClaim], k: Number) -> list[Number]:
     whole = sum(claim.weight for claim in claims)
     weights = [ratio(claim.weight, whole) for claim in claims]
     return [max(0, w + k * (w - claim.usage)) for w, claim in zip(weights, claims, strict=True)]
-
-
-def ratio(top: Number, bottom: Number) -> Number:
-    """Return the quotient: exact, unless a float is in it."""
-    found = top / bottom if isinstance(top, float) or isinstance(bottom, float) else Fraction(top) / bottom
-    return whole_as_int(found)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from operator import add, gt, sub
 from typing import Any, NamedTuple
 
@@ -100,7 +98,7 @@ class NodePool:
             for r in range(len(self.resources))
         ]
         self._places: dict[int, _Place] = {}
-        self._rights: dict[int, _Right] = {}
+        self._changed: set[int] = set()
 
     def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
         """Divide the pool among the top queues, and each one's share among those below it."""
@@ -134,8 +132,7 @@ class NodePool:
                 self.allocated[r][node] += sign * amount
                 if not job.preemptible:
                     self.fixed[r][node] += sign * amount
-        for node in self.paths[job.queue]:
-            self._places.pop(node, None)
+        self._changed.update(self.paths[job.queue])
 
     def stop(self, job: PoolJob) -> None:
         """Take back what a job has."""
@@ -204,44 +201,59 @@ class NodePool:
         own = self.place(node)
         found = own.keys.get((takes, gives))
         if found is None:
-            right = own.right
             with_job = tuple(map(add, own.held, takes)) if takes else own.held
             then = tuple(map(sub, own.held, gives)) if gives else with_job
             found = own.keys[takes, gives] = (
                 own.over_share,
-                any(map(gt, with_job, right.deserved)),
+                any(map(gt, with_job, own.deserved)),
                 -self.tiers[node],
-                any(may == 0 < held for held, may in zip(with_job, right.may, strict=True)),
-                right.dominant(then),
+                any(may == 0 < held for held, may in zip(with_job, own.may, strict=True)),
+                own.dominant(then),
                 own.share,
-                right.last,
+                own,
             )
         return found
 
     def place(self, node: int) -> _Place:
-        """Return what decides of a queue's place; kept until one of its jobs starts or stops."""
+        """Return what decides of a queue's place; found anew when one of its jobs has started or stopped."""
         found = self._places.get(node)
         if found is None:
-            right = self._rights.get(node)
-            rows = range(len(self.resources))
-            if right is None:
-                may = tuple(self.allocatable(r, node) for r in rows)
-                parts = tuple(self.total[r] if most == INFINITY else most for r, most in enumerate(may))
-                owed, shares = (tuple(table[r][node] for r in rows) for table in (self.deserved, self.shares))
-                right = self._rights[node] = _Right(may, parts, owed, shares, _Smaller(may, node))
-            held = tuple(self.allocated[r][node] for r in rows)
-            found = self._places[node] = _Place(right, held, all(map(gt, held, right.shares)), right.dominant(held))
+            found = self._places[node] = _Place(self, node)
+        elif node in self._changed:
+            found.hold(tuple(row[node] for row in self.allocated))
+        self._changed.discard(node)
         return found
 
 
-class _Right(NamedTuple):
-    """What a queue is owed and may hold, which stands; ``parts`` is what its holdings are compared with."""
+class _Place:
+    """What a queue is owed and may hold, which stands, what it holds, and what of its place in the order follows.
 
-    may: Amounts
-    parts: Amounts
-    deserved: Amounts
-    shares: Amounts
-    last: _Smaller
+    ``parts`` is what its holdings are compared with. ``keys``: the sort keys by what the next job takes and gives back.
+    Who may hold less of everything is the smaller, else the elder: the last resort of the order.
+    """
+
+    def __init__(self, pool: NodePool, node: int) -> None:
+        rows, self.node = range(len(pool.resources)), node
+        self.may: Amounts = tuple(pool.allocatable(r, node) for r in rows)
+        self.parts: Amounts = tuple(pool.total[r] if most == INFINITY else most for r, most in enumerate(self.may))
+        self.deserved: Amounts = tuple(pool.deserved[r][node] for r in rows)
+        self.shares: Amounts = tuple(pool.shares[r][node] for r in rows)
+        self.hold(tuple(pool.allocated[r][node] for r in rows))
+
+    def hold(self, held: Amounts) -> None:
+        """Take notice of what the queue holds now."""
+        self.held, self.keys = held, dict[tuple[Amounts, Amounts], tuple[Any, ...]]()
+        self.over_share, self.share = all(map(gt, held, self.shares)), self.dominant(held)
+
+    @property
+    def over_may(self) -> bool:
+        """Whether it holds more of something than it may."""
+        return any(map(gt, self.held, self.may))
+
+    @property
+    def over_quota(self) -> bool:
+        """Whether it holds more of something than its quota."""
+        return any(map(gt, self.held, self.deserved))
 
     def dominant(self, held: Amounts) -> float:
         """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
@@ -249,36 +261,7 @@ class _Right(NamedTuple):
             float(amount / most if most else amount * NO_SHARE) for amount, most in zip(held, self.parts, strict=True)
         )
 
-
-@dataclass
-class _Place:
-    """What a queue holds, and what follows from it; the sort keys by what the next job takes and gives back."""
-
-    right: _Right
-    held: Amounts
-    over_share: bool
-    share: float
-    keys: dict[tuple[Amounts, Amounts], tuple[Any, ...]] = field(default_factory=dict)
-
-    @cached_property
-    def over_may(self) -> bool:
-        """Whether it holds more of something than it may."""
-        return any(map(gt, self.held, self.right.may))
-
-    @cached_property
-    def over_quota(self) -> bool:
-        """Whether it holds more of something than its quota."""
-        return any(map(gt, self.held, self.right.deserved))
-
-
-@dataclass(frozen=True)
-class _Smaller:
-    """The last resort of the order: who may hold less of everything, else the elder."""
-
-    may: Amounts
-    node: int
-
-    def __lt__(self, other: _Smaller) -> bool:
+    def __lt__(self, other: _Place) -> bool:
         less, more = (
             all(a <= b for a, b in zip(mine, theirs, strict=True)) and mine != theirs
             for mine, theirs in ((self.may, other.may), (other.may, self.may))

@@ -148,7 +148,7 @@ class Cycles:
         if found.mode is Mode.NO_FIT:
             self._aside(work)
         elif found.mode is not Mode.FIT and not found.targets:
-            if self.state.rules(work.queue).reclaim is not Preempts.ANY:  # it cannot always reclaim
+            if self.state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY:  # it cannot always reclaim
                 self._reserve(work.queue, self._to_reserve(found))
             self._aside(work)
         elif self._overlaps(found) or not self._fits(found):

@@ -104,7 +104,9 @@ def _quota(
     borrows, may_reclaim = quotas.lowest_that_fits(queue, column, amount)
     if amount <= quotas.available(queue, column):
         return Mode.FIT, borrows
-    while_borrowing = rules.borrow_within is not Preempts.NEVER or (state.fair and rules.reclaim is not Preempts.NEVER)
+    while_borrowing = rules.borrow_within_cohort is not Preempts.NEVER or (
+        state.fair and rules.reclaim_within_cohort is not Preempts.NEVER
+    )
     if quotas.nominal[queue][column] < amount and not may_reclaim and not while_borrowing:
         return Mode.NO_FIT, borrows
     if not _preempts(state, work, rules):
@@ -119,7 +121,9 @@ def _quota(
 
 def _preempts(state: State, work: QueuedWork, rules: Rules) -> bool:
     ended = work.number in state.barred or len(state.barred) >= MANY
-    return not ended and not (rules.within is Preempts.NEVER and rules.reclaim is Preempts.NEVER)
+    return not ended and not (
+        rules.within_cluster_queue is Preempts.NEVER and rules.reclaim_within_cohort is Preempts.NEVER
+    )
 
 
 def _better(a: tuple[Mode, int], b: tuple[Mode, int], rules: Rules) -> bool:
@@ -138,6 +142,6 @@ def _try_next(level: tuple[Mode, int], rules: Rules) -> bool:
     mode, borrows = level
     if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
         return True
-    if mode in (Mode.PREEMPT, Mode.RECLAIM) and rules.can_preempt is Search.TRY_NEXT:
+    if mode in (Mode.PREEMPT, Mode.RECLAIM) and rules.when_can_preempt is Search.TRY_NEXT:
         return True
-    return borrows > 0 and rules.can_borrow is Search.TRY_NEXT
+    return borrows > 0 and rules.when_can_borrow is Search.TRY_NEXT

@@ -16,9 +16,9 @@ import numpy as np
 from fairopt.errors import BadInput, NotCapable, require
 from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas, Needs
-from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Queueing, Rules, Search, State, Strategy
+from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Strategy
 from fairopt.policy import Claim, Computed, Example, Trait
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good, own_part
 from fairopt.program import INFINITY, Array, objects
@@ -45,7 +45,7 @@ def _borrowing() -> Market:
 
 
 @dataclass(frozen=True)
-class Kueue(Computed):
+class Kueue(Rules, Computed):
     """Kueue's scheduling cycles on what runs and waits now, until nothing changes any more.
 
     A user is a ClusterQueue, a group a Cohort, a type a flavor of GPUs, a gang a workload. In each cycle every
@@ -99,14 +99,6 @@ class Kueue(Computed):
 
     fair_sharing: bool = False
     strategies: tuple[Strategy, ...] = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
-    reclaim_within_cohort: Preempts = Preempts.NEVER
-    within_cluster_queue: Preempts = Preempts.NEVER
-    borrow_within_cohort: Preempts = Preempts.NEVER
-    max_priority_threshold: int | None = None
-    when_can_borrow: Search = Search.MAY_STOP
-    when_can_preempt: Search = Search.TRY_NEXT
-    preference: FlavorPreference = FlavorPreference.BORROWING
-    queueing: Queueing = Queueing.BEST_EFFORT
     prioritize_non_borrowing: bool = True
     preempt_within_nominal: bool = True
 
@@ -134,8 +126,7 @@ class Kueue(Computed):
         owed = owed.as_(Fraction)
         quotas, units = quotas_of(owed)
         works = works_of(owed, units)
-        rules = self._rules()
-        cluster = State(quotas, lambda _: rules, self.fair_sharing, self.strategies,
+        cluster = State(quotas, lambda _: self, self.fair_sharing, self.strategies,
                         self.preempt_within_nominal, self.prioritize_non_borrowing)  # fmt: skip
         for work in works:
             if work.flavor is not None:
@@ -145,18 +136,6 @@ class Kueue(Computed):
         n, k = problem.shape
         shares = owed.held[:, :k] + objects(gangs.held(n).ravel() - owed.gangs.held(n).ravel()).reshape(n, k)
         return shares if problem.exact else shares.astype(float), _grounds(owed, gangs, quotas, units, works, outcome)
-
-    def _rules(self) -> Rules:
-        return Rules(
-            self.within_cluster_queue,
-            self.reclaim_within_cohort,
-            self.borrow_within_cohort,
-            self.max_priority_threshold,
-            self.when_can_borrow,
-            self.when_can_preempt,
-            self.preference,
-            self.queueing,
-        )
 
 
 def _grounds(

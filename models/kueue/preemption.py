@@ -37,10 +37,10 @@ def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) 
 def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     """Return `targets_of` without fair sharing: over whom the preemptor has the better right, others, its own."""
     quotas, rules = state.quotas, state.rules(work.queue)
-    forbidden = rules.borrow_within is Preempts.NEVER
+    forbidden = rules.borrow_within_cohort is Preempts.NEVER
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     better, others = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
-    own = state.candidates(work.queue, rules.within, work, columns)
+    own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
     if not (better or others) or (forbidden and not under):
         attempts: tuple[bool, ...] = (True,)
     else:
@@ -127,13 +127,13 @@ def _from_cohorts(
     quotas, rules = state.quotas, state.rules(work.queue)
     better: list[list[Candidate]] = []
     others: list[list[Candidate]] = []
-    if rules.reclaim is Preempts.NEVER:
+    if rules.reclaim_within_cohort is Preempts.NEVER:
         return better, others
     right, left = _within(state, work.queue, needs)
     below = work.queue
     for ancestor in quotas.paths[work.queue][1:]:
         for child in quotas.above_below(ancestor, columns) - {below} if right or not only_better else ():
-            if found := state.below(child, rules.reclaim, work, columns):
+            if found := state.below(child, rules.reclaim_within_cohort, work, columns):
                 (better if right else others).append(found)
         below = ancestor
         fits, left = _within(state, ancestor, left)
@@ -146,8 +146,10 @@ def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, st
 
     Source: classifyPreemptionVariant, isAboveBorrowingThreshold.
     """
-    above = each.priority >= work.priority or (rules.threshold is not None and each.priority > rules.threshold)
-    return (False, RECLAIMED) if rules.borrow_within is Preempts.NEVER or above else (True, WHILE_BORROWING)
+    above = each.priority >= work.priority or (
+        rules.max_priority_threshold is not None and each.priority > rules.max_priority_threshold
+    )
+    return (False, RECLAIMED) if rules.borrow_within_cohort is Preempts.NEVER or above else (True, WHILE_BORROWING)
 
 
 def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:
@@ -270,12 +272,12 @@ class _TargetQueues:
 def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     """Return `targets_of` with fair sharing: by the first strategy, then those that it left by the second."""
     quotas, rules = state.quotas, state.rules(work.queue)
-    own = state.candidates(work.queue, rules.within, work, columns)
-    known, any_priority = state.known(), rules.reclaim is not Preempts.LOWER_PRIORITY
-    key = (quotas.paths[work.queue][-1], *columns, rules.reclaim, any_priority or work.priority)
+    own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
+    known, any_priority = state.known(), rules.reclaim_within_cohort is not Preempts.LOWER_PRIORITY
+    key = (quotas.paths[work.queue][-1], *columns, rules.reclaim_within_cohort, any_priority or work.priority)
     if key not in known:
         asked = quotas.above_quota(work.queue, columns)
-        listed = {queue: state.candidates(queue, rules.reclaim, work, columns) for queue in asked}
+        listed = {queue: state.candidates(queue, rules.reclaim_within_cohort, work, columns) for queue in asked}
         known[key] = _TargetQueues(quotas, {queue: found for queue, found in listed.items() if found})
     others: _TargetQueues = known[key]
     if not own and not others.listed.keys() - {work.queue}:

@@ -57,14 +57,14 @@ class Strategy(enum.Enum):
 
 @dataclass(frozen=True)
 class Rules:
-    """What a ClusterQueue's spec says beyond quotas, with the source's defaults."""
+    """What a ClusterQueue's spec says beyond quotas, with the source's defaults; `Kueue` says what each means."""
 
-    within: Preempts = Preempts.NEVER
-    reclaim: Preempts = Preempts.NEVER
-    borrow_within: Preempts = Preempts.NEVER
-    threshold: int | None = None
-    can_borrow: Search = Search.MAY_STOP
-    can_preempt: Search = Search.TRY_NEXT
+    reclaim_within_cohort: Preempts = Preempts.NEVER
+    within_cluster_queue: Preempts = Preempts.NEVER
+    borrow_within_cohort: Preempts = Preempts.NEVER
+    max_priority_threshold: int | None = None
+    when_can_borrow: Search = Search.MAY_STOP
+    when_can_preempt: Search = Search.TRY_NEXT
     preference: FlavorPreference = FlavorPreference.BORROWING
     queueing: Queueing = Queueing.BEST_EFFORT
 

@@ -10,7 +10,7 @@ from fairopt.deadline import left
 from fairopt.methods.eisenberg_gale.solve import many_maximal_nash_welfare
 from fairopt.methods.roots import beyond_floats
 from fairopt.policy import Allocation
-from fairopt.policy.many import reported
+from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array

@@ -18,15 +18,14 @@ from fairopt.backends.trust import trusted
 from fairopt.certificates import EQUILIBRIUM, NASH_BOUNDS, NASH_WITHIN, Certificate, floors_told, row_duals
 from fairopt.deadline import left, remaining
 from fairopt.errors import BadInput, NotSolved, OutOfTime
-from fairopt.methods.eisenberg_gale.bounds import Equilibrium, NearEquilibrium, nash_bound
+from fairopt.methods.eisenberg_gale.bounds import GAP_PER_WEIGHT, Equilibrium, UtilityBounds, nash_bound
 from fairopt.methods.eisenberg_gale.chords import by_chords
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
 from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares
-from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
-from fairopt.methods.eisenberg_gale.within import NearWithin, near_equilibrium, near_within
+from fairopt.methods.eisenberg_gale.solve import ACCURATE, TARGET, maximal_nash_welfare
+from fairopt.methods.eisenberg_gale.within import near_equilibrium, near_within
 from fairopt.models.nash.many_equilibria import bundles_of_equilibria
 from fairopt.models.nash.within_entitlements import (
-    GAP_PER_WEIGHT,
     as_proved,
     bounded_by_gradient,
     require_something,
@@ -34,14 +33,12 @@ from fairopt.models.nash.within_entitlements import (
 )
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Claim, Policy, Seconds, Trait
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, log_sum
 
-#: An answer of the policy's own method counts as optimal up to this relative KKT residual.
-ACCURATE = 1e-7
 #: That method first tries to find the exact equilibrium when its residual is this number over (users times types),
 #: which mostly succeeds. The second try is at a residual that is smaller by this factor again.
 ROUGH = 1e-2
@@ -64,13 +61,13 @@ class NashWelfare(Policy):
     the equilibrium is computed from that and checked in rationals.
 
     Where a demand binds, the optimum is irrational in general. On a market in Fractions shares are then rational ones
-    near it: `Allocation.error` says how near, and the evidence, a `NearEquilibrium`, proves between which numbers the
+    near it: `Allocation.error` says how near, and the evidence, an `Equilibrium`, proves between which numbers the
     utility of each user lies at the optimum. Where all is rational after all, the answer is exact. ``digits`` says how
     many digits of utilities are wanted; with 0 shares are floats where they are not exact, with a KKT residual of at
     most `ACCURATE` for the own method (else `NotSolved`), or within its own tolerance for a backend.
 
     With entitlements, users and groups get at least their floors and at most their caps (`fairopt.problem.floors`). A
-    conic backend solves in floats. Shares are then made exact as above, and the evidence is a `NearWithin`. Where that
+    conic backend solves in floats. Shares are then made exact as above, with `UtilityBounds` as evidence. Where that
     fails, and on large markets, a linear program proves the answer: the objective is concave, so that no allocation is
     better than sum_i w_i u_i / u_i(shares) can be made, less the sum of weights. That is ``bound``; the conditions of
     Karush, Kuhn and Tucker hold where nothing is left. `NotSolved` names who can hold nothing, and so has no logarithm.
@@ -169,7 +166,7 @@ class NashWelfare(Policy):
         digits, first = max(self.digits, USEFUL_DIGITS), (draft.shares, draft.evidence.prices)
         fits = all(np.isfinite(each).all() for each in first)  # with speedups of 1e-300, prices are beyond floats
         chords = ((shares, prices) for shares, prices, _ in by_chords(market))
-        near: tuple[Array, NearEquilibrium] | None = None
+        near: tuple[Array, Equilibrium] | None = None
         for shares, prices in chain([first] if fits else [], chords):
             found = near_equilibrium(rows_of(market), market, shares.astype(float), prices.astype(float), digits)
             if found is not None and (near is None or found[1].error < near[1].error):
@@ -181,13 +178,15 @@ class NashWelfare(Policy):
         held, proof = near
         raw = f"{draft.solution.raw_status}; utilities are proven within {float(proof.error):.2g}"
         solution = replace(draft.solution, status=Status.OPTIMAL, raw_status=raw)
-        plain = Equilibrium(proof.prices, proof.budgets, proof.spending, proof.demand_duals)
+        assert proof.utilities is not None
+        plain = replace(proof, utilities=None)
         if problem.exact:
-            evidence = proof if proof.gap else plain
+            evidence = proof if proof.utilities.gap else plain
             return replace(draft, shares=held, evidence=evidence, error=proof.error, solution=solution)
         assert proof.demand_duals is not None
-        floats = (cast(part, float) for part in (plain.prices, plain.budgets, plain.spending, proof.demand_duals))
-        return replace(draft, shares=cast(held, float), evidence=Equilibrium(*floats), solution=solution)
+        prices, budgets, spending = (cast(part, float) for part in (plain.prices, plain.budgets, plain.spending))
+        floats = Equilibrium(prices, budgets, spending, cast(proof.demand_duals, float))
+        return replace(draft, shares=cast(held, float), evidence=floats, solution=solution)
 
     def _own(self, problem: Market) -> Iterator[Allocation]:
         """Yield better and better answers by interior points; the caller stops when one is accurate enough."""
@@ -203,21 +202,14 @@ class NashWelfare(Policy):
         targets = (rough, rough * ROUGH, TARGET) if problem.demand is None else (TARGET,)
         begun = perf_counter()
         for optimum in maximal_nash_welfare(problem, targets):
-            accurate = optimum.residual <= ACCURATE
+            shares, demand_duals = optimum.values["share"], np.asarray(optimum.duals["demand"])
             yield Allocation(
                 self.name,
                 problem,
-                shares=optimum.shares,
+                shares=shares,
                 objective=0.0,
-                solution=Solution(
-                    status=Status.OPTIMAL if accurate else Status.INACCURATE,
-                    raw_status=f"KKT residual {optimum.residual:.2g} after {optimum.steps} steps",
-                    backend="auto",
-                    x=optimum.shares.ravel(),
-                ),
-                evidence=Equilibrium.of(
-                    problem, optimum.shares, None if problem.demand is None else optimum.demand_duals
-                ),
+                solution=optimum,
+                evidence=Equilibrium.of(problem, shares, None if problem.demand is None else demand_duals),
                 seconds=Seconds(solve=perf_counter() - begun),
             )
             begun = perf_counter()
@@ -256,16 +248,16 @@ class NashWelfare(Policy):
             if remaining() > 0:
                 require_something(problem, error)
             raise
-        decided = bounded_by_gradient(problem, draft) if found is None else as_proved(problem, draft, found)
+        decided = bounded_by_gradient(problem, draft) if found is None else as_proved(problem, draft, *found)
         return replace(decided, seconds=replace(draft.seconds, certify=perf_counter() - begun))
 
-    def _within(self, problem: Market, draft: Array) -> NearWithin | None:
+    def _within(self, problem: Market, draft: Array) -> tuple[Array, UtilityBounds] | None:
         """Return exact shares within floors and caps near a draft in floats; None where none are asked for or found."""
         if not (self.digits and problem.speedup.size <= MOST_EXACT):
             return None
         exact = problem.as_(Fraction)
         found = near_within(rows_of(problem), exact.speedup, exact.weight, draft.astype(float), self.digits)
-        return found if found is not None and found.bounds.error <= USEFUL else None
+        return found if found is not None and found[1].error <= USEFUL else None
 
     def incentive_ratio(self, part: Number) -> Number:
         """Return 2 less the part: `properties.misreports.bounds`; below 2 by Chen, Deng, Zhang and Zhang 2012."""
@@ -277,7 +269,7 @@ class NashWelfare(Policy):
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
         """Return who decides on many misreports at once; nobody where entitlements are stated."""
-        return None if is_entitled(problem) else ManyBundles(partial(bundles_of_equilibria, problem))
+        return None if is_entitled(problem) else partial(bundles_of_equilibria, problem)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the prices at which exact shares are best bundles, or what they prove of an irrational optimum.
@@ -286,12 +278,12 @@ class NashWelfare(Policy):
         """
         self._require_exact(decision, "ask for digits, on a market in rationals")
         found: Any = decision.evidence
-        if isinstance(decision.evidence, NearWithin):
+        if isinstance(decision.evidence, UtilityBounds):
             duals, owed = row_duals(rows_of(decision.market), found.duals), floors_told(decision.market)
-            ends = (found.bounds.gap, found.bounds.lower, found.bounds.upper)
+            ends = (found.gap, found.lower, found.upper)
             return Certificate(NASH_WITHIN, decision.market, decision.shares, owed, found.costs, duals, *ends)
-        if isinstance(decision.evidence, NearEquilibrium):
-            proof = (found.prices, found.demand_duals, found.gap, found.lower, found.upper)
+        if (proved := found.utilities) is not None:
+            proof = (found.prices, found.demand_duals, proved.gap, proved.lower, proved.upper)
             return Certificate(NASH_BOUNDS, decision.market, decision.shares, *proof)
         return Certificate(EQUILIBRIUM, decision.market, decision.shares, found.prices, found.demand_duals)
 
@@ -303,8 +295,6 @@ def _until(market: Market, draft: Allocation | None) -> Solution:
     evidence = Equilibrium.of(market, held) if draft is None or draft.evidence is None else draft.evidence
     word = f"time was over: {'the equal split' if draft is None else 'the best by then'}, and a bound by its prices"
     proven = _proven(market, held, evidence, Solution(Status.LIMIT, word, "auto", values={"share": held}))
-    if proven.effort[GAP_PER_WEIGHT] == INFINITY:
-        return replace(proven, lower=None, upper=None)
     return replace(proven, objective=proven.lower, bound=proven.upper)
 
 
@@ -347,8 +337,7 @@ def _proven(market: Market, shares: Array, equilibrium: Equilibrium, solution: S
     demand_duals = None if demand_duals is None else cast(demand_duals, float)
     bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, demand_duals)
     duals = {"capacity": prices} if demand_duals is None else {"capacity": prices, "demand": demand_duals}
-    effort = {GAP_PER_WEIGHT: bound.gap}
-    return replace(solution, lower=bound.lower, upper=bound.upper, duals=duals, effort=effort)
+    return replace(solution, lower=bound.lower, upper=bound.upper, duals=duals, effort=bound.effort)
 
 
 def _demand_duals(problem: Market, program: Program, solution: Solution) -> Array | None:

@@ -19,15 +19,16 @@ from fairopt.deadline import left
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
+from fairopt.methods.result import ends_of
 from fairopt.methods.roots import GRAIN, beyond_floats, integers_in_proportion, root, sum_of_logarithms
 from fairopt.models.nash.many_equilibria import bundles_that_are_kept, equilibria_without_each
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.numbers import FLOATS, RATIONALS, arithmetic, is_rational
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
-from fairopt.program import INFINITY, Array, Number, Program, cast
+from fairopt.program import Array, Number, Program, cast
 
 #: Nobody keeps less than this part of its bundle: 1/e, less what rounding may take of a part.
 LEAST_KEPT = exp(-1) * (1 - 1e-9)
@@ -159,7 +160,7 @@ class PartialAllocation(Policy):
 
     def many_bundles(self, problem: Market, before: Allocation) -> ManyBundles:
         """Return who decides on many misreports at once, by an equilibrium each."""
-        return ManyBundles(partial(bundles_that_are_kept, problem, before.evidence.apart))
+        return partial(bundles_that_are_kept, problem, before.evidence.apart)
 
     def optimal_face(self, decision: Allocation) -> Program:
         """Return the program of the kept fractions of all bundles of maximal Nash welfare."""
@@ -198,9 +199,9 @@ def _by_optimum(problem: Market, together: Allocation) -> Solution | None:
     shares, prices = cast(together.shares, float), cast(found.prices, float)
     demand_duals = None if found.demand_duals is None else cast(found.demand_duals, float)
     bound = nash_bound(market.speedup, market.capacity, market.weight, market.limit, shares, prices, demand_duals)
-    if bound.gap == INFINITY:
+    if bound.lower is None:
         return None
-    return _at_least(problem, shares, np.ones(len(market.users)), bound.lower, bound.upper)
+    return _at_least(problem, shares, np.ones(len(market.users)), *ends_of(bound))
 
 
 def _at_least(problem: Market, shares: Array, above: Array, lower: float, upper: float) -> Solution:

@@ -12,14 +12,11 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
 from fairopt.backends.solution import Status
 from fairopt.errors import NotSolved
-from fairopt.methods.eisenberg_gale.within import NearWithin
+from fairopt.methods.eisenberg_gale.bounds import GAP_PER_WEIGHT, UtilityBounds
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import INFINITY, Formulation, Program, cast
-
-#: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
-GAP_PER_WEIGHT = "gap per weight"
+from fairopt.program import INFINITY, Array, Formulation, Program, cast
 
 
 def rows_of(market: Market) -> Program:
@@ -29,22 +26,21 @@ def rows_of(market: Market) -> Program:
     return p.program()
 
 
-def as_proved(problem: Market, draft: Allocation, found: NearWithin) -> Allocation:
-    """Return the decision that ``found`` proves; a market in floats gets it in floats."""
+def as_proved(problem: Market, draft: Allocation, shares: Array, found: UtilityBounds) -> Allocation:
+    """Return the decision with the exact ``shares`` of which ``found`` is proved; a market in floats gets floats."""
     assert draft.solution is not None
-    error = found.bounds.error
-    utility = (problem.speedup * found.shares).sum(axis=1).astype(float)
+    utility = (problem.speedup * shares).sum(axis=1).astype(float)
     objective = float(problem.weight.astype(float) @ np.log(utility))
     solution = replace(
         draft.solution,
         status=Status.OPTIMAL,
-        raw_status=f"{draft.solution.raw_status}; utilities are proven within {float(error):.2g}",
-        bound=objective + float(found.bounds.gap),
+        raw_status=f"{draft.solution.raw_status}; utilities are proven within {float(found.error):.2g}",
+        bound=objective + float(found.gap),
     )
     decided = replace(draft, solution=solution, objective=objective)
     if not problem.exact:
-        return replace(decided, shares=cast(found.shares, float), evidence=None)
-    return replace(decided, shares=found.shares, evidence=found, error=error)
+        return replace(decided, shares=cast(shares, float), evidence=None)
+    return replace(decided, shares=shares, evidence=found, error=found.error)
 
 
 def bounded_by_gradient(problem: Market, draft: Allocation) -> Allocation:
@@ -56,9 +52,8 @@ def bounded_by_gradient(problem: Market, draft: Allocation) -> Allocation:
     p = Formulation("gradient of Nash welfare")
     p.maximize((shares_of(p, market) * (market.speedup * (market.weight / utility)[:, None])).sum())
     program = p.program()
-    best = Highs().optimum(program)
-    bound = exact_bound(program, best.point, best.dual).bound
-    gap = INFINITY if bound is None else max(0.0, float(bound - Fraction(float(market.weight.sum()))))
+    proved = exact_bound(program, Highs().optimum(program).dual)
+    gap = INFINITY if proved is None else max(0.0, float(proved[0] - Fraction(float(market.weight.sum()))))
     effort = {GAP_PER_WEIGHT: gap / float(market.weight.sum())}
     solution = replace(draft.solution, bound=objective + gap, effort=effort)
     return replace(draft, solution=solution, objective=objective, evidence=None)

@@ -186,7 +186,7 @@ def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array
 
     market = Market.of_arrays(speedup, capacity, weight=weight)
     found = [*smoothed_shares(market)] if len(weight) <= NEARLY else []
-    shares = (found or [each.shares for each in maximal_nash_welfare(market, (BEGIN,))])[-1]
+    shares = (found or [each.values["share"] for each in maximal_nash_welfare(market, (BEGIN,))])[-1]
     utility = (speedup * shares).sum(axis=1)
     return np.asarray((speedup * (weight / utility)[:, None]).max(axis=0))
 

@@ -70,7 +70,7 @@ def whole_gpus(
     again = True
     while again:
         again = False
-        _give_exact_fallback(real, level, left, {pair: line_of[pair] for pair in open_}, slack)
+        _give_uncontested(real, level, left, {pair: line_of[pair] for pair in open_}, slack)
         queue = [(-level[user][each], user, each) for user, each in open_ if level[user][each] > slack]
         heapify(queue)
         while queue and not again:
@@ -92,7 +92,7 @@ def whole_gpus(
     return tuple(tuple(row) for row in real)
 
 
-def _give_exact_fallback(
+def _give_uncontested(
     real: list[list[int]],
     level: list[list[Number]],
     left: list[int],

@@ -15,7 +15,7 @@ from fairopt.models.slurm.priority import Exponential, classic_factors, effectiv
 from fairopt.models.slurm.starting import start
 from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, quotient
 from fairopt.policy import Claim, Computed, Example, Trait
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number, cast, objects
 

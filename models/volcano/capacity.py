@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from fairopt.models.common.amounts import light
+from fairopt.models.common.holdings import Amounts, entitlements_of
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.volcano.allocate import allocate, share, within
-from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, VolcanoJob, decided, entitlements_of
-from fairopt.models.volcano.reclaim import Left, Rule, reclaim
+from fairopt.models.volcano.actions import Left, Rule, allocate, reclaim, share, within
+from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob, decided
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP

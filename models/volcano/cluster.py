@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairopt.models.common.amounts import light
+from fairopt.models.common.holdings import Amounts, Holdings, entitlements_of, takes_of
 from fairopt.policy import DecisionReason
-from fairopt.problem import Entitlements, Gangs, Market
+from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Array, Number
-
-#: Amounts by column; a column that is left out is 0.
-Amounts = Mapping[int, Number]
+from fairopt.program import Array
 
 
 class VolcanoJob(NamedTuple):
@@ -30,21 +28,16 @@ class VolcanoJob(NamedTuple):
 
 
 @dataclass
-class VolcanoCluster:
-    """Queues, with what each holds, and what is free; columns are types and goods.
+class VolcanoCluster(Holdings):
+    """What queues hold, and what is free, with the jobs of a session; everything changes as jobs start and stop.
 
-    ``parent`` (N,): the queue above each, -1 at the top. ``held`` (N, W): with what those below hold. ``free`` (W,).
-    ``tier`` (N,): priorities. ``waits``: for each queue its jobs, the first first; ``runs``: those that run, and the
-    way that each does; ``starves``: jobs that did not fit. Everything changes as jobs start and stop.
+    ``tier`` (N,): priorities; ``total`` (W,): what there is. ``waits``: for each queue its jobs, the first first;
+    ``runs``: those that run, and the way that each does; ``starves``: jobs that did not fit; ``stopped``: why others
+    were stopped.
     """
 
-    names: Sequence[str]
-    columns: Sequence[str]
-    parent: Sequence[int]
     tier: Sequence[int]
     total: list[Any]
-    free: list[Any]
-    held: list[list[Any]]
     waits: dict[int, deque[VolcanoJob]]
     runs: dict[str, tuple[VolcanoJob, int]] = field(default_factory=dict)
     starves: dict[int, list[VolcanoJob]] = field(default_factory=dict)
@@ -55,24 +48,13 @@ class VolcanoCluster:
         """Return what a market with entitlements says."""
         owed = entitlements_of(market)
         total = light([*market.capacity.tolist(), *owed.stock.tolist()])
-        held = [light(row) for row in owed.total(owed.held).tolist()]
-        used = [sum(held[top][column] for top in owed.tops) for column in range(len(total))]
-        cluster = cls(
-            owed.nodes,
-            owed.columns,
-            owed.parent.tolist(),
-            owed.tier.tolist(),
-            total,
-            [there - taken for there, taken in zip(total, used, strict=True)],
-            held,
-            {},
-        )
+        cluster = cls(**vars(Holdings.at_first(market)), tier=owed.tier.tolist(), total=total, waits={})
         gangs = owed.gangs
         for g in gangs.order().tolist():
             job = VolcanoJob(
                 gangs.names[g],
                 int(gangs.user[g]),
-                {j: _taken(owed, gangs, g, j) for j in np.flatnonzero(gangs.allowed[g]).tolist()},
+                {j: takes_of(owed, g, j) for j in np.flatnonzero(gangs.allowed[g]).tolist()},
                 int(gangs.tier[g]),
                 bool(gangs.preemptible[g]),
             )
@@ -82,56 +64,152 @@ class VolcanoCluster:
                 cluster.runs[job.name] = (job, int(gangs.on[g]))
         return cluster
 
-    def above(self, queue: int) -> Iterable[int]:
-        """Yield a queue, the one above it, and so on."""
-        while queue != TOP:
-            yield queue
-            queue = self.parent[queue]
-
-    def lacks(self, takes: Amounts) -> list[int]:
-        """Return the columns of which less is free than somebody takes."""
-        return [column for column, amount in takes.items() if amount > self.free[column]]
-
     def start(self, job: VolcanoJob, way: int) -> None:
         """Let a job run, which then holds what it takes."""
         self.runs[job.name] = (job, way)
-        self._add(job.queue, job.ways[way], 1)
+        self.add(job.queue, job.ways[way])
 
     def stop(self, job: VolcanoJob, why: str) -> None:
         """Stop a job that runs."""
         _, way = self.runs.pop(job.name)
         self.stopped[job.name] = why
-        self._add(job.queue, job.ways[way], -1)
+        self.add(job.queue, job.ways[way], -1)
 
-    def _add(self, queue: int, takes: Amounts, sign: int) -> None:
+
+class QueueTree:
+    """The shares of queues and groups; jobs are the children of queues. Turns are by share over weight, from the top.
+
+    A node's amounts are those of its children that hold anything: a saturated child's as they are, and the others'
+    scaled down to the smallest of their dominant shares. Saturated is a job that has all that it requests of something,
+    or holds something while something that it requests is used up; and a node whose children all are. Saturated nodes
+    come last. Without ``saturation`` nothing is, which is the naive version of docs/design/hdrf.md.
+
+    Nodes are numbered as ``parent`` (N,), with -1 at the top; ``weight`` (N,); ``total`` (W,). Numbers are floats, as
+    in Volcano. Source: volcano at ed72c7c8, pkg/scheduler/plugins/drf/drf.go, compareQueues, updateHierarchicalShare.
+    """
+
+    def __init__(
+        self, parent: Sequence[int], weight: Sequence[float], total: Sequence[float], *, saturation: bool = True
+    ) -> None:
+        self._parent, self._total, self._saturation = list(parent), np.array(total, dtype=float), saturation
+        self._weight = np.array(weight, dtype=float)
+        self._part = np.divide(1.0, self._total, out=np.zeros(len(total)), where=self._total > 0)
+        n, width = len(parent), len(total)
+        self._below: list[list[int]] = [[] for _ in range(n)]
+        for node, over in enumerate(self._parent):
+            if over != TOP:
+                self._below[over].append(node)
+        self._tops = [node for node in range(n) if self._parent[node] == TOP]
+        self.held, self.share = np.zeros((n, width)), np.zeros(n)
+        self._saturated, self._turns = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        self._there = np.zeros(n, dtype=bool)  # whether it has jobs: Volcano makes no node of a queue without any
+        self._rows: list[dict[str, int]] = [{} for _ in range(n)]
+        self._has: list[Array] = [np.zeros((0, width))] * n
+        self._asks: list[Array] = [np.zeros((0, width))] * n
+        self._used = np.zeros(width)
+        self._spent = np.zeros(width, dtype=bool)
+        self._waiting: Mapping[int, Sized] = {}
+
+    def add(self, queue: int, jobs: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
+        """Add the jobs of a queue by name, with what each holds and requests altogether (W,)."""
+        self._rows[queue] = {name: at for at, name in enumerate(jobs)}
+        self._has[queue] = np.array([held for held, _ in jobs.values()], dtype=float)
+        self._asks[queue] = np.array([asks for _, asks in jobs.values()], dtype=float)
+        self._used = self._used + self._has[queue].sum(axis=0)
+
+    def settle(self) -> None:
+        """Compute all shares, after jobs were added or a resource was used up."""
+        self._spent = self._used >= self._total
+        for queue, jobs in enumerate(self._rows):
+            self._there[[node for node in self._path(queue) if jobs]] = True
+        for node in sorted(range(len(self._parent)), key=lambda each: -len(list(self._path(each)))):
+            self._update(node)
+
+    def grow(self, queue: int, name: str, takes: Mapping[int, float]) -> None:
+        """Let a job hold more, and update the shares above it."""
+        row = self._rows[queue][name]
         for column, amount in takes.items():
-            self.free[column] -= sign * amount
-            for node in self.above(queue):
-                self.held[node][column] += sign * amount
+            self._has[queue][row, column] += amount
+            self._used[column] += amount
+        if not np.array_equal(self._spent, self._used >= self._total):
+            self.settle()
+            return
+        for node in self._path(queue):
+            self._update(node)
 
-    def said(self, amounts: Mapping[int, object]) -> str:
-        """Return amounts in words."""
-        return ", ".join(f"{_short(amount)} {self.columns[column]}" for column, amount in amounts.items())
+    # -- turns ---------------------------------------------------------------------------------------------------
+    def open(self, waiting: Mapping[int, Sized]) -> None:
+        """Give queues a turn, as long as anybody waits in them."""
+        self._waiting = waiting
+        for queue in waiting:
+            self._turn(queue, 1)
 
+    def changed(self, queue: int) -> None:
+        """Take a queue's turn where nobody waits in it any more."""
+        if not self._waiting[queue]:
+            self._turn(queue, -1)
 
-def entitlements_of(market: Market) -> Entitlements:
-    """Return the entitlements of a market, which `fairopt.policy.decide` demands of it."""
-    assert market.entitlements is not None
-    return market.entitlements
+    def first(self) -> int | None:
+        """Return the queue that comes first."""
+        found = self._first(self._tops)
+        return None if found is None else found[1]
 
+    def runs(self, job: VolcanoJob, way: int) -> None:
+        """Take notice of a job that runs now."""
+        self.grow(job.queue, job.name, {column: float(amount) for column, amount in job.ways[way].items()})
 
-def _taken(owed: Entitlements, gangs: Gangs, g: int, gpu_type: int) -> dict[int, Number]:
-    """Return what a gang takes on a type: its GPUs, and what is counted of the other resources."""
-    takes: dict[int, Any] = {gpu_type: int(gangs.gpus[g])} if gangs.gpus[g] else {}
-    for at, resource in enumerate(gangs.resources):
-        column = owed.good(resource, gpu_type)
-        if column is not None and gangs.other[g, at]:
-            takes[column] = light([gangs.other[g, at]])[0]
-    return takes
+    def _turn(self, node: int, by: int) -> None:
+        self._turns[list(self._path(node))] += by
 
+    def _first(self, nodes: Sequence[int]) -> tuple[list[tuple[bool, float]], int] | None:
+        """Return the path of what is compared, and the queue at its end; in a tie the next level decides."""
+        at = np.asarray(nodes, dtype=np.int64)
+        at = at[self._turns[at] > 0]
+        if not at.size:
+            return None
+        waiting = at[~self._saturated[at]]
+        at = waiting if waiting.size else at
+        keys = self.share[at] / self._weight[at]
+        least = keys.min()
+        here = (not waiting.size, float(least))
+        best: tuple[list[tuple[bool, float]], int] | None = None
+        for node in at[keys == least].tolist():
+            inner = ([], node) if not self._below[node] else self._first(self._below[node])
+            if inner is not None and (best is None or inner[0] < best[0]):
+                best = inner
+        return None if best is None else ([here, *best[0]], best[1])
 
-def _short(amount: Any) -> str:
-    return str(amount) if amount == int(amount) else f"{float(amount):.4g}"
+    # -- shares --------------------------------------------------------------------------------------------------
+    def _update(self, node: int) -> None:
+        children = np.array(self._below[node], dtype=np.int64)
+        children = children[self._there[children]]
+        if children.size:
+            has, saturated = self.held[children], self._saturated[children]
+        elif self._rows[node]:
+            has = self._has[node]
+            saturated = self._satisfied(has, self._asks[node])
+        else:
+            return
+        share = self.share[children] if children.size else (has * self._part).max(axis=1, initial=0.0)
+        scaled = (share > 0) & ~saturated
+        least = min(1.0, share[scaled].min()) if scaled.any() else 1.0
+        factor = np.where(scaled, least / np.where(scaled, share, 1.0), (share > 0) & saturated)
+        self.held[node] = factor @ has
+        self.share[node] = (self.held[node] * self._part).max(initial=0.0)
+        self._saturated[node] = self._saturation and bool(saturated.all())
+
+    def _satisfied(self, has: Array, asks: Array) -> Array:
+        """Say which jobs are saturated (m,), by what they hold anything of. Source: resourceSaturated."""
+        if not self._saturation:
+            return np.zeros(len(has), dtype=bool)
+        full = ((has > 0) & (asks > 0) & (has >= asks)).any(axis=1)
+        blocked = ((has > 0) & (asks > 0) & self._spent).any(axis=1)
+        return np.asarray(full | blocked)
+
+    def _path(self, node: int) -> Iterator[int]:
+        while node != TOP:
+            yield node
+            node = self._parent[node]
 
 
 def decided(

@@ -12,10 +12,10 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.common.amounts import light
+from fairopt.models.common.holdings import Amounts, entitlements_of
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.volcano.allocate import allocate, share, within
-from fairopt.models.volcano.cluster import Amounts, VolcanoCluster, decided, entitlements_of
-from fairopt.models.volcano.reclaim import Rule, reclaim
+from fairopt.models.volcano.actions import Rule, allocate, reclaim, share, within
+from fairopt.models.volcano.cluster import VolcanoCluster, decided
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.program import Array, objects

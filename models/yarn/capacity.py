@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.common.amounts import light
+from fairopt.models.common.holdings import Holdings, entitlements_of
 from fairopt.models.common.turns import TreeTurns
 from fairopt.models.yarn.ideal import CapacityTree, ideal, order, standing
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
@@ -62,10 +63,8 @@ class YarnCapacity(Computed):
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds afterwards, and why."""
-        assert problem.entitlements is not None
-        owed = problem.entitlements
-        k = len(owed.types)
-        held = [light(row) for row in owed.total(owed.held[:, :k]).tolist()]
+        owed, room = entitlements_of(problem), Holdings.at_first(problem)
+        k, held = len(owed.types), room.held
         on, best, line = owed.gangs.on.copy(), [], owed.gangs.order()
         stopped: dict[str, str] = {}
         for j in range(k):
@@ -73,17 +72,17 @@ class YarnCapacity(Computed):
             wanted, taken = ideal(tree, self.total_preemption_per_round * problem.capacity[j])
             best.append(wanted)
             if self.preemption:
-                stopped |= self._preempt(owed, j, tree, taken, held, on, line)
+                stopped |= self._preempt(owed, j, tree, taken, room, on, line)
         share = {name: max(_parts(owed, held, q)) for q, name in enumerate(owed.nodes)}
         waits: dict[str, str] = {}
         started: list[str] = []
         pending = owed.gangs.pending
         for j in range(k):
-            started += _start(owed, j, held, problem.capacity[j], on, waits, line[pending[line]])
+            started += _start(owed, j, room, on, waits, line[pending[line]])
         for g in np.flatnonzero(on >= 0):
             waits.pop(owed.gangs.names[g], None)
         gangs = owed.gangs.placed(on)
-        shares = np.array([held[q] for q in range(len(owed.users))], dtype=problem.capacity.dtype)
+        shares = np.array([held[q][:k] for q in range(len(owed.users))], dtype=problem.capacity.dtype)
         table = objects(amount for row in zip(*best, strict=True) for amount in row).reshape(-1, k)
         grounds = DecisionReason(gangs, "used / capacity", share, table, tuple(started), waits, stopped)
         return shares + 0 * problem.capacity, grounds
@@ -94,7 +93,7 @@ class YarnCapacity(Computed):
         j: int,
         tree: CapacityTree,
         taken: Sequence[Any],
-        held: list[list[Any]],
+        room: Holdings,
         on: Array,
         line: Array,
     ) -> dict[str, str]:
@@ -112,7 +111,7 @@ class YarnCapacity(Computed):
                     left -= int(gangs.gpus[g])
                     on[g] = -1
                     stopped[gangs.names[g]] = f"{name!r} uses {tree.used[q]} {owed.types[j]} of {tree.guaranteed[q]}"
-                    _add(owed, held, q, j, -int(gangs.gpus[g]))
+                    room.add(q, {j: int(gangs.gpus[g])}, -1)
         return stopped
 
 
@@ -131,24 +130,16 @@ def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> Capacit
 
 def _parts(owed: Entitlements, held: list[list[Any]], q: int) -> list[Any]:
     due = owed.guarantee[q]
-    return [standing(has, due[j]) for j, has in enumerate(held[q]) if has > 0 or due[j] > 0] or [0]
+    return [standing(has, due[j]) for j, has in enumerate(held[q][: len(owed.types)]) if has > 0 or due[j] > 0] or [0]
 
 
-def _add(owed: Entitlements, held: list[list[Any]], user: int, j: int, gpus: int) -> None:
-    for node in owed.path(user):
-        held[node][j] += gpus
-
-
-def _start(
-    owed: Entitlements, j: int, held: list[list[Any]], capacity: Any, on: Array, waits: dict[str, str], line: Array
-) -> list[str]:
+def _start(owed: Entitlements, j: int, room: Holdings, on: Array, waits: dict[str, str], line: Array) -> list[str]:
     """Start gangs on one type, of those that wait in ``line``; return their names in order."""
-    gangs, started = owed.gangs, []
+    gangs, held, started = owed.gangs, room.held, []
     queues: dict[int, list[int]] = {}
     for g in line[::-1].tolist():
         if on[g] < 0 and gangs.allowed[g, j]:
             queues.setdefault(int(gangs.user[g]), []).append(g)
-    free = light([capacity - sum(held[top][j] for top in owed.tops)])[0]
     most, due, tiers = light(owed.cap[:, j]), light(owed.guarantee[:, j]), owed.tier.tolist()
 
     def key(node: int, _: int) -> tuple[Any, ...]:
@@ -162,12 +153,11 @@ def _start(
         if full is not None:
             has = f"{owed.nodes[full]!r} uses {held[full][j]} {owed.types[j]}"
             waits[gangs.names[g]] = f"{has}, may have {most[full]}, and it takes {gpus}"
-        elif gpus > free:
-            waits[gangs.names[g]] = f"{free} {owed.types[j]} free, and it takes {gpus}"
+        elif gpus > room.free[j]:
+            waits[gangs.names[g]] = f"{room.free[j]} {owed.types[j]} free, and it takes {gpus}"
         else:
             on[g] = j
-            free -= gpus
-            _add(owed, held, q, j, gpus)
+            room.add(q, {j: gpus})
             started.append(gangs.names[g])
         turns.changed(q)
     return started

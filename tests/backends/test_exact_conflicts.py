@@ -13,8 +13,8 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.exact import solve as stages
 from fairopt.backends.exact.bound import refutation
 from fairopt.backends.exact.checks import contradict
-from fairopt.backends.exact.conflicts import gathered
-from fairopt.backends.exact.kernel import Kernel
+from fairopt.backends.exact.refinement import gathered
+from fairopt.backends.exact.vertex import Kernel
 from fairopt.backends.solution import Status
 from fairopt.benchmarks.exact import promised
 from fairopt.models import NonCooperativeOEF

@@ -13,7 +13,7 @@ from flint import fmpq, fmpq_mat
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact import solve as stages
 from fairopt.backends.exact.checks import dual_bound, refuted, require_endless
-from fairopt.backends.exact.refinement import FloatProgram, refine
+from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.vertex import ExactSolveTooLong, slacks, vertex_of
 from fairopt.backends.solution import Basis, Position, Status
 from fairopt.datasets.gavel import gavel_example, gavel_market
@@ -199,9 +199,9 @@ def test_refinement_stops_where_a_basis_comes_back():
     floats = FloatProgram(program)
     proposed = replace(floats.solve(), basis=slacks(program))
     floats.corrected = lambda vertex, primal, dual: proposed  # a solver that never moves
-    refined = refine(program, floats, proposed)
-    assert refined.rounds == 1
-    assert not refined.vertex.optimal
+    vertex, _ = floats.refined(proposed)
+    assert floats.rounds == 1
+    assert not vertex.optimal
 
 
 @pytest.mark.parametrize("users", [6, 20])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,10 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
     assert [(each.label, each.largest) for each in spec.contenders] == [("sound", None), ("content", 4)]
     [goal] = spec.goals
     assert (goal.statistic, goal.limit, goal.against) == (Statistic.RATIO, 2.0, "content")
-    assert goal.chooses("any", 8, {"types": 3, "users": 8})
-    assert not goal.chooses("any", 4, {"types": 3})
-    assert not goal.chooses("any", 8, {"types": 4})
+    eight = kinds.Instance("any", "", 8, 0, {"types": 3, "users": 8}, "")
+    assert goal.instances.has(eight)
+    assert not goal.instances.has(replace(eight, size=4))
+    assert not goal.instances.has(replace(eight, parameters={"types": 4}))
     first = spec.contenders[0]
     assert kinds.contender(first.contender, first.settings).delay == 1.0  # type: ignore[attr-defined]
 
@@ -96,6 +98,7 @@ def test_a_specification_may_have_no_goals(tmp_path: Path) -> None:
         ("largest = 4", "largest = 4.5", ["contenders 2, key 'largest'", "4.5"]),
         ('contender = "sound"', 'contender = "sond"', ["goals 1, key 'contender'", "Did you mean 'sound'"]),
         ('statistic = "ratio"', 'statistic = "seconds"', ["goals 1, key 'against'", "ratio"]),
+        ("size = 8, ", "size = 8, seeds = 1, ", ["goals 1, key 'instances'", "unknown key 'seeds'"]),
         ('statistic = "ratio"', 'statistic = "rate"', ["goals 1, key 'statistic'", "Did you mean 'ratio'"]),
         ("limit = 2\n", 'limit = "2"\n', ["goals 1, key 'limit'"]),
         ("[[instances]]", "[[instance]]", ["unknown key 'instance'", "Did you mean 'instances'"]),

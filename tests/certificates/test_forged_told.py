@@ -11,7 +11,7 @@ from certificate_kinds.programs import misreport, of_others
 
 from fairopt import allocate
 from fairopt.models import WaterFilling
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected, verify
 

@@ -78,3 +78,9 @@ def test_the_kind_of_an_error_needs_its_size(fairopt: Command, tmp_path: Path) -
     assert ran.status == 2
     assert "--error: " in ran.err
     assert "Give its size" in ran.err
+
+
+def test_an_error_of_no_size_is_refused(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    ran = fairopt("generate", "poisson", "--cluster", "@philly-cluster", "--out", tmp_path / "x.csv", "--error", "0")
+    assert ran.status == 2
+    assert "--error: got 0" in ran.err

@@ -104,7 +104,7 @@ def test_every_field_of_the_named_types_occurs_in_the_samples() -> None:
 
     seen: dict[str, set[str]] = {kind: set() for kind in FIELDS}
     for file in (CLUSTER, SCHEDULER, SUBMIT):
-        for _, value in found_in(file):
+        for value in (each.value for each in found_in(file)):
             for kind, found in (
                 ("Queue", value.get("queues", [value] if value.get("kind") == "Queue" else [])),
                 ("job", value.get("jobDetails", {}).values()),

@@ -21,7 +21,7 @@ from fairopt.importing.documents import found_in, quantity, yaml_documents, zipp
 def _read(folder: Path, name: str, text: str) -> list[tuple[str, object]]:
     path = folder / name
     path.write_text(text)
-    return [tuple(each) for each in found_in(path)]
+    return [(each.place, each.value) for each in found_in(path)]
 
 
 def test_lists_are_taken_apart(tmp_path: Path) -> None:

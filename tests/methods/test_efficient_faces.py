@@ -17,7 +17,8 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.deadline import time_limit
 from fairopt.errors import NotCapable, NotSolved, OutOfTime
-from fairopt.methods.efficient_faces import best_efficient, efficient_weights, giving_out_all, improving_circle, search
+from fairopt.methods import efficient_faces as search
+from fairopt.methods.efficient_faces import best_efficient, efficient_weights, giving_out_all, improving_circle
 from fairopt.models import CooperativeOEF, EfficientOEF, MaxEfficiency, NashWelfare
 from fairopt.policy import Allocation
 from fairopt.problem import Market

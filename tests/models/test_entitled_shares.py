@@ -21,7 +21,7 @@ from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_misreport
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.models.gavel.hierarchical import HierarchicalWaterFilling
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.models.oef.above_guarantees import AboveGuarantees
 from fairopt.policy import Formulated, decide, follow
 from fairopt.problem import Entitled, Entitlements, Gangs, Market

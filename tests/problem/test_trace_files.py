@@ -290,7 +290,7 @@ def test_broken_trace_files(tmp_path: Path, old: str, new: str, words: list[str]
         ("t.csv.gz", packed(b""), "the file is empty"),
         ("t.csv.gz", packed(b"\xff\xfe"), "not UTF-8"),
         ("t.csv.gz", packed(b"x" * (101 << 20)), "more than 100 MB unpacked"),
-        ("t.gz", b"", "ends in .csv, .csv.gz, .toml, .json"),
+        ("t.gz", b"", "ends in .toml, .json, .csv, .csv.gz"),
         ("t", b"", "no suffix"),
         ("t.json", b'{"schema": 1}', "'job' is missing"),
         ("t.json", b'{"schema": 1, "job": []}', "no jobs"),

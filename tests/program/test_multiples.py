@@ -12,8 +12,7 @@ from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperative
 from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-from fairopt.program.batched import numbers_of
-from fairopt.program.multiples import Multiple, Multiples
+from fairopt.program.batched import Multiple, Multiples, numbers_of
 
 MARKET = Market.of([[1, 2, 0], [1, 3, 4], [2, 1, 5]], capacity=[1, 2, 1], weight=[1, 2, 3]).as_(float)
 

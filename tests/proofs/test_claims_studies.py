@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fairopt.ledger import Entry, Figure, Finding, Measure, PrintedAndFound, Rul
 from fairopt.proofs.ledger import studying
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling
 from fairopt.proofs.ledger.rewrite import FOLDER, PACKAGE, with_finding
-from fairopt.simulation.gpu_time import Ideal, finish_time_fairness
+from fairopt.simulation.gpu_time import finish_time_fairness, time_on_whole_cluster
 
 SPEC = """
 schema = 1
@@ -123,8 +124,8 @@ def test_other_definitions_of_the_time_without_others_are_those_of_the_history()
     history = History.of(trace, cluster, run("srtf", trace, cluster, length=300, rounds=30))
     seen = observe(history)
     for name, ideal in (
-        ("whole cluster", Ideal(whole_cluster=True)),
-        ("whole cluster, N times", Ideal(whole_cluster=True, times_jobs=True)),
+        ("whole cluster", time_on_whole_cluster),
+        ("whole cluster, N times", partial(time_on_whole_cluster, times_jobs=True)),
     ):
         rho = [float(value) for value in finish_time_fairness(history, ideal).values()]
         found = seen.finish_times[name]

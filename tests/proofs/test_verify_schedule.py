@@ -20,7 +20,7 @@ from fairopt.errors import BadInput
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
-from fairopt.models.astraea.reference import Readings, Reference
+from fairopt.models.astraea.reference import Reference
 from fairopt.policy import Policy, decide
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
@@ -127,9 +127,7 @@ def test_the_printed_fourth_algorithm_breaks_the_bandwidth_constraint() -> None:
         each
         for seed in range(40)
         for each in rejected(
-            documented(
-                PostedPricePacking(theta=SIXTEEN, search=Reference(Readings(enough_ps=False))), random_batch(seed)
-            )
+            documented(PostedPricePacking(theta=SIXTEEN, search=Reference(enough_ps=False)), random_batch(seed))
         )
     ]
     assert found

@@ -18,7 +18,7 @@ from fairopt.certificates import Certificate
 from fairopt.discovery import IMPORTERS, load, property_
 from fairopt.evidence import evidence
 from fairopt.policy import Allocation, Computed, Trait
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
 from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved

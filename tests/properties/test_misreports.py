@@ -12,7 +12,7 @@ import pytest
 from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.batched import proved, solve_many
-from fairopt.backends.batched_tall import TallPrograms
+from fairopt.backends.batched_tall import solve_nearby
 from fairopt.backends.solution import Basis, Position, Status
 from fairopt.models import (
     CooperativeOEF,
@@ -26,7 +26,7 @@ from fairopt.models import (
     WaterFilling,
 )
 from fairopt.policy import Formulated, Policy, uniqueness
-from fairopt.policy.many import reported
+from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
@@ -235,7 +235,7 @@ def test_programs_solved_by_their_tight_constraints_reach_the_optimum() -> None:
                 continue
             # each from the vertex of the one before it
             parent = np.arange(-1, len(programs.cases) - 1)
-            points, vertices = TallPrograms(like, basis).solve(programs, parent, {})
+            points, vertices = solve_nearby(programs, like, basis, parent, {})
             assert len(vertices) == int((~np.isnan(points[:, 0])).sum())
             lost += len(points) - len(vertices)
             for place in vertices:

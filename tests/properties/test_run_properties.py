@@ -21,7 +21,7 @@ from fairopt.properties.runs.run_property import BOTH, ONE, TWO_GPUS, RunPropert
 from fairopt.properties.runs.sharing_incentive_over_time import SharingIncentiveOverTime
 from fairopt.properties.runs.work_conservation_over_time import IdleGpus, WorkConservationOverTime
 from fairopt.simulation import History, Setting
-from fairopt.simulation.gpu_time import Ideal
+from fairopt.simulation.gpu_time import time_on_whole_cluster
 from fairopt.testing.run_property_suite import cases, of_runs, run_property_suite
 from fairopt.testing.suite import Outcome
 
@@ -182,9 +182,9 @@ def test_a_bound_of_ones_own() -> None:
 
 def test_another_ideal() -> None:
     history = scripted(jobs([1, 1], [20, 20]), {"a": ONE, "b": ONE}, {"a": ONE, "b": ONE})
-    assert SharingIncentiveOverTime(ideal=Ideal(whole_cluster=True)).check(history).margin == 0
+    assert SharingIncentiveOverTime(ideal=time_on_whole_cluster).check(history).margin == 0
     slower = scripted(jobs([1, 1], [20, 20]), {"a": ONE}, {"a": ONE, "b": ONE}, {"b": ONE})
-    verdict = SharingIncentiveOverTime(ideal=Ideal(whole_cluster=True)).check(slower)
+    verdict = SharingIncentiveOverTime(ideal=time_on_whole_cluster).check(slower)
     assert (verdict.margin, verdict.witness.rho) == (Fraction(-1, 2), Fraction(3, 2))
 
 
@@ -267,7 +267,7 @@ def test_a_tolerance_is_a_part_of_a_lease_of_a_bound_of_a_ratio_of_gpu_time() ->
     unused = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})  # ten of ten
     for asked, history, part in (
         (LeaseKept(), leased, Fraction(1, 2)),
-        (SharingIncentiveOverTime(ideal=Ideal(whole_cluster=True)), slower, Fraction(1, 2)),
+        (SharingIncentiveOverTime(ideal=time_on_whole_cluster), slower, Fraction(1, 2)),
         (NoStarvation(longest=16), waits, Fraction(1, 4)),
         (WorkConservationOverTime(), unused, Fraction(1)),
     ):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
 from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
-from fairopt.simulation.gpu_time import Ideal, finish_time_fairness, presence
+from fairopt.simulation.gpu_time import finish_time_fairness, presence, time_on_own_part, time_on_whole_cluster
 from fairopt.simulation.measures import UNITS, Spread, measure
 
 
@@ -82,14 +83,14 @@ def test_finish_time_fairness_of_fft_table_1() -> None:
     history = table_1()
     # j1: N = 2, half of GPU0 and of GPU1: 4 + 1/2. j2: N = (2*2 + 7/4)/(15/4) = 23/15, 8*15/23 + 8/23
     assert finish_time_fairness(history) == {"j1": Fraction(9, 16), "j2": Fraction(30, 23)}
-    assert finish_time_fairness(history, Ideal()) == finish_time_fairness(history)
-    assert finish_time_fairness(history, Ideal(whole_cluster=True)) == {"j1": 1, "j2": Fraction(15, 8)}
-    assert finish_time_fairness(history, Ideal(whole_cluster=True, times_jobs=True)) == {
+    assert finish_time_fairness(history, time_on_own_part) == finish_time_fairness(history)
+    assert finish_time_fairness(history, time_on_whole_cluster) == {"j1": 1, "j2": Fraction(15, 8)}
+    assert finish_time_fairness(history, partial(time_on_whole_cluster, times_jobs=True)) == {
         "j1": Fraction(1, 2),
         "j2": Fraction(225, 184),
     }
     assert measure(history).worse_off == 0.5
-    assert measure(history, ideal=Ideal(whole_cluster=True)).finish_time.mean == Fraction(23, 16)
+    assert measure(history, ideal=time_on_whole_cluster).finish_time.mean == Fraction(23, 16)
 
 
 def test_a_gang_holds_its_own_part_for_a_part_of_the_time() -> None:
@@ -211,7 +212,7 @@ def test_measures_by_another_way(histories: tuple[History, History]) -> None:
     assert found.first_wait.most == max(wait)
     assert found.makespan == max(done.values()) - jobs.arrival[0]
     # a dedicated 1/N is never better than the whole cluster
-    alone, apart = finish_time_fairness(history, Ideal(whole_cluster=True)), finish_time_fairness(history)
+    alone, apart = finish_time_fairness(history, time_on_whole_cluster), finish_time_fairness(history)
     assert len(alone) == 120
     assert all(alone[name] >= apart[name] for name in alone)
 

@@ -67,10 +67,12 @@ def test_rounds_of_which_nothing_is_said_count_as_all_others(seed: int, kind: ty
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fairness_is_that_of_the_functions_of_a_history(seed: int) -> None:
     history, measuring = history_of(seed), streamed(seed, Referee)
-    names, table = history.trace.jobs.names, measuring.jobs().rows
+    table = measuring.jobs()
+    names = [history.trace.jobs.names[row] for row in table.columns["row"]]
     able = {name: rho for name, rho in job_fairness(history).items() if name not in history.unschedulable}
-    assert {names[each.row]: each.ltgf for each in table} == able
-    rho = {names[each.row]: each.finish_time for each in table if each.finish_time is not None}
+    assert dict(zip(names, table.columns["ltgf"], strict=True)) == able
+    finish_times = zip(names, table.columns["finish_time"], strict=True)
+    rho = {name: each for name, each in finish_times if each is not None}
     assert rho == finish_time_fairness(history)
     assert {name: each.ltgf for name, each in measuring.result().tenants.items()} == tenant_fairness(history)
 

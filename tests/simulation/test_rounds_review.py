@@ -16,7 +16,7 @@ from fairopt.models.baselines.themis import Themis
 from fairopt.models.baselines.tiresias import LeastAttainedService
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.policy import Policy
-from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
+from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.simulation import Change, History, Mechanics, run, snapshot_from, snapshot_text
 from fairopt.simulation.gpu_time import Window, finish_time_fairness, job_fairness, tenant_fairness
 from fairopt.simulation.measures import measure
@@ -196,12 +196,7 @@ def test_measures_tick_by_tick(seed: int) -> None:
         tick: sum(tick in own for name, own in seen.active.items() if name in history.ran) for tick in range(seen.ticks)
     }
 
-    @dataclass(frozen=True)
-    class Present:
-        def time(self, queue: Queue, row: int, jobs: Any) -> F:
-            return F(jobs)
-
-    rho = finish_time_fairness(history, Present())
+    rho = finish_time_fairness(history, lambda queue, row, jobs: F(jobs))
     for name in done:
         mean = F(sum(others[tick] for tick in seen.active[name]), len(seen.active[name]))
         assert rho[name] == jct[name] / mean

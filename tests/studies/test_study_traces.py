@@ -12,10 +12,10 @@ from study_examples import spec_text
 from fairopt.datasets import philly_trace
 from fairopt.errors import BadInput
 from fairopt.experiment.studies.playing import play
-from fairopt.experiment.studies.traces import EstimationError, Place, Source, compress, drawn, resample
+from fairopt.experiment.studies.traces import Place, Source, compress, drawn, resample
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.simulation import Mechanics
-from fairopt.workloads import ErrorForm
+from fairopt.workloads import ErrorForm, WorkEstimates
 
 
 def test_seed_0_is_the_trace_and_others_are_blocks_of_it() -> None:
@@ -46,11 +46,11 @@ def test_a_load_is_a_rate_of_arrivals() -> None:
 def test_a_generator_is_named_and_draws_by_seed() -> None:
     source = Source("even", generator="study_examples:Evenly", parameters={"jobs": 7})
     place = Place("small", hosts={"T": (1, 4)})
-    one, other = (drawn(source, place, 2.0, EstimationError(), seed) for seed in (0, 1))
+    one, other = (drawn(source, place, 2.0, WorkEstimates(), seed) for seed in (0, 1))
     assert len(one.jobs) == 7
     assert one.jobs.arrival.max() <= 50
     assert not np.array_equal(one.jobs.arrival, other.jobs.arrival)
-    assert drawn(source, place, 2.0, EstimationError(), 0) is one  # the policies of a process share it
+    assert drawn(source, place, 2.0, WorkEstimates(), 0) is one  # the policies of a process share it
     assert not source.resampled
     with pytest.raises(BadInput, match="unknown key 'job'"):
         Source("even", generator="study_examples:Evenly", parameters={"job": 7}).check()
@@ -70,8 +70,8 @@ def test_a_generator_that_draws_nothing_is_resampled_and_seen_on_a_grid() -> Non
     source = Source("venus", generator="astraea-venus", parameters=parameters, block=8, grid=60)
     place = Place("small", hosts={"V100": (20, 8)})
     assert not source.resampled  # the draws count alike
-    whole, draw = (drawn(source, place, None, EstimationError(), seed).jobs for seed in (0, 1))
-    plain = drawn(replace(source, block=0, grid=0), place, None, EstimationError(), 0).jobs
+    whole, draw = (drawn(source, place, None, WorkEstimates(), seed).jobs for seed in (0, 1))
+    plain = drawn(replace(source, block=0, grid=0), place, None, WorkEstimates(), 0).jobs
     assert whole.names == plain.names
     assert not np.any(whole.arrival % 60)
     assert np.all((whole.arrival - plain.arrival >= 0) & (whole.arrival - plain.arrival < 60))
@@ -95,9 +95,9 @@ def test_what_decides_a_trace_is_its_content(tmp_path: Path) -> None:
 
 def test_policies_are_told_estimates_and_jobs_take_what_they_take() -> None:
     source, place = Source("p", file="@philly-trace", jobs=80), Place("c", file="@philly-cluster")
-    truth = drawn(source, place, 4.0, EstimationError(), 0)
-    told = drawn(source, place, 4.0, EstimationError("", 0.8, ErrorForm.FIXED), 0)
-    other = drawn(source, place, 4.0, EstimationError("", 0.8, ErrorForm.FIXED), 1)
+    truth = drawn(source, place, 4.0, WorkEstimates(), 0)
+    told = drawn(source, place, 4.0, WorkEstimates(0.8, ErrorForm.FIXED), 0)
+    other = drawn(source, place, 4.0, WorkEstimates(0.8, ErrorForm.FIXED), 1)
     ratio = told.jobs.estimate / told.jobs.work
     assert {round(each, 6) for each in ratio.tolist()} == {0.2, 1.8}
     assert told.jobs.work.tolist() == truth.jobs.work.tolist()
@@ -109,4 +109,4 @@ def test_policies_are_told_estimates_and_jobs_take_what_they_take() -> None:
     assert seen[0].measures["completed"] == seen[1].measures["completed"] == 80
     assert seen[0].measures["jct_mean"] != seen[1].measures["jct_mean"]
     with pytest.raises(BadInput, match="may be too small"):
-        EstimationError("", 1.5).check()
+        WorkEstimates(1.5)

@@ -27,7 +27,7 @@ from trials import Ending, Fault, Kind
 from fairopt import allocate
 from fairopt.backends.solution import Status
 from fairopt.errors import FairoptError, NotSolved
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array

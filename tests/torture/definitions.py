@@ -26,7 +26,7 @@ from trials import Ending, Fault, Kind
 
 from fairopt import allocate, discovery, read_market
 from fairopt.errors import BadInput, NotSolved
-from fairopt.models.gavel.normaliser import Normaliser
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import Policy
 from fairopt.problem import Entitlements, Market
 

@@ -11,7 +11,7 @@ from inputs import DATA, Reader, attempt, folder, prepared
 from trials import Ending, Fault, Kind
 
 from fairopt import discovery
-from fairopt.cli.journal import Journal, Resumed, read_journal
+from fairopt.cli.journal import Journal, read_journal
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
@@ -74,11 +74,12 @@ def ended(play: Engine) -> str:
 def go_on(path: Path) -> None:
     """Go on from a file named after its policy; `Fault` where it comes to another end than without a stop."""
     name = path.stem
-    found: Resumed = read_journal(path, begun(name), *problem(), Mechanics(), discovery.policy(name, Queue).states)
+    states = discovery.policy(name, Queue).states
+    snapshot, before = read_journal(path, begun(name), *problem(), Mechanics(), states)
     rounds = WholeRounds(name, *problem())
-    for changes in found.changes():
+    for changes in before:
         rounds.add(changes)
-    if ended(played(name, ROUNDS - found.snapshot.index, found.snapshot)) != whole(name):
+    if ended(played(name, ROUNDS - snapshot.index, snapshot)) != whole(name):
         raise Fault(Ending.WRONG, f"{name} goes on from a state that was changed, to another end")
 
 

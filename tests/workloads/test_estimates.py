@@ -146,10 +146,12 @@ def test_errors_have_nothing_to_do_with_the_jobs_that_the_same_seed_draws(form: 
 
 
 def test_errors_that_cannot_be() -> None:
-    for size, words in ((0, "error: got 0"), (1, "an estimate may be too small. Give one below 1, or sign=over")):
+    for size, words in ((-1, "error: got -1"), (1, "an estimate may be too small. Give one below 1, or sign=over")):
         with pytest.raises(BadInput, match=re.escape(words)):
             WorkEstimates(size)
     WorkEstimates(1.5, ErrorForm.FIXED, ErrorSign.OVER)
+    trace = philly_trace()
+    assert WorkEstimates().applied(trace, 1) is trace  # the truth
 
 
 def test_who_does_not_look_at_work_is_not_misled() -> None:

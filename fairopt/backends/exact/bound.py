@@ -9,7 +9,7 @@ variable. The result proves its bound by weak duality alone, whatever it was mad
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from fairopt.backends.exact.checks import contradict, dual_bound
 from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
-from fairopt.backends.exact.sums import ZERO, excesses, finite, objective, reduced_cost
+from fairopt.backends.exact.sums import ZERO, excesses, finite, reduced_cost
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, vertex_of
 from fairopt.numbers import is_finite
 from fairopt.program import INFINITY, Array, Program, Sense, fractions, objects
@@ -31,32 +31,12 @@ ROUNDS = 3
 SHORT = 10**6
 
 
-@dataclass(frozen=True, eq=False)
-class ExactBound:
-    """What a point and multipliers prove, exactly.
+def exact_bound(program: Program, dual: Array | None = None) -> tuple[Fraction, Array] | None:
+    """Return a bound that no feasible point of a linear or mixed-integer program beats, and multipliers that prove it.
 
-    ``violations`` are by how much the point breaks rows, bounds or integrality, by name. ``bound`` is one that no
-    feasible point beats, proved by the row multipliers ``dual`` (signs as in `fairopt.backends.solution`); both are
-    None where the multipliers could not be made to prove any. ``gap`` is the distance of objective and bound,
-    not negative for a feasible point.
-    """
-
-    violations: dict[str, Fraction]
-    objective: Fraction
-    bound: Fraction | None
-    dual: Array | None
-
-    @property
-    def gap(self) -> Fraction | None:
-        """How far the objective may be from the optimum, None where there is no bound."""
-        return None if self.bound is None else abs(self.bound - self.objective)
-
-
-def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactBound:
-    """Judge a point of a linear or mixed-integer program exactly, and bound the optimum by row multipliers.
-
-    Shapes: ``x`` one entry a variable, ``dual`` one a row, floats or Fractions (a float is the fraction that it is).
-    Without ``dual``, HiGHS is asked for those of the program without integrality. Logarithms are not looked at.
+    They are made of ``dual``, one entry a row, floats or Fractions (a float is the fraction that it is), with signs as
+    in `fairopt.backends.solution`. Without them HiGHS is asked for those of the program without integrality. None where
+    they could not be made to prove any. Logarithms are not looked at.
 
     Source: Neumaier and Shcherbina, Safe bounds in linear and mixed-integer programming, 2004.
 
@@ -65,25 +45,14 @@ def exact_bound(program: Program, x: Array, dual: Array | None = None) -> ExactB
     >>> take = p.variable("take", (2,), lower=0, upper=1, integer=True)
     >>> p.maximize(5 * take[0] + 4 * take[1])
     >>> p.constrain("room", 3 * take[0] + 2 * take[1] <= 4)
-    >>> worth = exact_bound(p.program(), np.array([1.0, 0.0]), np.array([5 / 3]))
-    >>> worth.violations, int(worth.objective), float(round(worth.bound, 6))
-    ({}, 5, 7.333333)
+    >>> bound, multipliers = exact_bound(p.program(), np.array([5 / 3]))
+    >>> float(round(bound, 6))
+    7.333333
     """
     program = program.as_(Fraction)
-    point = fractions(x)
-    variables = len(program.cost)
-    violations = {
-        program.column_name(place) if place < variables else program.row_name(place - variables): amount
-        for place, amount in excesses(program, point).items()
-    }
-    for place in np.flatnonzero(program.integer):
-        if point[place].denominator != 1:
-            violations[program.column_name(int(place)) + " integral"] = abs(point[place] - round(point[place]))
     if dual is None:
-        dual = FloatProgram(replace(program, integer=np.zeros(variables, dtype=bool))).solve().dual
-    proved = None if dual is None else safe_dual(program, dual)
-    bound = None if proved is None else dual_bound(program, proved)
-    return ExactBound(violations, objective(program, point), bound, proved)
+        dual = FloatProgram(replace(program, integer=np.zeros(len(program.cost), dtype=bool))).solve().dual
+    return None if dual is None else best_bound(program, [dual])
 
 
 def safe_dual(program: Program, dual: Array) -> Array | None:

@@ -1,9 +1,9 @@
 """Exact simplex bases: solve one in rationals, judge it without tolerance, and pivot until it is right.
 
-The form worked on: minimise ``cost @ x`` with ``A x - s = 0``, where each entry of (x, s) has a `BoundKind`: one
-bound, no bound, or a fixed value. Where there are two bounds, the upper one has a row of its own, so that rules that
-are proven finite for one-sided bounds apply as they are. With J the basic variables and R the rows whose slack is not
-basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
+The form worked on: minimise ``cost @ x`` with ``A x - s = 0``, where each entry of (x, s) has one bound, which it may
+leave one way, no bound, or a fixed value. Where there are two bounds, the upper one has a row of its own, so that rules
+that are proven finite for one-sided bounds apply as they are. With J the basic variables and R the rows whose slack is
+not basic, only the square matrix A[R, J] is ever solved: basic slacks drop out.
 
 Source: Terlaky, A convergent criss-cross method, 1985; Fukuda and Terlaky, Criss-cross methods: a fresh view on pivot
 algorithms, 1997; Zhang, New variants of finite criss-cross pivot algorithms for linear programming, 1999 (the order of
@@ -12,11 +12,9 @@ the entries: those that moved last come first).
 
 from __future__ import annotations
 
-import enum
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,43 +23,19 @@ from flint import fmpq, fmpq_mat
 
 from fairopt.backends.exact.sums import as_fractions
 from fairopt.backends.exact.vertex import settled
-from fairopt.backends.solution import Basis, Position, Status
-from fairopt.program import INFINITY, Array, Program, Sense
+from fairopt.backends.solution import Basis, Position, Solution, Status
+from fairopt.program import INFINITY, Program, Sense
 
 ZERO = fmpq(0)
 
 
-class BoundKind(enum.IntEnum):
-    """What holds a variable or slack back."""
-
-    FROM_BELOW = 1
-    FROM_ABOVE = -1
-    FREE = 0
-    FIXED = 2
-
-
-@dataclass(frozen=True, eq=False)
-class PivotResult:
-    """Where pivoting ended: OPTIMAL, INFEASIBLE, UNBOUNDED or LIMIT.
-
-    ``x`` belongs to the basis; ``dual`` are its row duals for OPTIMAL, and multipliers that prove it for INFEASIBLE;
-    ``ray`` is a direction without end for UNBOUNDED.
-    """
-
-    end: Status
-    basic: frozenset[int]
-    pivots: int
-    x: list[Any]
-    dual: list[Any]
-    ray: list[Any]
-
-
-class OneSided:
+class _OneSided:
     """A program in the form worked on, and the way back; numbers are flint's rationals.
 
     ``matrix`` holds {column: value} row by row: a row for each of the program, and one that holds the upper side for
     each row and each variable with two different finite sides. ``above`` maps such an entry of the program (a variable,
-    or variables + row) to the added slack. ``kind`` and ``bound``: one entry a variable, then one a row (its slack).
+    or variables + row) to the added slack. ``bound`` and ``way``: one entry a variable, then one a row (its slack); the
+    way is how it may leave its bound: 1 up, -1 down, 0 both ways since it has none, None no way since it is fixed.
     """
 
     def __init__(self, program: Program) -> None:
@@ -71,24 +45,24 @@ class OneSided:
         self.matrix: list[dict[int, Any]] = [{} for _ in range(self.rows)]
         for r, j, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value.tolist(), strict=True):
             self.matrix[r][j] = _flint(value)
-        self.kind: list[BoundKind] = []
+        self.way: list[int | None] = []
         self.bound: list[Any] = []
         tops: list[tuple[int, Any]] = []
         sides = zip([*program.lower, *rows.lower], [*program.upper, *rows.upper], strict=True)
         for entry, (low, high) in enumerate(sides):
             if low == high:
-                self.kind.append(BoundKind.FIXED)
+                self.way.append(None)
             elif low != -INFINITY:
-                self.kind.append(BoundKind.FROM_BELOW)
+                self.way.append(1)
                 tops += [(entry, _flint(high))] if high != INFINITY else []
             else:
-                self.kind.append(BoundKind.FROM_ABOVE if high != INFINITY else BoundKind.FREE)
+                self.way.append(-1 if high != INFINITY else 0)
             held = low if low != -INFINITY else high
             self.bound.append(ZERO if held == INFINITY else _flint(held))
         self.above = {entry: self.variables + self.rows + place for place, (entry, _) in enumerate(tops)}
         for entry, top in tops:
             self.matrix.append({entry: fmpq(1)} if entry < self.variables else self.matrix[entry - self.variables])
-            self.kind.append(BoundKind.FROM_ABOVE)
+            self.way.append(-1)
             self.bound.append(top)
         sign = -1 if program.sense is Sense.MAXIMIZE else 1
         self.cost = [sign * _flint(value) for value in program.cost]
@@ -105,53 +79,64 @@ class OneSided:
                 out = (out - {top}) | {entry}
         return out
 
-    def basis(self, found: PivotResult) -> Basis:
-        """Return the program's basis of where pivoting ended."""
+    def answer(self, end: Status, state: _Tableau, pivots: int, ray: Sequence[Any] = ()) -> Solution:
+        """Return where pivoting ended, in terms of the program and in Fractions."""
         place = np.full(self.variables + self.rows, Position.LOWER)
-        place[[entry for entry in found.basic if entry < len(place)]] = Position.BASIC
-        place[[entry for entry, top in self.above.items() if top not in found.basic]] = Position.UPPER
-        return settled(self.program, Basis(place[: self.variables], place[self.variables :]))
-
-    def back(self, found: PivotResult) -> tuple[Array, Array]:
-        """Return x and the rows' multipliers in Fractions; those of added rows join the row that they came from."""
-        x, given = as_fractions(found.x), as_fractions(found.dual)
+        place[[entry for entry in state.basic if entry < len(place)]] = Position.BASIC
+        place[[entry for entry, top in self.above.items() if top not in state.basic]] = Position.UPPER
+        given = as_fractions(state.proof if end is Status.INFEASIBLE else state.dual)
         multipliers = given[: self.rows].copy()
-        for entry, top in self.above.items():
+        for entry, top in self.above.items():  # those of added rows join the row that they came from
             if entry >= self.variables:
                 multipliers[entry - self.variables] += given[top - self.variables]
-        return x, multipliers
+        return Solution(
+            end,
+            end.value,
+            "exact pivots",
+            x=as_fractions(state.x),
+            dual=multipliers,
+            ray=as_fractions(ray),
+            basis=settled(self.program, Basis(place[: self.variables], place[self.variables :])),
+            effort={"pivots": pivots},
+        )
 
 
-def pivot(form: OneSided, basic: Iterable[int], deadline: float = float("inf"), most: int | None = None) -> PivotResult:
-    """Go from a basis (columns and slacks, by index) to the end, by the last-in-first-out criss-cross method.
+def pivoted(program: Program, basis: Basis | None, deadline: float = float("inf"), most: int | None = None) -> Solution:
+    """Go from a basis to the end, by the last-in-first-out criss-cross method: OPTIMAL, INFEASIBLE, UNBOUNDED or LIMIT.
 
-    It needs neither feasibility nor a phase one, and no basis comes twice. A set that is not a basis is repaired
-    first. It ends with LIMIT at ``deadline`` (on the clock of `time.perf_counter`) and after ``most`` pivots.
+    It needs neither feasibility nor a phase one, and no basis comes twice. What is not a basis is repaired first. It
+    ends with LIMIT at ``deadline`` (on the clock of `time.perf_counter`) and after ``most`` pivots. ``x`` belongs to
+    the last basis; ``dual`` are the row duals of a minimisation, and multipliers that prove it where it is INFEASIBLE;
+    ``ray`` is a direction without end where it is UNBOUNDED.
     """
-    order = list(range(len(form.kind)))
+    form = _OneSided(program)
+    end, state, pivots = _to_the_end(form, form.basic(basis), deadline, most)
+    if end is not Status.UNBOUNDED:
+        return form.answer(end, state, pivots)
+    # an infeasible dual leaves open whether the primal has a point: ask for any point, with all costs 0
+    free = copy(form)
+    free.cost = [ZERO] * form.variables
+    found, point, more = _to_the_end(free, state.basic, deadline, most)
+    return form.answer(Status.UNBOUNDED if found is Status.OPTIMAL else found, point, pivots + more, state.ray)
+
+
+def _to_the_end(
+    form: _OneSided, basic: Iterable[int], deadline: float, most: int | None
+) -> tuple[Status, _Tableau, int]:
+    """Return how pivoting from basic entries ended, the last basis, and how many pivots that took."""
+    order = list(range(len(form.way)))
     state = _Tableau(form, _repaired(form, set(basic)), order)
     pivots = 0
-    while True:
-        step = state.next_pivot()
-        if isinstance(step, Status):
-            break
+    while not isinstance(step := state.next_pivot(), Status):
         if time.perf_counter() > deadline or pivots == most:
-            return state.found(Status.LIMIT, pivots)
+            return Status.LIMIT, state, pivots
         leaving, entering = step
         for moved in step:
             order.remove(moved)
             order.insert(0, moved)
         state = _Tableau(form, (state.basic - {leaving}) | {entering}, order)
         pivots += 1
-    if step is not Status.UNBOUNDED:
-        return state.found(step, pivots)
-    # an infeasible dual leaves open whether the primal has a point: ask for any point, with all costs 0
-    ray = state.ray
-    free = copy(form)
-    free.cost = [ZERO] * form.variables
-    point = pivot(free, state.basic, deadline, most)
-    end = Status.UNBOUNDED if point.end is Status.OPTIMAL else point.end
-    return PivotResult(end, point.basic, pivots + point.pivots, point.x, point.dual, ray)
+    return step, state, pivots
 
 
 class _Tableau:
@@ -160,7 +145,7 @@ class _Tableau:
     ``order``: all entries; of two that would do, the one that stands first is taken.
     """
 
-    def __init__(self, form: OneSided, basic: frozenset[int], order: list[int]) -> None:
+    def __init__(self, form: _OneSided, basic: frozenset[int], order: list[int]) -> None:
         self.form, self.basic, self.order = form, basic, order
         first = form.variables
         self.inner = sorted(j for j in basic if j < first)  # J
@@ -182,27 +167,23 @@ class _Tableau:
                 return self._leave(index, wrong) if index in self.basic else self._enter(index, wrong)
         return Status.OPTIMAL
 
-    def found(self, end: Status, pivots: int) -> PivotResult:
-        dual = self.proof if end is Status.INFEASIBLE else self.dual
-        return PivotResult(end, self.basic, pivots, self.x, dual, self.ray)
-
     def _infeasible(self, index: int) -> int:
         """Return the direction (1 or -1) in which a basic entry must move to hold its bound, 0 if it does."""
-        kind = self.form.kind[index]
-        if kind is BoundKind.FREE:
+        way = self.form.way[index]
+        if way == 0:
             return 0
         short = self.form.bound[index] - self._value(index)
-        if kind is BoundKind.FIXED:
+        if way is None:
             return int(short > 0) - int(short < 0)
-        return int(kind) if short * int(kind) > 0 else 0
+        return way if short * way > 0 else 0
 
     def _improving(self, index: int) -> int:
         """Return the direction in which moving a non-basic entry would lower the cost, 0 if there is none."""
-        kind, rate = self.form.kind[index], self.rate[index]
-        if kind is BoundKind.FIXED or rate == 0:
+        way, rate = self.form.way[index], self.rate[index]
+        if way is None or rate == 0:
             return 0
         down = -1 if rate > 0 else 1
-        return down if kind is BoundKind.FREE or int(kind) == down else 0
+        return down if way in (0, down) else 0
 
     def _leave(self, leaving: int, direction: int) -> Status | tuple[int, int]:
         form, first = self.form, self.form.variables
@@ -210,10 +191,10 @@ class _Tableau:
         multipliers = self._multipliers([own.get(j, ZERO) for j in self.inner])
         effect = self._rates([own.get(j, ZERO) for j in range(first)], multipliers)
         for entering in self.order:
-            change = effect[entering]
-            if entering in self.basic or change == 0 or form.kind[entering] is BoundKind.FIXED:
+            change, way = effect[entering], form.way[entering]
+            if entering in self.basic or change == 0 or way is None:
                 continue
-            if form.kind[entering] is BoundKind.FREE or change * int(form.kind[entering]) * direction > 0:
+            if way == 0 or change * way * direction > 0:
                 return leaving, entering
         # no entry can move it on: with the row's own weight, the multipliers contradict the bounds
         self.proof = [-value for value in multipliers]
@@ -234,11 +215,11 @@ class _Tableau:
         for leaving in self.order:
             if leaving not in self.basic:
                 continue
-            kind = form.kind[leaving]
+            way = form.way[leaving]
             change = ray[leaving] if leaving < first else _dot(form.matrix[leaving - first], ray)
-            if kind is BoundKind.FREE or change == 0:
+            if way == 0 or change == 0:
                 continue
-            if kind is BoundKind.FIXED or change * int(kind) < 0:
+            if way is None or change * way < 0:
                 return leaving, entering
         self.ray = ray
         return Status.UNBOUNDED
@@ -283,7 +264,7 @@ def _solved(matrix: Any, side: list[Any]) -> list[Any]:
     return list(matrix.solve(fmpq_mat(len(side), 1, side)).entries())
 
 
-def _matrix(form: OneSided, rows: list[int], columns: list[int]) -> Any:
+def _matrix(form: _OneSided, rows: list[int], columns: list[int]) -> Any:
     return fmpq_mat(len(rows), len(columns), [form.matrix[r].get(j, ZERO) for r in rows for j in columns])
 
 
@@ -295,7 +276,7 @@ def _dot(row: dict[int, Any], x: list[Any]) -> Any:
     return total
 
 
-def _repaired(form: OneSided, basic: set[int]) -> frozenset[int]:
+def _repaired(form: _OneSided, basic: set[int]) -> frozenset[int]:
     """Return a basis: the given one if it is, else one made of the largest regular part of its matrix."""
     first = form.variables
     inner = sorted(j for j in basic if j < first)

@@ -6,7 +6,7 @@ The way to an answer, each step taken only where the one before was not enough:
 2. Where it is optimal within HiGHS's tolerance only, its exact errors are blown up and HiGHS corrects them
    (`fairopt.backends.exact.refinement`), until a basis is exactly optimal.
 3. Where HiGHS finds a program infeasible, or a refinement does, its multipliers of few rows
-   (`fairopt.backends.exact.conflicts`) are rounded to short fractions and mended until they prove it. Where they do
+   (`fairopt.backends.exact.refinement`) are rounded to short fractions and mended until they prove it. Where they do
    not, or for unboundedness, another program is solved in the same way whose exact optimum is the proof
    (`fairopt.backends.exact.proofs`).
 4. Exact pivots go on from the last basis (`fairopt.backends.exact.pivots`): finite whatever the numbers, but slow.
@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,16 +30,13 @@ from fairopt.backends.apart import heard, tell
 from fairopt.backends.exact.bound import best_bound, feasible_point, refutation
 from fairopt.backends.exact.checks import contradict, refuted, require_endless, require_optimum
 from fairopt.backends.exact.proofs import any_point, nearest_point, part_of, steepest_direction
-from fairopt.backends.exact.refinement import FloatProgram, refine
-from fairopt.backends.exact.sums import as_fractions, excesses, objective, zeros
+from fairopt.backends.exact.refinement import FloatProgram
+from fairopt.backends.exact.sums import excesses, objective, zeros
 from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, slacks, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.trivial import settle
 from fairopt.program import INFINITY, Array, Program, Sense, fractions
-
-if TYPE_CHECKING:
-    from fairopt.backends.exact.pivots import OneSided, PivotResult
 
 _log = logging.getLogger(__name__)
 #: Whose answers they are: the name of `fairopt.backends.exact.Exact`.
@@ -84,7 +81,7 @@ class _Search:
         self._floats: FloatProgram | None = None
         self._vertex: Vertex | None = None
         self._point: Array | None = None
-        self._rounds = self._pivots = 0
+        self._pivots = 0
         self._said = ""
 
     def ask(self, interior: bool = False) -> None:
@@ -120,22 +117,20 @@ class _Search:
         self.ask(interior)
         if (vertex := self._refined()) is not None:
             return vertex.x, vertex.dual
-        form, found = self._pivot()
-        x, multipliers = form.back(found)
-        return (x, self._dual(multipliers)) if found.end is Status.OPTIMAL else None
+        found, multipliers = self._pivoted()
+        return (found.point, self._dual(multipliers)) if found.status is Status.OPTIMAL else None
 
     # -- steps 1 and 2 -----------------------------------------------------------------------------------------------
     def _refined(self) -> Vertex | None:
         """Return an exactly optimal vertex, None where refinement does not come to one."""
         floats = self._floats = self._floats or FloatProgram(self.program, self.deadline)
-        refined = refine(self.program, floats, self.proposed, self.deadline)
-        if refined.vertex is None and not self._said:  # the caller's basis is singular, and HiGHS has not been asked
+        vertex, self.proposed = floats.refined(self.proposed)
+        if vertex is None and not self._said:  # the caller's basis is singular, and HiGHS has not been asked
             self.ask()
-            refined = refine(self.program, floats, self.proposed, self.deadline)
-        self._vertex, self.proposed = refined.vertex, refined.proposed
-        self._rounds += refined.rounds
+            vertex, self.proposed = floats.refined(self.proposed)
+        self._vertex = vertex
         self._said = self._said or self.proposed.raw_status
-        return refined.vertex if refined.vertex is not None and refined.vertex.optimal else None
+        return vertex if vertex is not None and vertex.optimal else None
 
     # -- step 3 ------------------------------------------------------------------------------------------------------
     def _proved(self) -> Solution | None:
@@ -174,29 +169,29 @@ class _Search:
 
     # -- step 4 ------------------------------------------------------------------------------------------------------
     def _after_pivots(self) -> Solution:
-        form, found = self._pivot()
-        x, multipliers = form.back(found)
-        if found.end is Status.INFEASIBLE:
+        found, multipliers = self._pivoted()
+        if found.status is Status.INFEASIBLE:
             return self._refuted(multipliers if contradict(self.program, multipliers) else -multipliers)
-        if found.end is Status.UNBOUNDED:
-            return self._endless(x, as_fractions(found.ray))
-        if found.end is Status.OPTIMAL:
-            return self._optimal(x, self._dual(multipliers), form.basis(found))
-        self._point = None if excesses(self.program, x) else x
+        if found.status is Status.UNBOUNDED and found.ray is not None:
+            return self._endless(found.point, found.ray)
+        if found.status is Status.OPTIMAL and found.basis is not None:
+            return self._optimal(found.point, self._dual(multipliers), found.basis)
+        self._point = None if excesses(self.program, found.point) else found.point
         return self._limit("exact pivots took too long", self._dual(multipliers))
 
-    def _pivot(self) -> tuple[OneSided, PivotResult]:
-        from fairopt.backends.exact.pivots import OneSided, pivot
+    def _pivoted(self) -> tuple[Solution, Array]:
+        """Return where exact pivots end, and the multipliers of the rows there."""
+        from fairopt.backends.exact.pivots import pivoted
 
         nonzeros = len(self.program.rows.value)
         if nonzeros > LARGEST_PIVOTED:
             raise ExactSolveTooLong(f"exact pivots on {nonzeros} non-zeros")
         most = MOST_WORK // (1 + nonzeros) if self.deadline == INFINITY else None
         basis = self.proposed.basis if self._vertex is None else self._vertex.basis
-        form = OneSided(self.program)
-        found = pivot(form, form.basic(basis), self.deadline, most)
-        self._pivots += found.pivots
-        return form, found
+        found = pivoted(self.program, basis, self.deadline, most)
+        self._pivots += int(found.effort["pivots"])
+        assert found.dual is not None
+        return found, found.dual
 
     def _dual(self, multipliers: Array) -> Array:
         """Return the duals that belong to multipliers of a minimisation."""
@@ -204,7 +199,8 @@ class _Search:
 
     # -- answers, each checked against the program -------------------------------------------------------------------
     def _ended(self, status: Status, x: Array | None = None, more: str = "", **found: Any) -> Solution:
-        done = f"{self._rounds} refinements and {self._pivots} exact pivots"
+        rounds = self._floats.rounds if self._floats else 0
+        done = f"{rounds} refinements and {self._pivots} exact pivots"
         raw = f"{status.value} after {done}; HiGHS: {self._said or 'not asked'}{more}"
         value = None if x is None else objective(self.program, x)
         seconds = time.perf_counter() - self._began

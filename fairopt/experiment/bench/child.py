@@ -23,7 +23,7 @@ from fairopt.errors import BadInput, NotInstalled, OutOfTime
 from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.kinds import Contender, Task
-from fairopt.experiment.bench.records import Trial
+from fairopt.experiment.bench.records import Measurement
 from fairopt.experiment.journal import TrialStatus
 from fairopt.numbers import arithmetic
 from fairopt.problem.numbers import shown
@@ -36,7 +36,7 @@ _ARRAY, _ITEMS = "array", "items"
 def main(folder: Path, pipe: TextIO) -> None:
     """Do the trial in ``folder``/job.json; write a line as each stage begins and one at the end, with what is known."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    trial = decode(Trial, json.loads((folder / "job.json").read_text()))
+    trial = decode(Measurement, json.loads((folder / "job.json").read_text()))
     found: dict[str, Any] = {"status": TrialStatus.SOLVED.value, "message": "", "seconds": {}}
 
     def say(stage: str) -> None:
@@ -62,7 +62,7 @@ def main(folder: Path, pipe: TextIO) -> None:
     say("ended")
 
 
-def _measure(trial: Trial, folder: Path, found: dict[str, Any], say: Callable[[str], None]) -> None:
+def _measure(trial: Measurement, folder: Path, found: dict[str, Any], say: Callable[[str], None]) -> None:
     def timed(stage: str, do: Callable[[], T]) -> T:
         say(stage)
         began = machine.now()

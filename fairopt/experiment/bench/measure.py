@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.child import read_answer
 from fairopt.experiment.bench.kinds import Instance, Judgement
-from fairopt.experiment.bench.records import PASSING, Measurement, Stages, Trial
+from fairopt.experiment.bench.records import PASSING, Measurement, Stages
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Clock, Environment, pinned, writable
 
@@ -45,7 +46,9 @@ def reference(task: str, key: Instance) -> Any:
     return kinds.task(task).reference(kinds.drawn(key))
 
 
-def measure(trial: Trial, run: Environment, compared: Any = None, skipped: str = "") -> tuple[Measurement, Environment]:
+def measure(
+    trial: Measurement, run: Environment, compared: Any = None, skipped: str = ""
+) -> tuple[Measurement, Environment]:
     """Do a trial in another process, judge the answer in this one, and return what is written down of it.
 
     ``run`` is the environment that the run was started in, ``compared`` what the task compares answers with. What is
@@ -67,8 +70,8 @@ def measure(trial: Trial, run: Environment, compared: Any = None, skipped: str =
             if status is TrialStatus.SOLVED:
                 status, said, judgement = _judged(trial, folder, reported, compared)
                 message = message if said is None else said
-    return Measurement(
-        **vars(trial),
+    return replace(
+        trial,
         libraries=reported.get("libraries", {}),
         status=status,
         message=_short(message),
@@ -83,7 +86,7 @@ def measure(trial: Trial, run: Environment, compared: Any = None, skipped: str =
 
 
 def _judged(
-    trial: Trial, folder: Path, reported: Mapping[str, Any], compared: Any
+    trial: Measurement, folder: Path, reported: Mapping[str, Any], compared: Any
 ) -> tuple[TrialStatus, str | None, Judgement | None]:
     """Return what an answer comes to, why (None: nothing is wrong), and what it is worth."""
     try:

@@ -57,12 +57,20 @@ class Stages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One contender on one instance, once, and its limits: what is measured.
+class Measurement:
+    """One contender on one instance, once: what is measured within which limits, and the outcome, if there is one.
 
     ``contender`` is the registered name, ``label`` what tables call it ("": the name); ``settings`` are all of its
-    options, defaults included; ``concurrent`` measurements may have run at once, this one included.
+    options, defaults included; ``concurrent`` measurements may have run at once, this one included. ``judgement`` is
+    None where there is no answer.
+
+    ``base_bytes`` is the resident memory of the process right before "build", with the instance and the libraries
+    loaded, ``peak_bytes`` the most from there on, processes started by it included. ``reference_job`` is a small job,
+    always the same, done right before each measurement. ``number`` is its place among the records that a report is
+    made from, from 1 (the line, where they are of one file).
     """
+
+    kind: ClassVar[str] = "measurement"
 
     spec: str
     task: str
@@ -76,6 +84,17 @@ class Trial:
     memory_limit: int | None = None
     threads: int = 1
     concurrent: int = 1
+    libraries: Mapping[str, str]
+    status: TrialStatus
+    message: str
+    seconds: Stages
+    peak_bytes: int | None
+    base_bytes: int | None
+    judgement: Judgement | None
+    reference_job: Clock | None
+    started: str
+    environment: str
+    number: int = field(default=0, compare=False, metadata=UNWRITTEN)
 
     @property
     def called(self) -> str:
@@ -90,33 +109,8 @@ class Trial:
 
     @property
     def identity(self) -> str:
-        """What makes two trials the same, as text: specifications may share a file, and enter a contender twice."""
+        """What makes two of them the same, as text: specifications may share a file, and enter a contender twice."""
         return json.dumps([self.condition, self.spec, self.called, self.instance.digest, self.repeat])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measurement(Trial):
-    """A trial and its outcome; ``judgement`` is None where there is no answer.
-
-    ``base_bytes`` is the resident memory of the process right before "build", with the instance and the libraries
-    loaded, ``peak_bytes`` the most from there on, processes started by it included. ``reference_job`` is a small job,
-    always the same, done right before each measurement. ``number`` is its place among the records that a report is
-    made from, from 1 (the line, where they are of one file).
-    """
-
-    kind: ClassVar[str] = "measurement"
-
-    libraries: Mapping[str, str]
-    status: TrialStatus
-    message: str
-    seconds: Stages
-    peak_bytes: int | None
-    base_bytes: int | None
-    judgement: Judgement | None
-    reference_job: Clock | None
-    started: str
-    environment: str
-    number: int = field(default=0, compare=False, metadata=UNWRITTEN)
 
     @property
     def solved(self) -> bool:

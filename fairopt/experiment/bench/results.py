@@ -78,8 +78,8 @@ class Cell:
     def median(self, seconds: Seconds) -> float:
         """Return the median over instances of that over solved repeats; NaN where none has these seconds."""
         found = [[seconds(row) for row in rows if row.solved] for rows in self._by_instance.values()]
-        medians = (median_of([value for value in values if value is not None]) for values in found)
-        return median_of([each for each in medians if not math.isnan(each)])
+        medians = [median_of([value for value in values if value is not None]) for values in found]
+        return medians[0] if len(medians) == 1 else median_of([each for each in medians if not math.isnan(each)])
 
     @property
     def peak(self) -> int:
@@ -195,8 +195,8 @@ class Study:
 
     def cell(self, contender: str, *instances: Instance) -> Cell:
         """Return the cell of one instance, or of several; empty where nothing was measured."""
-        found = (self.cells.get((contender, each.name, each.digest), Cell()) for each in instances)
-        return Cell(tuple(row for cell in found for row in cell.rows), len(instances))
+        found = [self.cells.get((contender, each.name, each.digest), Cell()) for each in instances]
+        return found[0] if len(found) == 1 else Cell(tuple(row for cell in found for row in cell.rows), len(found))
 
     @cached_property
     def fastest(self) -> dict[tuple[str, int], float]:

@@ -13,7 +13,7 @@ from fairopt.errors import NotInstalled
 from fairopt.experiment.bench import kinds, records
 from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.measure import measure, reference
-from fairopt.experiment.bench.records import PASSING, Measurement, Record, Trial
+from fairopt.experiment.bench.records import PASSING, Measurement, Record, Stages
 from fairopt.experiment.bench.spec import Entrant, Spec
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
@@ -51,10 +51,10 @@ def run_spec(
     references: dict[str, Any] = {}
     _say_what_is_old(spec, done.values(), known, where, say)
 
-    def jobs() -> Iterator[tuple[Trial | Instance, Callable[..., Any], tuple[Any, ...]] | None]:
+    def jobs() -> Iterator[tuple[Measurement | Instance, Callable[..., Any], tuple[Any, ...]] | None]:
         for key in keys:
             for repeat, entrant in _turns(spec, key):
-                trial = _trial(spec, entrant, key, repeat, settings[entrant.label], concurrent)
+                trial = _planned(spec, entrant, key, repeat, settings[entrant.label], concurrent)
                 earlier = done.get(trial.identity)
                 # a library that was missing may be installed by now
                 if earlier is not None and (earlier.status not in PASSING or _why_not(spec, entrant, trial, spent)):
@@ -127,10 +127,10 @@ def _turns(spec: Spec, key: Instance) -> Iterator[tuple[int, Entrant]]:
         yield from ((repeat, each) for each in (*spec.contenders[first:], *spec.contenders[:first]))
 
 
-def _trial(
+def _planned(
     spec: Spec, entrant: Entrant, key: Instance, repeat: int, settings: Mapping[str, Any], concurrent: int
-) -> Trial:
-    return Trial(
+) -> Measurement:
+    return Measurement(
         spec=spec.name,
         spec_digest=spec.digest,
         task=spec.task,
@@ -143,10 +143,20 @@ def _trial(
         memory_limit=spec.memory_limit,
         threads=spec.threads,
         concurrent=concurrent,
+        libraries={},
+        status=TrialStatus.SKIPPED,
+        message="",
+        seconds=Stages(),
+        peak_bytes=None,
+        base_bytes=None,
+        judgement=None,
+        reference_job=None,
+        started="",
+        environment="",
     )
 
 
-def _why_not(spec: Spec, entrant: Entrant, trial: Trial, spent: Iterable[Measurement]) -> str:
+def _why_not(spec: Spec, entrant: Entrant, trial: Measurement, spent: Iterable[Measurement]) -> str:
     """Return why a contender is not tried, "" where it is; ``spent`` ran out of time or memory."""
     key = trial.instance
     if entrant.largest is not None and key.size > entrant.largest:

@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 from fairopt.errors import BadInput, NotInstalled, require
 from fairopt.experiment.bench import kinds
+from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.spec import Specification, require_counts, require_positive, require_text, require_values
 from fairopt.problem.files.storage import naming
-from fairopt.problem.labels import nearest
+from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -33,24 +34,33 @@ class Statistic(Enum):
 
 @dataclass(frozen=True)
 class Instances:
-    """A block of instances: every combination of ``parameters`` and ``seeds``, of one family."""
+    """Instances of one family. A block of them has every combination of ``parameters`` and ``seeds``.
 
-    family: str
+    Those that a goal is about are of ``family`` ("": any) and of ``size`` (None: any), with parameters as listed.
+    """
+
+    family: str = ""
     parameters: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     seeds: tuple[int, ...] = (0,)
+    size: int | None = None
 
     def __post_init__(self) -> None:
-        require_text(self, "family")
         for name, values in self.parameters.items():
             require_values(values, f"parameter {name!r}")
         require_values(self.seeds, "key 'seeds'")
         require(min(self.seeds) >= 0, shown(min(self.seeds)), "key 'seeds'", "Give whole numbers, at least 0")
+        require_counts(self, 0, "size")
 
     def combinations(self) -> list[tuple[dict[str, Any], int]]:
         """Return (parameters, seed) of each instance; the last parameter changes fastest, seeds faster still."""
         names = list(self.parameters)
         chosen = product(*self.parameters.values())
         return [(dict(zip(names, values, strict=True)), seed) for values in chosen for seed in self.seeds]
+
+    def has(self, instance: Instance) -> bool:
+        """Whether an instance is one of those that a goal is about."""
+        fits = self.family in ("", instance.family) and self.size in (None, instance.size)
+        return fits and all(instance.parameters.get(name) in values for name, values in self.parameters.items())
 
 
 @dataclass(frozen=True)
@@ -68,18 +78,6 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class InstanceFilter:
-    """Which instances a goal is about: of ``family`` ("": any), of ``size`` (None: any), with equal ``parameters``."""
-
-    family: str = ""
-    size: int | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        require_counts(self, 0, "size")
-
-
-@dataclass(frozen=True)
 class Goal:
     """A row of the table of goals: on the instances chosen, the statistic of the contender keeps the limit.
 
@@ -91,7 +89,7 @@ class Goal:
     statistic: Statistic
     limit: float
     against: str = ""
-    instances: InstanceFilter = field(default_factory=InstanceFilter)
+    instances: Instances = field(default_factory=Instances)
 
     def __post_init__(self) -> None:
         require_text(self, "text")
@@ -101,27 +99,31 @@ class Goal:
             remedy = "Name the contender whose seconds are divided by those of the first"
             raise BadInput(problem, place="key 'against'", remedy=remedy)
 
-    def chooses(self, family: str, size: int, parameters: Mapping[str, Any]) -> bool:
-        """Whether an instance counts for this goal."""
-        of = self.instances
-        fits = of.family in ("", family) and of.size in (None, size)
-        return fits and all(parameters.get(name) == value for name, value in of.parameters.items())
 
-
-def _with_lists(block: dict[str, Any], _: str) -> dict[str, Any]:
+def _block(block: dict[str, Any], place: str) -> dict[str, Any]:
     """Return a block of instances in which seeds and parameters are lists: one value may stand by itself."""
-    parameters = block.get("parameters", {})
-    if isinstance(parameters, dict):
-        parameters = {name: value if isinstance(value, list) else [value] for name, value in parameters.items()}
+    check_keys(block, ("family", "parameters", "seeds"), ("family",), place)
+    if isinstance(block["family"], str):
+        require(bool(block["family"].strip()), shown(block["family"]), f"{place}, key 'family'", "Give a string")
     seeds = block.get("seeds", [0])
-    return {**block, "parameters": parameters, "seeds": seeds if isinstance(seeds, list) else [seeds]}
+    return {**_with_lists(block), "seeds": seeds if isinstance(seeds, list) else [seeds]}
 
 
-def _in_bytes(goal: dict[str, Any], place: str) -> dict[str, Any]:
+def _goal(goal: dict[str, Any], place: str) -> dict[str, Any]:
     """Return a goal whose limit, where it is one of memory, is a number of bytes."""
+    if isinstance(chosen := goal.get("instances"), dict):
+        check_keys(chosen, ("family", "size", "parameters"), (), f"{place}, key 'instances'")
+        goal = {**goal, "instances": _with_lists(chosen)}
     if goal.get("statistic") != Statistic.BYTES.value or "limit" not in goal:
         return goal
     return {**goal, "limit": _bytes(goal["limit"], f"{place}, key 'limit'")}
+
+
+def _with_lists(instances: dict[str, Any]) -> dict[str, Any]:
+    parameters = instances.get("parameters", {})
+    if isinstance(parameters, dict):
+        parameters = {name: value if isinstance(value, list) else [value] for name, value in parameters.items()}
+    return {**instances, "parameters": parameters}
 
 
 def _bytes(value: Any, place: str) -> int:
@@ -147,9 +149,9 @@ class Spec(Specification):
     lister = "fairopt bench list"
     required = ("task", "time_limit", "instances", "contenders")
     tables: ClassVar = {
-        "instances": (Instances, _with_lists),
+        "instances": (Instances, _block),
         "contenders": (Entrant, lambda each, _: {"label": each.get("contender"), **each}),
-        "goals": (Goal, _in_bytes),
+        "goals": (Goal, _goal),
     }
 
     task: str

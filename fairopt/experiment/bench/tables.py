@@ -88,7 +88,7 @@ def outcomes(study: Study) -> list[GoalResult]:
 def _outcome(study: Study, goal: Goal) -> GoalResult:
     (measured, words, unknown), at_least = _MEASURED[goal.statistic], goal.statistic is Statistic.RATIO
     asked = f"{'at least' if at_least else 'at most'} {words(goal.limit)}"
-    chosen = [each for each in study.instances if goal.chooses(each.family, each.size, each.parameters)]
+    chosen = [each for each in study.instances if goal.instances.has(each)]
     chosen = [each for each in chosen if study.cell(goal.contender, each).rows]
     if not chosen:
         return GoalResult(goal, asked, "not measured", "no measurement of this contender on these instances", None)

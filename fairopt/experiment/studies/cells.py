@@ -60,7 +60,7 @@ class StudyCell:
     mechanics: str
     seed: int
     key: str
-    status: TrialStatus = TrialStatus.SKIPPED
+    status: TrialStatus
     message: str = ""
     observed: Observed | None = None
     seconds: float = 0.0
@@ -98,6 +98,7 @@ def planned(spec: StudySpec) -> list[StudyCell]:
             mechanics=setting.costs.label,
             seed=seed,
             key=_key(spec, setting, player, policy, seed),
+            status=TrialStatus.SKIPPED,
         )
         for setting in spec.settings()
         for seed in spec.seeds

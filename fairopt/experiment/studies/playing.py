@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -18,7 +19,7 @@ from fairopt.problem.queue import Spots
 from fairopt.program import INFINITY, Array
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.gpu_time import Ideal, Window, ratio
+from fairopt.simulation.gpu_time import IdealTime, Window, ratio, time_on_whole_cluster
 from fairopt.simulation.measures import UNITS, JobTable, Measuring
 from fairopt.simulation.record import Changes
 
@@ -118,8 +119,8 @@ class FinishTimes:
 
 
 #: Definitions of the time without others beside that of the measure "finish_time".
-IDEALS: Mapping[str, Ideal] = MappingProxyType(
-    {"whole cluster": Ideal(whole_cluster=True), "whole cluster, N times": Ideal(whole_cluster=True, times_jobs=True)}
+IDEALS: Mapping[str, IdealTime] = MappingProxyType(
+    {"whole cluster": time_on_whole_cluster, "whole cluster, N times": partial(time_on_whole_cluster, times_jobs=True)}
 )
 
 
@@ -222,7 +223,7 @@ class Observing:
         table = self._measuring.jobs()
         begin, end = self._begin, self._until
         of_jobs = {name: [float(value) for value in table.column(name)] for name in ("jct", "finish_time", "ltgf")}
-        done = sum(each.completed is not None for each in table.rows)
+        done = len(table.column("completed"))
         # a run that is cut has a makespan and rounds as a whole
         measures |= {name: whole.row()[name] for name in ("makespan", "rounds")}
         mixed = {"mixed_types": ratio(gpu.mixed, gpu.usable), "held_back": ratio(gpu.held_back, gpu.usable)}
@@ -241,8 +242,8 @@ class Observing:
             entitled={name: asked.means(begin, end, most=quota) for name, _, asked, quota in own},
             bars=self._first_bars(end) if self._detailed else (),
             hosts=self._cluster.hosts if self._detailed else (),
-            measured=len(table.rows),
-            unfinished=len(table.rows) - done,
+            measured=len(table),
+            unfinished=len(table) - done,
             course=_course(self._whole.jobs()),
             finish_times={name: found for name, ideal in IDEALS.items() if (found := self._finish_times(table, ideal))},
             between_types=measured.moves.between_types,
@@ -289,14 +290,10 @@ class Observing:
         readings = [(BY_DEMAND, demanded), (BY_QUOTA, quotas)]
         return {name: tenant_loss(hours, edges, held, due) for cases, due in readings for name, hours in cases.items()}
 
-    def _finish_times(self, table: JobTable, ideal: Ideal) -> FinishTimes | None:
-        rho = np.array(
-            [
-                float(each.jct / ideal.time(self._queue, each.row, each.contention))
-                for each in table.rows
-                if each.jct is not None and each.contention is not None
-            ]
-        )
+    def _finish_times(self, table: JobTable, ideal: IdealTime) -> FinishTimes | None:
+        jobs = zip(*(table.columns[name] for name in ("row", "jct", "contention")), strict=True)
+        times = (float(jct / ideal(self._queue, row, present)) for row, jct, present in jobs if jct is not None)
+        rho = np.array(list(times))
         return FinishTimes(float(rho.mean()), float(rho.max()), float((rho < 1).mean())) if len(rho) else None
 
 

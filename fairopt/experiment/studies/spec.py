@@ -18,13 +18,14 @@ from fairopt.errors import BadInput, require
 from fairopt.experiment.spec import Specification, require_counts, require_positive, require_text, require_values
 from fairopt.experiment.statistics import Better
 from fairopt.experiment.studies.playing import MEASURES
-from fairopt.experiment.studies.traces import EstimationError, Place, Source, drawn
+from fairopt.experiment.studies.traces import Place, Source, drawn
 from fairopt.policy import Policy
 from fairopt.problem import Queue
 from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, shown, whole
 from fairopt.simulation import Mechanics
+from fairopt.workloads import WorkEstimates
 
 #: More seeds than this are a slip: no study has them.
 MOST_SEEDS = 10_000
@@ -104,7 +105,7 @@ class StudySetting:
     source: Source
     place: Place
     load: float | None
-    error: EstimationError
+    error: WorkEstimates
     costs: Costs
 
     @property
@@ -147,7 +148,7 @@ class StudySpec(Specification):
         "policies": (Player, _labelled(lambda each: each.get("policy", ""))),
         "traces": (Source, _labelled(lambda each: each.get("file", "") or each.get("generator", ""))),
         "clusters": (Place, _labelled(lambda each: each.get("file", "") or " + ".join(each.get("hosts", ())))),
-        "errors": (EstimationError, _labelled(_differences)),
+        "errors": (WorkEstimates, _labelled(_differences)),
         "mechanics": (Costs, _labelled(_differences)),
         "compare": (Question, lambda each, _: each),
     }
@@ -160,7 +161,7 @@ class StudySpec(Specification):
     policies: tuple[Player, ...] = ()
     traces: tuple[Source, ...] = ()
     clusters: tuple[Place, ...] = ()
-    errors: tuple[EstimationError, ...] = (EstimationError(),)
+    errors: tuple[WorkEstimates, ...] = (WorkEstimates(),)
     mechanics: tuple[Costs, ...] = (Costs(),)
     compare: tuple[Question, ...] = ()
 
@@ -185,7 +186,6 @@ class StudySpec(Specification):
             "policies": [each.made for each in self.policies],
             "traces": [each.check for each in self.traces],
             "clusters": [each.made for each in self.clusters],
-            "errors": [each.check for each in self.errors],
             "mechanics": [each.made for each in self.mechanics],
         }
         for kind, entries in checks.items():

@@ -29,7 +29,7 @@ from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
 from fairopt.simulation.rounds import check_matches
-from fairopt.workloads import ErrorForm, ErrorSign, WorkEstimates, Workload
+from fairopt.workloads import WorkEstimates, Workload
 
 
 @dataclass(frozen=True)
@@ -117,27 +117,8 @@ class Place:
         return repr([np.asarray(value).tolist() for value in vars(self.made()).values()])
 
 
-@dataclass(frozen=True)
-class EstimationError:
-    """What policies are told of jobs' work: `WorkEstimates` of this size, form and sign; with size 0 the truth."""
-
-    label: str = ""
-    size: float = 0.0
-    form: ErrorForm = ErrorForm.UNIFORM
-    sign: ErrorSign = ErrorSign.BOTH
-
-    def check(self) -> None:
-        """Refuse an error that cannot be. Errors: `BadInput`."""
-        if self.size:
-            WorkEstimates(self.size, self.form, self.sign)
-
-    def applied(self, trace: Trace, seed: int) -> Trace:
-        """Return the trace with estimates, the same for all policies."""
-        return WorkEstimates(self.size, self.form, self.sign).applied(trace, seed) if self.size else trace
-
-
 @lru_cache(maxsize=4)
-def drawn(source: Source, place: Place, load: float | None, error: EstimationError, seed: int) -> Trace:
+def drawn(source: Source, place: Place, load: float | None, error: WorkEstimates, seed: int) -> Trace:
     """Return the trace of a seed on a cluster, in floats; the policies of a grid share it: common random numbers.
 
     ``load`` is a factor on the rate of arrivals of a file, and a generator's option of that name; None: its own.

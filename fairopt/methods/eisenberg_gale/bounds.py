@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, fsum, isqrt, log
+from typing import Any
 
 import numpy as np
 
+from fairopt.backends.solution import Solution
+from fairopt.methods.result import proven
 from fairopt.numbers import Arithmetic, arithmetic
 from fairopt.problem import Market
 from fairopt.program import INFINITY, ROUNDING, Array, Number
@@ -17,8 +20,32 @@ from fairopt.program import INFINITY, ROUNDING, Array, Number
 LOGARITHM = 16 * ROUNDING
 #: Outside of this range results may have underflowed or overflowed, which the factors below do not count.
 SMALLEST, LARGEST = 1e-250, 1e250
+#: The name in `Solution.effort` of the gap of the weighted mean of log u_i, which unlike the objective has no unit.
+GAP_PER_WEIGHT = "gap per weight"
 #: Sums of exact numbers are rounded to so many bits behind the point, where that is precise enough.
 FINE = 2_048
+
+
+@dataclass(frozen=True, eq=False)
+class UtilityBounds:
+    """At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]``.
+
+    Shapes (n,), in Fractions. ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares. With
+    ``costs`` (n,), a price of a unit of utility, something proves the most that all utilities cost: prices and demand
+    duals, or ``duals`` (m,) of the rows that shares keep; `around_optimum` says what follows.
+    """
+
+    costs: Array
+    lower: Array
+    upper: Array
+    gap: Number
+    duals: Array | None = None
+
+    @property
+    def error(self) -> Number:
+        """The widest of the intervals, as a part of its lower end; 0 where all utilities are known exactly."""
+        pairs = zip(self.lower, self.upper, strict=True)
+        return max(INFINITY if not low else (high - low) / low for low, high in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +60,9 @@ class Equilibrium:
     The conditions in `violations` are those of Karush, Kuhn and Tucker for the concave program of Eisenberg and Gale,
     so shares that violate none of them maximise Nash welfare.
 
+    Prices and demand duals may be near those of an equilibrium only, whose utilities are irrational: then ``utilities``
+    says what they prove of these, and all is in Fractions.
+
     Source: Eisenberg and Gale 1959; Varian 1974 (equal incomes).
     """
 
@@ -40,6 +70,7 @@ class Equilibrium:
     budgets: Array
     spending: Array
     demand_duals: Array | None = None
+    utilities: UtilityBounds | None = None
 
     @classmethod
     def of(cls, market: Market, shares: Array, demand_duals: Array | None = None) -> Equilibrium:
@@ -54,6 +85,27 @@ class Equilibrium:
             net = pays if demand_duals is None else np.maximum(pays - demand_duals[:, None], 0)
             prices = net.max(axis=0)
             return cls(prices, market.weight, shares * prices, demand_duals)
+
+    @classmethod
+    def near(cls, market: Market, shares: Array, prices: Array, demand_duals: Array) -> Equilibrium:
+        """Return exact prices (k,) and demand duals (n,), and what they prove of the utilities by exact ``shares``.
+
+        A type of which there is none costs the most that anybody would pay.
+        """
+        proved = utility_bounds(market, shares, prices, demand_duals)
+        all_prices = np.where(market.capacity > 0, prices, cls.of(market, shares, demand_duals).prices)
+        return cls(all_prices, market.weight, shares * all_prices, demand_duals, proved)
+
+    @property
+    def error(self) -> Number:
+        """How far utilities can be from those of the optimum, as a part; 0 where they are known exactly."""
+        return Fraction(0) if self.utilities is None else self.utilities.error
+
+    def summary(self) -> dict[str, Any]:
+        """Return its numbers by name, with what they prove of the utilities where these are irrational."""
+        names = ("prices", "budgets", "spending", "demand_duals")
+        told, found = {name: getattr(self, name) for name in names}, self.utilities
+        return told if found is None else told | {"lower": found.lower, "upper": found.upper, "gap": found.gap}
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -107,57 +159,6 @@ class Equilibrium:
         ]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class UtilityBounds:
-    """At every allocation of maximal Nash welfare user i's utility lies between ``lower[i]`` and ``upper[i]``.
-
-    Shapes (n,), in Fractions. ``gap`` is by how much the sum of w_i log u_i can be larger than that of the shares.
-    """
-
-    lower: Array
-    upper: Array
-    gap: Number
-
-    @property
-    def error(self) -> Number:
-        """The widest of the intervals, as a part of its lower end; 0 where all utilities are known exactly."""
-        pairs = zip(self.lower, self.upper, strict=True)
-        return max(INFINITY if not low else (high - low) / low for low, high in pairs)
-
-
-@dataclass(frozen=True, eq=False)
-class NearEquilibrium(Equilibrium, UtilityBounds):
-    """Prices and demand duals near those of an equilibrium, whose utilities are irrational, and what they prove of it.
-
-    Between which numbers the utilities of maximal Nash welfare lie, `UtilityBounds` says. All is in Fractions.
-    """
-
-    @classmethod
-    def of_duals(cls, market: Market, shares: Array, prices: Array, demand_duals: Array) -> NearEquilibrium:
-        """Return what exact prices (k,) and demand duals (n,) prove of exact ``shares`` (n, k).
-
-        A type of which there is none costs the most that anybody would pay.
-        """
-        proved = utility_bounds(market, shares, prices, demand_duals)
-        all_prices = np.where(market.capacity > 0, prices, Equilibrium.of(market, shares, demand_duals).prices)
-        parts = (all_prices, market.weight, shares * all_prices, demand_duals)
-        return cls(*parts, lower=proved.lower, upper=proved.upper, gap=proved.gap)
-
-
-@dataclass(frozen=True, eq=False)
-class NashBound:
-    """The largest sum of w_i log u_i lies between ``lower`` and ``upper``; ``gap`` is the distance by unit of weight.
-
-    ``gap`` is that of the weighted mean of the logarithms: no allocation has a weighted geometric mean of utilities
-    that is more than e^gap times that of the shares. It is proved without a logarithm. Where ``lower`` and ``upper``
-    are so large that floats cannot tell them apart any better, it is much smaller than their distance.
-    """
-
-    lower: float
-    upper: float
-    gap: float
-
-
 def nash_bound(
     speedup: Array,
     capacity: Array,
@@ -166,8 +167,14 @@ def nash_bound(
     shares: Array,
     prices: Array,
     demand_duals: Array | None,
-) -> NashBound:
+) -> Solution:
     """Return what ``prices`` (k,) and ``demand_duals`` (n,) prove of ``shares`` (n, k); other shapes are a market's.
+
+    The largest sum of w_i log u_i lies between ``lower`` and ``upper``. The effort `GAP_PER_WEIGHT` is the distance by
+    unit of weight, that of the weighted mean of the logarithms: no allocation has a weighted geometric mean of
+    utilities that is more than e^gap times that of the shares. It is proved without a logarithm. Where ``lower`` and
+    ``upper`` are so large that floats cannot tell them apart any better, it is much smaller than their distance. Where
+    nothing is proved, there are no bounds and it is infinite.
 
     For any prices p and demand duals q >= 0 and any allocation x within capacities m and demands d
 
@@ -182,7 +189,7 @@ def nash_bound(
 
     >>> ones, prices = np.ones(2), np.array([0.6, 1.4])
     >>> speedup, shares = np.array([[1.0, 2], [1, 5]]), np.array([[1.0, 0.25], [0, 0.75]])
-    >>> round(nash_bound(speedup, ones, ones, np.full(2, np.inf), shares, prices, None).gap, 3)
+    >>> round(nash_bound(speedup, ones, ones, np.full(2, np.inf), shares, prices, None).effort[GAP_PER_WEIGHT], 3)
     0.032
     """
     k = len(capacity)
@@ -208,14 +215,16 @@ def nash_bound(
         value = weight * np.log(utility)
     parts = np.concatenate([utility, best, ratio])
     if not ((parts > SMALLEST) & (parts < LARGEST)).all() or (used < 0).any() or not np.isfinite(over):
-        return NashBound(-INFINITY, INFINITY, INFINITY)
+        return proven("nothing", None, None, effort={GAP_PER_WEIGHT: INFINITY})
     total = fsum(weight)
     lost = 8 * ROUNDING * (fsum(np.abs(excess)) + fsum(weight * ratio) + fsum(paid) + total)
     gap = max(fsum([*excess, *paid, *-weight]), 0.0) + lost
     unit = weight * exponent * log(2)
     objective = fsum([*value, *unit])
     blurred = LOGARITHM * (fsum(np.abs(value)) + fsum(np.abs(unit)) + total)
-    return NashBound(objective - blurred, objective + blurred + gap, gap / total * (1 + 8 * ROUNDING))
+    known = {"capacity": prices, "demand": demand_duals}
+    effort = {GAP_PER_WEIGHT: gap / total * (1 + 8 * ROUNDING)}
+    return proven("prices", objective - blurred, objective + blurred + gap, duals=known, effort=effort)
 
 
 def utility_bounds(market: Market, shares: Array, prices: Array, demand_duals: Array) -> UtilityBounds:
@@ -248,14 +257,16 @@ def utility_bounds(market: Market, shares: Array, prices: Array, demand_duals: A
     if not min(costs) > 0 or not min(own) > 0:
         nothing = np.full(len(own), Fraction(0), dtype=object)
         alone = market.utility(np.tile(market.capacity, (len(own), 1)))
-        return UtilityBounds(lower=nothing, upper=alone, gap=INFINITY)
+        return UtilityBounds(np.array(costs, dtype=object), lower=nothing, upper=alone, gap=INFINITY)
     limited = market.limit < INFINITY
     terms = [*(prices * market.capacity), *(demand_duals[limited] * market.limit[limited]), *-weights]
     terms += [w * (w / (c * u) - 1) for w, c, u in zip(weights, costs, own, strict=True)]
     return around_optimum(weights, costs, terms)
 
 
-def around_optimum(weights: Array, costs: Sequence[Fraction] | Array, terms: Sequence[Fraction]) -> UtilityBounds:
+def around_optimum(
+    weights: Array, costs: Sequence[Fraction] | Array, terms: Sequence[Fraction], duals: Array | None = None
+) -> UtilityBounds:
     """Return the intervals of `utility_bounds` for ``costs`` (n,) of a unit of utility, and the ``terms`` of the gap.
 
     The proof there asks of the costs only that no allocation has a larger sum of cost times utility than what stands
@@ -266,7 +277,7 @@ def around_optimum(weights: Array, costs: Sequence[Fraction] | Array, terms: Seq
     gap = _few_digits(gap * Fraction(1002, 1000)) if gap * 2**FINE > 10**6 * len(terms) else sum(terms, Fraction(0))
     ends = [_around(w / c, gap / w) for w, c in zip(weights, costs, strict=True)]
     lower, upper = (np.array(side, dtype=object) for side in zip(*ends, strict=True))
-    return UtilityBounds(lower=lower, upper=upper, gap=gap)
+    return UtilityBounds(np.array(costs, dtype=object), lower, upper, gap, duals)
 
 
 def _around(middle: Fraction, part: Fraction) -> tuple[Fraction, Fraction]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import left, remaining
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
@@ -17,6 +18,8 @@ from fairopt.program import INFINITY, Array
 TARGET = 3e-15
 #: The same where many markets are solved at once, each as well as all others.
 MANY_TARGET = 1e-13
+#: An answer counts as optimal up to this relative KKT residual.
+ACCURATE = 1e-7
 #: A step goes this part of the way to the boundary.
 TO_BOUNDARY = 0.995
 MOST_STEPS = 100
@@ -34,19 +37,6 @@ TINY = 1e-100
 #: Added to the diagonal (ones, before what demands take off) of the reduced system: singular in the limit where
 #: prices are not unique, and up to rounding where demands use everything up.
 REGULAR = 1e-15
-
-
-@dataclass(frozen=True, eq=False)
-class NashOptimum:
-    """What the method found: ``shares`` (n, k); ``demand_duals`` (n,) duals of the demands, 0 where one is absent.
-
-    ``residual`` is the worst of the KKT conditions, relative to prices, budgets and what there is, after ``steps``.
-    """
-
-    shares: Array
-    demand_duals: Array
-    residual: float
-    steps: int
 
 
 class _Point(NamedTuple):
@@ -78,11 +68,13 @@ def along(number: Array, like: Array) -> Array:
     return number.reshape(-1, *[1] * (like.ndim - 1))
 
 
-def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -> Iterator[NashOptimum]:
+def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -> Iterator[Solution]:
     """Maximise sum_i w_i log u_i over the shares of ``market`` by a primal-dual Newton method.
 
     Yields an answer for each of the falling ``targets``: the first with an error, as a part of all money, of at most
-    that, or the best one where rounding allows no progress or time is over.
+    that, or the best one where rounding allows no progress or time is over. Its values are "share" (n, k), its duals
+    "demand" (n,), 0 where there is none, and its effort has the "residual", the worst of the KKT conditions relative to
+    prices, budgets and what there is: it counts as optimal up to `ACCURATE`.
 
     The unknowns are the parts y_ij of each type that i can use. A Newton system splits by users: user i's block is
     diagonal plus one rank for the curvature of its logarithm, so that everything reduces to one equation for each
@@ -91,7 +83,7 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
     Source: Eisenberg and Gale 1959; Wright, Primal-Dual Interior-Point Methods, 1997, Ch. 10 (predictor, corrector).
 
     >>> (found,) = maximal_nash_welfare(Market.of([[1, 2], [1, 5]], [1, 1]))
-    >>> found.shares.round(3).tolist()
+    >>> found.values["share"].round(3).tolist()
     [[1.0, 0.25], [0.0, 0.75]]
     """
     market = market.as_(float)
@@ -112,7 +104,16 @@ def maximal_nash_welfare(market: Market, targets: Sequence[float] = (TARGET,)) -
         found, shares = problem.polished(best), np.zeros(market.shape)
         shares[:, columns] = (np.where(problem.usable, found.y, 0.0) * market.capacity[columns])[0]
         demand_duals = np.where(limited, found.q[0] * market.weight.sum() / np.where(limited, market.limit, 1.0), 0.0)
-        yield NashOptimum(shares, demand_duals, float(problem.residual(found)[0]), steps)
+        residual = float(problem.residual(found)[0])
+        yield Solution(
+            Status.OPTIMAL if residual <= ACCURATE else Status.INACCURATE,
+            f"KKT residual {residual:.2g} after {steps} steps",
+            "auto",
+            x=shares.ravel(),
+            values={"share": shares},
+            duals={"demand": demand_duals},
+            effort={"residual": residual, "steps": float(steps)},
+        )
 
 
 def many_maximal_nash_welfare(

@@ -19,7 +19,7 @@ from flint import fmpq, fmpq_mat
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.sums import as_fractions
 from fairopt.deadline import left
-from fairopt.methods.eisenberg_gale.bounds import NearEquilibrium, UtilityBounds, around_optimum
+from fairopt.methods.eisenberg_gale.bounds import Equilibrium, UtilityBounds, around_optimum
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program, objects
 
@@ -34,50 +34,38 @@ BITS, SPARE = 7, 64
 NOTHING = np.array(Fraction(0))
 
 
-@dataclass(frozen=True, eq=False)
-class NearWithin:
-    """Exact ``shares`` (n, k), and the proof of how near they are to those of the largest Nash welfare.
-
-    With ``costs`` (n,), a price of a unit of utility, ``duals`` (m,) of the rows prove the most that all utilities
-    cost; `around_optimum` says what follows, ``bounds``.
-    """
-
-    shares: Array
-    costs: Array
-    duals: Array
-    bounds: UtilityBounds
-
-
-def near_within(program: Program, speedup: Array, weight: Array, draft: Array, digits: int) -> NearWithin | None:
-    """Return exact shares near a ``draft`` (n, k) in floats, to so many ``digits`` or as near as it comes.
+def near_within(
+    program: Program, speedup: Array, weight: Array, draft: Array, digits: int
+) -> tuple[Array, UtilityBounds] | None:
+    """Return exact shares near a ``draft`` (n, k) in floats, to so many ``digits`` or as near as it comes, and bounds.
 
     ``program``: the rows and bounds that shares keep, in Fractions; its variables are the shares. ``speedup`` (n, k)
     and ``weight`` (n,) are Fractions. None where nothing near the draft keeps all rows.
     """
     program = program.as_(Fraction)
-    best: NearWithin | None = None
+    best: tuple[Array, UtilityBounds] | None = None
     size = _sizes(program)
     for shares in chain.from_iterable(
         _near_shares(program, speedup, weight, draft, near * size, digits) for near in NEAR
     ):
         found = _proved(program, speedup, weight, shares, digits)
-        if found and (best is None or found.bounds.error < best.bounds.error):
-            best = found
-        if best and best.bounds.error * 10**digits <= 1:
+        if found and (best is None or found.error < best[1].error):
+            best = shares, found
+        if best and best[1].error * 10**digits <= 1:
             break
     return best
 
 
 def near_equilibrium(
     program: Program, market: Market, draft: Array, prices: Array, digits: int
-) -> tuple[Array, NearEquilibrium] | None:
+) -> tuple[Array, Equilibrium] | None:
     """Return exact shares near a ``draft`` (n, k) in floats, and prices and demand duals that prove how near they are.
 
     The same as `near_within` for the rows of a ``market`` in Fractions without entitlements; ``prices`` (k,) in floats
     say what types cost that nothing else has a price for. Users that are equal by weight get equal shares by weight.
     """
     program = program.as_(Fraction)
-    found: list[tuple[Array, NearEquilibrium]] = []
+    found: list[tuple[Array, Equilibrium]] = []
     size, demands = _sizes(program), _demand_rows(program, market)
     for near in NEAR:
         loose: set[int] = set()
@@ -88,7 +76,7 @@ def near_equilibrium(
                 if not min((market.speedup * shares).sum(axis=1)) > 0:
                     continue
                 own, demand_duals = _from_holdings(market, shares, prices)
-                proof = NearEquilibrium.of_duals(market, shares, own, np.maximum(demand_duals, NOTHING))
+                proof = Equilibrium.near(market, shares, own, np.maximum(demand_duals, NOTHING))
                 found.append((shares, proof))
                 if proof.error * 10**digits <= 1:
                     return found[-1]
@@ -103,10 +91,11 @@ def near_equilibrium(
     if linear is not None:
         own, rents = objects([Fraction(0)] * len(market.types)), objects([Fraction(0)] * len(market.users))
         block = program.row_block("capacity")
+        assert linear.duals is not None
         own[np.arange(len(own)) if block.kept is None else block.kept] = linear.duals[block.span]
         for user, row in demands.items():
             rents[user] = linear.duals[row]
-        proof = min(proof, NearEquilibrium.of_duals(market, shares, own, rents), key=lambda each: each.error)
+        proof = min(proof, Equilibrium.near(market, shares, own, rents), key=lambda each: each.error)
     return shares, proof
 
 
@@ -187,7 +176,7 @@ def _sizes(program: Program) -> Array:
     return most
 
 
-def _proved(program: Program, speedup: Array, weight: Array, shares: Array, digits: int) -> NearWithin | None:
+def _proved(program: Program, speedup: Array, weight: Array, shares: Array, digits: int) -> UtilityBounds | None:
     """Return what a linear program proves of shares that keep all rows; None where they give somebody nothing."""
     own = (speedup * shares).sum(axis=1)
     if not min(own) > 0:
@@ -199,7 +188,7 @@ def _proved(program: Program, speedup: Array, weight: Array, shares: Array, digi
     if best.objective is None or best.dual is None:
         return None
     terms = [best.objective, *-weight, *(w * (w / (c * u) - 1) for w, c, u in zip(weight, costs, own, strict=True))]
-    return NearWithin(shares, costs, best.dual, around_optimum(weight, costs, terms))
+    return around_optimum(weight, costs, terms, best.dual)
 
 
 @dataclass(frozen=True, eq=False)

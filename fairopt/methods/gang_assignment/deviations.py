@@ -7,8 +7,7 @@ Their cost is what is lost against the dual bound: the linear program improves t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,14 +23,8 @@ from fairopt.program import INFINITY, Array, Program, Sense
 
 #: The largest regret is this to HiGHS, so that its absolute tolerances (1e-6, 1e-7) are small parts of the loss.
 UNIT = 1e5
-#: Regrets that differ by less than this part of the largest count as tied, as costs in floats are.
-SAME = 1e-12
 #: Smaller regrets count as 0, because 1 / regret overflows.
 TINY = 1e-290
-#: Ways down after the first one, drawn at random, always the same.
-DIVES, SEED = 7, 20250103
-#: Numbers of gangs that are nearer to a whole one are whole.
-WHOLE = 1e-6
 #: What HiGHS may leave out by its tolerances, in units where the largest regret is `UNIT`.
 SLACK = 4e-6
 #: Up to so many deviations the cuts at the root decide most programs; what prepares a long search costs more than it
@@ -113,12 +106,10 @@ def solve_deviations(
     start: Array | None = None,
     slack: float = 0.0,
     time_limit: float | None = None,
-    jobs: Array | None = None,
 ) -> Solution:
     """Return the moves of least loss among ``deviations``, by HiGHS, to less than ``slack`` + what floats leave.
 
-    ``start``: moved jobs that satisfy the rows, in the order of the deviations. ``jobs``: how many each group has,
-    where it stands for others too. ``time_limit``: seconds.
+    ``start``: moved jobs that satisfy the rows, in the order of the deviations. ``time_limit``: seconds.
     """
     import highspy
 
@@ -128,7 +119,7 @@ def solve_deviations(
     if not count:
         return best_moves(Status.INFEASIBLE, None, np.inf, np.inf)
     unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
-    program = _program(deviations, deviations.priced.groups.count if jobs is None else jobs, unit, integer)
+    program = _program(deviations, unit, integer)
     gap = max(slack * unit, 1e-9)
     settings: dict[str, bool | str | float] = {"mip_rel_gap": 0.0, "mip_abs_gap": gap, "parallel": "off"}
     if not integer or count <= SMALL:
@@ -166,9 +157,9 @@ def solve_deviations(
     return best_moves(status, moved, loss, min(bound, loss), nodes=int(info.mip_node_count))
 
 
-def _program(deviations: Deviations, jobs: Array, unit: float, integer: bool) -> Program:
+def _program(deviations: Deviations, unit: float, integer: bool) -> Program:
     """Return the program in moved jobs, one column a deviation; regrets are counted in ``unit``."""
-    residual = deviations.residual
+    residual, jobs = deviations.residual, deviations.priced.groups.count
     count, types = len(deviations), len(residual)
     base = deviations.priced.base[deviations.group].astype(np.int64)
     gang = deviations.priced.groups.size[deviations.group]
@@ -185,127 +176,6 @@ def _program(deviations: Deviations, jobs: Array, unit: float, integer: bool) ->
     shared = np.flatnonzero(crowded[own])
     lp.entries(at_most[(np.cumsum(crowded) - 1)[own][shared]], moved[shared], np.ones(len(shared)))
     return lp.program(f"{count} deviations", Sense.MINIMIZE)
-
-
-def solve_merged(
-    deviations: Deviations, *, start: Array | None = None, slack: float = 0.0, time_limit: float | None = None
-) -> Solution:
-    """Solve the integer program; where deviations are many, alike groups are one, at the least of tied regrets."""
-    if len(deviations) <= SMALL:
-        return solve_deviations(deviations, integer=True, start=start, slack=slack, time_limit=time_limit)
-    merged, jobs, column = merged_alike(deviations)
-    begin = None if start is None else np.bincount(column, weights=start, minlength=len(merged)).astype(np.int64)
-    dived = dive(merged, jobs, slack)
-    loss = np.inf if dived is None else float(dived @ merged.regret)
-    if dived is not None and loss < slack:
-        return best_moves(Status.OPTIMAL, spread_out(deviations, dived, column), loss, 0.0)
-    if loss < (np.inf if begin is None else float(begin @ merged.regret)):
-        begin = dived
-    answer = solve_deviations(merged, integer=True, start=begin, slack=slack, time_limit=time_limit, jobs=jobs)
-    return answer if answer.x is None else replace(answer, x=spread_out(deviations, answer.x, column))
-
-
-def dive(deviations: Deviations, jobs: Array, enough: float) -> Array | None:
-    """Return moved jobs that satisfy the rows, of a loss below ``enough`` or the least of some; None where none is met.
-
-    How many gangs of a size run on a type is brought to whole numbers one by one, from the linear program on, large
-    gangs first: to the nearest, then, on other ways down, up as likely as the number is near. Once all are whole, what
-    is left is a transportation problem, whose vertices are whole.
-    """
-    unit = UNIT / deviations.largest if deviations.largest > TINY else 1.0
-    program = _program(deviations, jobs, unit, False)
-    highs = instance(Options())
-    highs.setOptionValue("presolve", "off")
-    load(highs, program)
-    gang, base = deviations.priced.groups.gang[deviations.group], deviations.priced.base[deviations.group]
-    first, sizes = highs.getNumRow(), list[int]()
-    for size in sorted(set(gang.tolist())):
-        for each in range(len(deviations.residual)):
-            change = (gang == size) * ((deviations.to == each) * 1.0 - (base == each))
-            own = np.flatnonzero(change)
-            highs.addRow(-INFINITY, INFINITY, len(own), own.astype(np.int32), change[own])
-            sizes.append(size)
-    start, random = _numbers(highs, first), np.random.default_rng(SEED)
-    basis, found, least = highs.getBasis(), None, np.inf
-    if start is None:
-        return None
-    for luck in (None, *[random] * DIVES):
-        moved = _down(highs, first, start, np.array(sizes), luck)
-        if moved is not None and _holds(program, moved) and float(moved @ deviations.regret) < least:
-            found, least = moved, float(moved @ deviations.regret)
-        if least < enough:
-            break
-        for at in range(len(sizes)):
-            highs.changeRowBounds(first + at, -INFINITY, INFINITY)
-        highs.setBasis(basis)
-    return found
-
-
-def _down(highs: Any, first: int, numbers: Array, sizes: Array, luck: np.random.Generator | None) -> Array | None:
-    """Return the columns once all rows from ``first`` on are whole; None where the way ends before."""
-    free = np.ones(len(sizes), dtype=bool)
-    while True:
-        apart = np.abs(numbers - np.rint(numbers))
-        left = np.flatnonzero(free & (apart > WHOLE))
-        if not len(left):
-            for at in np.flatnonzero(free).tolist():
-                highs.changeRowBounds(first + at, *[float(np.rint(numbers[at]))] * 2)
-            ended = _numbers(highs, first)
-            return None if ended is None else np.rint(highs.getSolution().col_value).astype(np.int64)
-        at = int(left[np.lexsort((apart[left], -sizes[left]))[0]])
-        near = float(np.floor(numbers[at] + (0.5 if luck is None else luck.random())))
-        free[at] = False
-        for whole in (near, near + (1 if near < numbers[at] else -1)):
-            highs.changeRowBounds(first + at, whole, whole)
-            following = _numbers(highs, first)
-            if following is not None:
-                numbers = following
-                break
-        else:
-            return None
-
-
-def _numbers(highs: Any, first: int) -> Array | None:
-    """Solve, and return the values of the rows from ``first`` on; None where nothing satisfies them."""
-    highs.run()
-    if highs.getModelStatus().name != "kOptimal":
-        return None
-    return np.array(highs.getSolution().row_value)[first:]
-
-
-def merged_alike(deviations: Deviations) -> tuple[Deviations, Array, Array]:
-    """Return one group's deviations for all alike, the jobs by group added up, and where each deviation has gone."""
-    priced, to, types = deviations.priced, deviations.to, len(deviations.priced.duals)
-    owner, own = np.unique(deviations.group, return_inverse=True)
-    table = np.full((len(owner), types + 3), -1.0)
-    table[own, to] = np.rint(deviations.regret / ((deviations.largest or 1.0) * SAME))
-    table[:, -2], table[:, -1] = priced.base[owner], priced.groups.size[owner]
-    _, first, merged = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    merged = merged.ravel()
-    jobs = priced.groups.count.copy()
-    jobs[owner[first]] = np.bincount(merged, weights=priced.groups.count[owner])
-    keys, column = np.unique(merged[own] * (types + 1) + to, return_inverse=True)
-    regret = np.full(len(keys), np.inf)
-    np.minimum.at(regret, column, deviations.regret)
-    few = Deviations(priced, owner[first][keys // (types + 1)], keys % (types + 1), regret, deviations.limit)
-    return few, jobs, column
-
-
-def spread_out(deviations: Deviations, moved: Array, column: Array) -> Array:
-    """Return the moved jobs of merged deviations as jobs of the groups that they stand for."""
-    order = np.argsort(column, kind="stable")
-    first = np.searchsorted(column[order], np.arange(len(moved) + 1))
-    spread, left = np.zeros(len(deviations), dtype=np.int64), dict[int, int]()
-    for each in np.flatnonzero(moved).tolist():
-        need = int(moved[each])
-        for place in order[first[each] : first[each + 1]].tolist():
-            group = int(deviations.group[place])
-            room = left.get(group, int(deviations.priced.groups.count[group]))
-            spread[place] = taken = min(room, need)
-            left[group], need = room - taken, need - taken
-            if not need:
-                break
-    return spread
 
 
 def _holds(program: Program, moved: Array) -> bool:

@@ -13,14 +13,7 @@ from time import perf_counter
 import numpy as np
 
 from fairopt.backends.solution import Solution, Status
-from fairopt.methods.gang_assignment.deviations import (
-    SAME,
-    SMALL,
-    Deviations,
-    best_moves,
-    merged_alike,
-    spread_out,
-)
+from fairopt.methods.gang_assignment.deviations import Deviations, best_moves
 from fairopt.program import ROUNDING, Array
 
 #: States kept after a group: more where fewer prove nothing.
@@ -78,26 +71,22 @@ def solve_by_states(
     ends = None if time_limit is None else perf_counter() + time_limit
     if not deviations.residual.any():
         return best_moves(Status.OPTIMAL, np.zeros(len(deviations), dtype=np.int64), 0.0, 0.0)
-    few, jobs, column = deviations, deviations.priced.groups.count, None
-    if len(deviations) > SMALL:
-        few, jobs, column = merged_alike(deviations)
-    steps = _steps(few, jobs) if len(few) else []
-    tables = _tables(few.residual, steps) if 0 < len(steps) <= MOST_STEPS else None
+    jobs = deviations.priced.groups.count
+    steps = _steps(deviations) if len(deviations) else []
+    tables = _tables(deviations.residual, steps) if 0 < len(steps) <= MOST_STEPS else None
     if tables is None:
-        return None if len(few) else best_moves(Status.INFEASIBLE, None, np.inf, np.inf)
+        return None if len(deviations) else best_moves(Status.INFEASIBLE, None, np.inf, np.inf)
     best = np.inf if start is None else float(start @ deviations.regret)
     moved, bound = start, 0.0
     for width in WIDTHS:
-        found, loss, above = _search(few, steps, tables, width, best - slack, ends)
+        found, loss, above = _search(deviations, steps, tables, width, best - slack, ends)
         bound = max(bound, above * (1 - SUMMED))
         if loss < best:
-            if (np.bincount(few.group, weights=found, minlength=len(jobs)) > jobs).any():
+            if (np.bincount(deviations.group, weights=found, minlength=len(jobs)) > jobs).any():
                 break  # a group has moved more jobs than it has, to two types; the loss is a bound still
-            moved = found if column is None else spread_out(deviations, found, column)
+            moved = found
             best = float(moved @ deviations.regret)
-        # a merged deviation counts the least of its regrets, which differ by this much
-        same = 0.0 if column is None or moved is None else SAME * deviations.largest * float(moved.sum())
-        if bound >= (1 - 3 * SUMMED) * min(best - slack - same, deviations.limit):
+        if bound >= (1 - 3 * SUMMED) * min(best - slack, deviations.limit):
             status = Status.OPTIMAL if moved is not None else Status.INFEASIBLE
             return best_moves(status, moved, best, min(bound, best))
         if ends is not None and perf_counter() > ends:
@@ -105,9 +94,9 @@ def solve_by_states(
     return best_moves(Status.LIMIT, moved, best, min(bound, best))
 
 
-def _steps(deviations: Deviations, jobs: Array) -> list[JobStep]:
+def _steps(deviations: Deviations) -> list[JobStep]:
     """Return the steps in order, large gangs first: the small ones can fill what these leave."""
-    priced = deviations.priced
+    priced, jobs = deviations.priced, deviations.priced.groups.count
     projection = np.random.default_rng(SEED).integers(1, 1 << 62, len(priced.duals))
     order = np.argsort(deviations.group, kind="stable")
     group, first = np.unique(deviations.group[order], return_index=True)

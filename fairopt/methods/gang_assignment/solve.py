@@ -18,7 +18,7 @@ import numpy as np
 
 from fairopt.backends.solution import Solution, Status
 from fairopt.errors import BadInput, NotSolved
-from fairopt.methods.gang_assignment.deviations import Deviations, loss_of, solve_deviations, solve_merged
+from fairopt.methods.gang_assignment.deviations import Deviations, loss_of, solve_deviations
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import (
     EVERYTHING,
@@ -232,7 +232,7 @@ def _best_moves(deviations: Deviations, start: Array | None, slack: float, clock
         if states.status is not Status.LIMIT or clock.over:
             return states, 0
         start = states.x
-    answer = solve_merged(deviations, start=start, slack=slack, time_limit=clock.left)
+    answer = solve_deviations(deviations, integer=True, start=start, slack=slack, time_limit=clock.left)
     loss = np.inf if start is None else float(start @ deviations.regret)
     if loss < loss_of(answer):
         answer = replace(answer, x=start, objective=loss)

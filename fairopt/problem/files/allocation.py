@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 from fairopt.errors import BadInput
+from fairopt.problem.files.cells import number, read_csv
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.market_csv import check_column
-from fairopt.problem.files.schema import TOP, VERSION, number, read_csv
+from fairopt.problem.files.schema import TOP, VERSION
 from fairopt.problem.files.storage import AnyPath, naming, read_text, suffix_to_read
 from fairopt.problem.labels import check_keys, check_labels, exact_rows, in_order, nearest, shares_given
 from fairopt.problem.market import Market

@@ -67,7 +67,7 @@ from fairopt.problem.files.schema import (
     tables,
     write_document,
 )
-from fairopt.problem.files.storage import AnyPath, documents, file_type, read_file, write_file
+from fairopt.problem.files.storage import AnyPath, file_type, read_file, write_file
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import amount, exact, shown, written
 from fairopt.problem.utilities import FORMS, CompletionUtility, Steps, form_of
@@ -171,7 +171,7 @@ def read_batch(path: AnyPath) -> Batch:
     >>> read_batch(dataset_path("astraea_example.toml"))
     <Batch: 4 jobs of 2 tenants on 4 servers>
     """
-    return read_file(path, documents(batch_from_dict, batch_to_dict))
+    return read_file(path, batch_from_dict)
 
 
 def write_batch(batch: Batch, path: AnyPath) -> None:
@@ -179,7 +179,7 @@ def write_batch(batch: Batch, path: AnyPath) -> None:
 
     Errors: `BadInput` for another suffix, a batch without jobs, and a utility of a class of one's own.
     """
-    write_file(path, batch, documents(batch_from_dict, batch_to_dict))
+    write_file(path, batch, batch_to_dict)
 
 
 def is_batch_file(path: AnyPath) -> bool:
@@ -201,7 +201,7 @@ def batch_from_dict(data: Mapping[str, Any]) -> Batch:
     for job in jobs:
         if job["tenant"] not in owners:
             remedy = nearest(job["tenant"], owners, "tenant")
-            raise BadInput(f"got {shown(job['tenant'])}", place=job.at("tenant"), remedy=remedy)
+            raise BadInput(f"got {shown(job['tenant'])}", place=job.place_of("tenant"), remedy=remedy)
     servers = list(expanded(top["server"], "server", lambda _: "s"))
     return Batch.of(
         worker_types=worker_types,

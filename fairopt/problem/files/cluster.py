@@ -28,7 +28,7 @@ from fairopt.problem.files.schema import (
     NAME,
     NAMES,
     Column,
-    TableRow,
+    ObjectPart,
     TableType,
     count,
     document_type,
@@ -38,7 +38,7 @@ from fairopt.problem.files.schema import (
     tables,
     write_document,
 )
-from fairopt.problem.files.storage import AnyPath, documents, read_file, write_file
+from fairopt.problem.files.storage import AnyPath, read_file, write_file
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY, Number
@@ -85,7 +85,7 @@ def read_cluster(path: AnyPath) -> Cluster:
     >>> read_cluster(dataset_path("philly_cluster.toml"))
     <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>
     """
-    return read_file(path, documents(cluster_from_dict, cluster_to_dict))
+    return read_file(path, cluster_from_dict)
 
 
 def write_cluster(cluster: Cluster, path: AnyPath) -> None:
@@ -100,13 +100,13 @@ def write_cluster(cluster: Cluster, path: AnyPath) -> None:
     ...     print(read_cluster(f"{folder}/cluster.toml"))
     <Cluster: 2 hosts, GPUs: 8 K80>
     """
-    write_file(path, cluster, documents(cluster_from_dict, cluster_to_dict))
+    write_file(path, cluster, cluster_to_dict)
 
 
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     """Return the cluster that a dictionary of the file schema describes."""
     top = read_document(data, "cluster", CLUSTER)
-    memory: dict[str, TableRow] = {}
+    memory: dict[str, ObjectPart] = {}
     for group in top["host"]:
         _check_group(group, top["types"], memory.setdefault(group["type"], group))
     hosts = list(expanded(top["host"], "host", lambda group: f"{group['type']}-"))
@@ -122,16 +122,16 @@ def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     )
 
 
-def _check_group(group: TableRow, types: list[str] | None, before: TableRow) -> None:
+def _check_group(group: ObjectPart, types: list[str] | None, before: ObjectPart) -> None:
     """Refuse a type that the file does not list, and memory that contradicts an earlier group of the type."""
     name, memory = group["type"], group["memory"]
     if types is not None and name not in types:
-        raise BadInput(f"got {shown(name)}", place=group.at("type"), remedy=nearest(name, types, "type"))
+        raise BadInput(f"got {shown(name)}", place=group.place_of("type"), remedy=nearest(name, types, "type"))
     if before["memory"] != memory:
         said = f"{before.place} says {_gigabytes(before['memory'])}"
         raise BadInput(
             f"{_gigabytes(memory)} on a GPU of type {shown(name)}; {said}",
-            place=group.at("memory"),
+            place=group.place_of("memory"),
             remedy="Give all hosts of a type the same memory, or two types of GPUs two names",
         )
 
@@ -159,8 +159,8 @@ def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
 
 # -- groups of hosts that are alike and numbered: "old" with a count of 2 stands for old-1 and old-2 -------------------
 def expanded(
-    groups: Sequence[TableRow], called: str, prefix: Callable[[TableRow], str]
-) -> Iterator[tuple[TableRow, str]]:
+    groups: Sequence[ObjectPart], called: str, prefix: Callable[[ObjectPart], str]
+) -> Iterator[tuple[ObjectPart, str]]:
     """Yield each group as often as it has hosts, with the host's name; ``called`` is what messages call a host.
 
     In a group without a name, a host is called ``prefix`` and its number among all hosts of that prefix.
@@ -171,7 +171,7 @@ def expanded(
         name, many = group["name"], group["count"]
         if len(where) + many > MOST_HOSTS:
             remedy = f"Give at most {MOST_HOSTS}"
-            raise BadInput(f"{len(where) + many} {called}s up to here", place=group.at("count"), remedy=remedy)
+            raise BadInput(f"{len(where) + many} {called}s up to here", place=group.place_of("count"), remedy=remedy)
         start = f"{name}-" if name else prefix(group)
         first = 1 if name else before[start] + 1
         before[prefix(group)] += many
@@ -180,7 +180,7 @@ def expanded(
             if host in where:
                 raise BadInput(
                     f"a {called} of {where[host]} is called {shown(host)} too",
-                    place=group.at("name"),
+                    place=group.place_of("name"),
                     remedy="Give each group a name of its own",
                 )
             where[host] = group.place

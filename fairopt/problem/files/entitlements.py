@@ -40,7 +40,7 @@ from fairopt.problem.files.schema import (
     NAMES,
     NUMBER,
     Column,
-    TableRow,
+    ObjectPart,
     TableType,
     ValueType,
     check_unique,
@@ -217,7 +217,7 @@ def ranged(speedup: Array, least: Array | None, most: Array | None) -> list[Any]
 
 
 # -- reading and writing -------------------------------------------------------------------------------------------
-def entitlements_in(top: TableRow, users: Sequence[TableRow]) -> Entitlements | None:
+def entitlements_in(top: ObjectPart, users: Sequence[ObjectPart]) -> Entitlements | None:
     """Return the entitlements that a market file states; None where it has none of their keys."""
     said = any(top[column.name] is not None for column in OF_MARKETS)
     if not said and all(user[column.name] == column.default for user in users for column in OF_USERS):
@@ -228,7 +228,7 @@ def entitlements_in(top: TableRow, users: Sequence[TableRow]) -> Entitlements | 
         key = next((column.name for column in OF_USERS if user[column.name] != column.default), None)
         if user["job"] is not None and key is not None:
             remedy = "Give it to users of one job type"
-            raise BadInput("a user with several job types", place=user.at(key), remedy=remedy)
+            raise BadInput("a user with several job types", place=user.place_of(key), remedy=remedy)
     names, types = [user.name for user in users], top["types"]
     gangs, goods = top["gang"] or [], top["good"] or []
     check_unique(gangs, "gang")
@@ -258,7 +258,7 @@ def entitlements_in(top: TableRow, users: Sequence[TableRow]) -> Entitlements | 
     )
 
 
-def _gangs(rows: Sequence[TableRow], users: Sequence[str], types: Sequence[str]) -> Gangs:
+def _gangs(rows: Sequence[ObjectPart], users: Sequence[str], types: Sequence[str]) -> Gangs:
     resources = list(dict.fromkeys(name for row in rows for name in row["other"] or {}))
     return Gangs.of(
         [row["user"] for row in rows],

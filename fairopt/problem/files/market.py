@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any
 
 from fairopt.errors import BadInput, type_of
@@ -31,7 +30,7 @@ from fairopt.problem.files.schema import (
     NAMES,
     NUMBERS,
     Column,
-    TableRow,
+    ObjectPart,
     TableType,
     check_unique,
     document_type,
@@ -42,19 +41,20 @@ from fairopt.problem.files.schema import (
     write_document,
 )
 from fairopt.problem.files.storage import (
+    DOCUMENTS,
     AnyPath,
-    Format,
-    documents,
     naming,
     read_file,
-    suffix_of,
     suffix_to_read,
+    text_for,
     write_file,
 )
 from fairopt.problem.market import Market
 from fairopt.problem.numbers import exact
 from fairopt.program import INFINITY
 
+#: The suffixes of market files.
+FORMATS = (*DOCUMENTS, ".csv")
 _SPEEDUP = (
     "Throughput on one GPU of each type, in the order of types and in any unit; 0 where it cannot run. "
     "At least one is positive on a type that has GPUs. 'unknown', [least, most] or [least, speedup, most] stand for "
@@ -117,7 +117,7 @@ def read_market(path: AnyPath, types: Sequence[str] = ()) -> Market:
     """
     if types and suffix_to_read(path, FORMATS) != ".csv":
         raise BadInput(f"{path} says itself what its types are", place="--type", remedy="Leave it out")
-    return read_file(path, {**FORMATS, ".csv": Format(partial(market_from_csv, named=types), market_to_csv)})
+    return read_file(path, market_from_dict, {".csv": partial(market_from_csv, named=types)})
 
 
 def write_market(market: Market, path: AnyPath) -> None:
@@ -137,13 +137,13 @@ def write_market(market: Market, path: AnyPath) -> None:
     """
     if not isinstance(market, Market):
         raise BadInput(f"got {type_of(market)}", place="market", remedy="Give a Market")
-    write_file(path, market, FORMATS)
+    write_file(path, market, market_to_dict, {".csv": market_to_csv})
 
 
 def require_writable(market: Market, path: AnyPath) -> None:
     """Refuse, as `write_market` would, a market that the format of a path has no words for."""
     with naming(path):
-        FORMATS[suffix_of(path, FORMATS)].write(market)
+        text_for(path, market, market_to_dict, {".csv": market_to_csv})
 
 
 def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
@@ -179,7 +179,7 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
         )
 
 
-def _lines(user: TableRow) -> Iterator[tuple[Any, ...]]:
+def _lines(user: ObjectPart) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a market that a user is: name, owner, place, speedups, weight and demand."""
     name, weight, demand = user["name"], Fraction(user["weight"]), user["demand"]
     if user["job"] is None:
@@ -191,7 +191,7 @@ def _lines(user: TableRow) -> Iterator[tuple[Any, ...]]:
     for job, part in zip(jobs, parts, strict=True):
         if job["demand"] is not None and demand is not None:
             remedy = "Give demand to the user, which divides it as its weight, or to its jobs"
-            raise BadInput("a demand here and one of the whole user", place=job.at("demand"), remedy=remedy)
+            raise BadInput("a demand here and one of the whole user", place=job.place_of("demand"), remedy=remedy)
         share = part / sum(parts)
         limit = job["demand"] if demand is None else demand * share
         yield f"{name}/{job['name']}", name, job.place, job["speedup"], weight * share, limit
@@ -248,8 +248,3 @@ def _with_jobs(market: Market, owner: str, rows: list[int]) -> dict[str, Any]:
         own = _values(market, row, job)
         jobs.append(own | {"weight": None} if len(set(weights)) == 1 else own)
     return {"name": owner, "weight": sum(weights, Fraction(0)), "job": jobs}
-
-
-FORMATS: Mapping[str, Format[Market]] = MappingProxyType(
-    {**documents(market_from_dict, market_to_dict), ".csv": Format(market_from_csv, market_to_csv)}
-)

@@ -14,16 +14,13 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.entitlements import Entitlements
+from fairopt.problem.files.cells import filled, number, read_cells, read_csv
 from fairopt.problem.files.entitlements import OF_MARKETS, OF_USERS, entitlements_in, told_of_market, told_of_node
 from fairopt.problem.files.schema import (
     NUMBER,
     Column,
-    TableRow,
+    ObjectPart,
     TableType,
-    filled,
-    number,
-    read_cells,
-    read_csv,
 )
 from fairopt.problem.files.storage import csv_text
 from fairopt.problem.labels import nearest
@@ -68,8 +65,8 @@ def market_from_csv(text: str, named: Sequence[str] = ()) -> Market:
             filled(
                 capacity, name, "Write how many GPUs there are of this type; leave the column out if it is no GPU type"
             )
-        elif name != "user" and capacity.values.get(name):
-            raise BadInput(f"got {shown(capacity[name])}", place=capacity.at(name), remedy="Leave the cell blank")
+        elif name != "user" and capacity.value.get(name):
+            raise BadInput(f"got {shown(capacity[name])}", place=capacity.place_of(name), remedy="Leave the cell blank")
     users = [row for row in rows if row is not capacity]
     if not users:
         raise BadInput("no users", place=capacity.place, remedy="Give a row for each user")
@@ -148,7 +145,7 @@ def _is_entitled(name: str) -> bool:
     return name in WORDS or (name.partition(":")[0] in _ROWS and ":" in name)
 
 
-def _entitlements(users: Sequence[TableRow], header: Sequence[str], types: Sequence[str]) -> Entitlements | None:
+def _entitlements(users: Sequence[ObjectPart], header: Sequence[str], types: Sequence[str]) -> Entitlements | None:
     """Return the entitlements in the columns of a CSV table. Errors: `BadInput` that names the line and column."""
     columns = [name for name in header if name not in types and _is_entitled(name)]
     if not columns:
@@ -160,21 +157,21 @@ def _entitlements(users: Sequence[TableRow], header: Sequence[str], types: Seque
             remedy = nearest(gpu_type, types, "type")
             raise BadInput(f"there is no type {gpu_type!r}", place=f"column {name!r}", remedy=remedy)
         by_key.setdefault(key, {})[name] = gpu_type
-    rows = [TableRow(user.name, user.place, _values(user, by_key), user.cells) for user in users]
+    rows = [ObjectPart(user.place, _values(user, by_key), user.name, user.cells) for user in users]
     top: dict[str, Any] = {each.name: each.default for each in OF_MARKETS} | {"types": list(types)}
-    return entitlements_in(TableRow("", "", top), rows)
+    return entitlements_in(ObjectPart("", top), rows)
 
 
-def _values(user: TableRow, by_key: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _values(user: ObjectPart, by_key: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     values: dict[str, Any] = {each.name: each.default for each in OF_USERS} | {"name": user.name, "job": None}
     for key, named in by_key.items():
-        cells = {name: text for name in named if (text := user.values.get(name))}
+        cells = {name: text for name in named if (text := user.value.get(name))}
         if key in WORDS and cells:
-            values[key] = WORDS[key].value.read(cells[key], user.at(key))
+            values[key] = WORDS[key].value.read(cells[key], user.place_of(key))
         elif cells:
             read: dict[str, Any] = {}
             for name, text in cells.items():
-                read |= _ROWS[key].value.read({named[name]: text}, user.at(name))
+                read |= _ROWS[key].value.read({named[name]: text}, user.place_of(name))
             values[key] = read
     return values
 

@@ -1,22 +1,19 @@
 """The schema of files as data: what reads, writes and describes (as JSON Schema) every table of every file.
 
 A `Column` has a name, what may stand there, what it says, and what leaving it out means. A table of a document (a
-dictionary) and a line of a CSV text both become a `TableRow`, which knows where it stands.
+dictionary), a line of a CSV text and an object of another tool become an `ObjectPart`, which knows where it stands.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.checks import MOST_ROWS, MOST_TYPES, check_name, listed
-from fairopt.problem.files.storage import check_file_type, separator
+from fairopt.problem.files.storage import check_file_type
 from fairopt.problem.labels import check_keys
 from fairopt.problem.numbers import MOST_GPUS, WRITTEN, exact, shown, whole, written
 
@@ -31,8 +28,8 @@ class ValueType:
     """What may stand in a column: how it is read (with its place) and written, its JSON Schema, and tables in it."""
 
     read: Callable[[Any, str], Any]
-    write: Callable[[Any, str], Any]
-    schema: Mapping[str, Any]
+    write: Callable[[Any, str], Any] = lambda value, _: value
+    schema: Mapping[str, Any] = field(default_factory=dict)
     tables: TableType | None = None
 
 
@@ -81,21 +78,63 @@ class TableType:
                 raise BadInput(found, place=place, remedy=remedy)
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """What one table, or one line of ``cells``, holds by column, and where it stands."""
+@dataclass(slots=True)
+class ObjectPart:
+    """An object of a document, or a part or a table of one, or a line of ``cells``: what it holds, and where it stands.
 
-    name: Any
+    Errors of all methods: `BadInput` that names the place.
+
+    >>> ObjectPart("queue a", {"spec": {"weight": 2}}).part("spec").whole("weight", 1)
+    2
+    """
+
     place: str
-    values: Mapping[str, Any]
+    value: Mapping[str, Any]
+    name: Any = None
     cells: bool = False
 
-    def at(self, column: str) -> str:
-        """Return the place of a column."""
-        return f"{self.place}, column {shown(column)}" if self.cells else _at(self.place, column)
+    def __getitem__(self, key: str) -> Any:
+        return self.value[key]
 
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
+    def place_of(self, key: str) -> str:
+        """Return the place of a key or a column."""
+        return f"{self.place}, column {shown(key)}" if self.cells else _at(self.place, key)
+
+    def read(self, key: str, value: ValueType, blank: Any) -> Any:
+        """Return what stands there, as ``value`` reads it; ``blank`` for nothing."""
+        found = self.value.get(key)
+        return blank if found is None else value.read(found, self.place_of(key))
+
+    def part(self, key: str) -> ObjectPart:
+        """Return the object there, an empty one where there is none."""
+        return ObjectPart(self.place_of(key), self.read(key, _OBJECT, {}))
+
+    def at(self, path: str) -> ObjectPart:
+        """Return the object at a dotted path, such as "metadata.labels"."""
+        found = self
+        for key in path.split("."):
+            found = found.part(key)
+        return found
+
+    def parts(self, key: str) -> list[ObjectPart]:
+        """Return the objects in the list there."""
+        found, place = self.read(key, _OBJECTS, ()), self.place_of(key)
+        numbered = ((f"{place} {number}", each) for number, each in enumerate(found, start=1))
+        return [ObjectPart(at, _OBJECT.read(each, at)) for at, each in numbered]
+
+    def text(self, key: str, blank: str = "") -> str:
+        """Return the text there."""
+        return str(self.read(key, _WORDS, blank))
+
+    def flag(self, key: str, blank: bool) -> bool:
+        """Return the truth value there."""
+        return bool(self.read(key, _FLAG, blank))
+
+    def whole(self, key: str, blank: int, *, least: int = 0) -> int:
+        """Return the integer there, at least ``least``."""
+        found = int(self.read(key, _INTEGER, blank))
+        require(least <= found < 2**63, shown(found), self.place_of(key), f"Give an integer from {least}")
+        return found
 
 
 # -- what may stand in a column ------------------------------------------------------------------------------------
@@ -107,6 +146,21 @@ def _text(value: Any, place: str) -> str:
     if not isinstance(value, str):
         raise BadInput(f"got {shown(value)}", place=place, remedy="Give a string")
     return value
+
+
+def kind_of(kind: type | tuple[type, ...], wanted: str) -> ValueType:
+    """Return what a key holds that is a value of a class as it is; ``wanted`` is what messages call one."""
+
+    def read(value: Any, place: str) -> Any:
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise BadInput(f"got {shown(value)}", place=place, remedy=f"Give {wanted}")
+        return value
+
+    return ValueType(read)
+
+
+_OBJECT, _OBJECTS = kind_of(Mapping, "an object of keys and values"), kind_of(list, "a list of objects")
+_WORDS, _FLAG, _INTEGER = kind_of(str, "text"), kind_of(bool, "true or false"), kind_of(int, "an integer")
 
 
 def number_schema(**numbers: int) -> dict[str, Any]:
@@ -169,7 +223,7 @@ def by_type(each: ValueType, types: Sequence[str]) -> ValueType:
 
 
 def nested(table: TableType) -> ValueType:
-    """Return what a column holds that is one table, read as a `TableRow`."""
+    """Return what a column holds that is one table, read as a `ObjectPart`."""
     return ValueType(
         lambda value, place: read_table(value, place, table),
         lambda row, place: write_table(row, table, place),
@@ -179,9 +233,9 @@ def nested(table: TableType) -> ValueType:
 
 
 def tables(table: TableType) -> ValueType:
-    """Return what a column holds that is a list of tables, each read as a `TableRow`."""
+    """Return what a column holds that is a list of tables, each read as a `ObjectPart`."""
 
-    def read(value: Any, place: str) -> list[TableRow]:
+    def read(value: Any, place: str) -> list[ObjectPart]:
         given = _listed_tables(value, place, table)
         return [read_table(each, f"{place} {number}", table) for number, each in enumerate(given, start=1)]
 
@@ -206,7 +260,7 @@ def _listed_tables(value: object, place: str, table: TableType) -> Sequence[obje
 
 
 # -- reading and writing -------------------------------------------------------------------------------------------
-def read_table(table: object, place: str, table_type: TableType) -> TableRow:
+def read_table(table: object, place: str, table_type: TableType) -> ObjectPart:
     """Return what a table of a document holds; `BadInput` for unknown keys, missing ones, and what cannot be read."""
     if not isinstance(table, Mapping):
         raise BadInput(f"got {shown(table)}", place=place, remedy="Give a table of keys and values")
@@ -218,10 +272,10 @@ def read_table(table: object, place: str, table_type: TableType) -> TableRow:
         each.name: each.value.read(table[each.name], _at(called, each.name)) if each.name in table else each.default
         for each in table_type.columns
     }
-    return TableRow(values.get("name"), called, values)
+    return ObjectPart(called, values, values.get("name"))
 
 
-def read_document(data: object, file_type: str, table: TableType) -> TableRow:
+def read_document(data: object, file_type: str, table: TableType) -> ObjectPart:
     """Return what the top level of a document of ``file_type`` holds; errors as `read_table`."""
     if isinstance(data, Mapping):
         check_file_type(data, file_type, TOP)
@@ -272,96 +326,13 @@ def _at(place: str, column: str) -> str:
     return column if place == TOP else f"{place}, {column}"
 
 
-def check_unique(rows: Sequence[TableRow], key: str) -> None:
+def check_unique(rows: Sequence[ObjectPart], key: str) -> None:
     """Refuse two rows of one name; ``key`` is what messages call a row."""
     first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         if first.setdefault(row.name, number) != number:
             remedy = "Give each a name of its own"
             raise BadInput(f"{key} {first[row.name]} has the same name", place=row.place, remedy=remedy)
-
-
-# -- CSV: a header, and a row for each name ----------------------------------------------------------------------------
-def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> tuple[int, list[str], list[TableRow]]:
-    """Return the line and the names of the header of a CSV text, and its rows, named by the column ``key``.
-
-    The values of a row are the texts of its cells, without spaces around them. ``check_column`` is given each column's
-    name and place. Errors: `BadInput` that names the line.
-    """
-    (line, header), *records = _records(text) or [(1, [""])]
-    for number, name in enumerate(header, start=1):
-        place = f"line {line}, column {number}"
-        check_name(name, place)
-        if name in header[: number - 1]:
-            raise BadInput(f"the column {shown(name)} stands twice", place=place, remedy="Rename or drop one")
-        check_column(name, place)
-    if key not in header:
-        raise BadInput(f"no column is called {key!r}", place=f"line {line}", remedy=f"Add {key}")
-    rows: list[TableRow] = []
-    seen: dict[str, int] = {}
-    for at, cells in records:
-        if len(cells) != len(header):
-            raise BadInput(
-                f"{len(cells)} cells for {len(header)} columns",
-                place=f"line {at} ({shown(cells[0])})",
-                remedy="Give one cell for each column; write 0 where there is none",
-            )
-        values = dict(zip(header, cells, strict=True))
-        name = check_name(values[key], f"line {at}, column {key!r}")
-        if seen.setdefault(name, at) != at:
-            raise BadInput(
-                f"{shown(name)} stands in line {seen[name]} too",
-                place=f"line {at}, column {key!r}",
-                remedy="Give each row a name of its own",
-            )
-        place = f"line {at} ({shown(name)})"
-        rows.append(TableRow(name, place, values, cells=True))
-    return line, header, rows
-
-
-def number(row: TableRow, column: str, *, tiny: bool = False) -> Fraction:
-    """Return the number in a cell that must not be blank; errors and ``tiny`` as `exact`."""
-    return exact(filled(row, column), row.at(column), tiny=tiny)
-
-
-def filled(row: TableRow, column: str, remedy: str = "Write a number; 0 where there is none") -> str:
-    """Return the text of a cell that must not be blank."""
-    text: str = row[column]
-    if not text:
-        raise BadInput("the cell is blank", place=row.at(column), remedy=remedy)
-    return text
-
-
-def read_cells(rows: Sequence[TableRow], table: TableType) -> list[TableRow]:
-    """Return rows with their cells read as the columns of ``table`` say; a blank cell is one that is left out."""
-    header = rows[0].values.keys() if rows else ()
-    left_out = {column.name: column.default for column in table.columns}
-    here = [column for column in table.columns if column.name in header or column.default is REQUIRED]
-    known: list[tuple[Column, dict[str, Any]]] = [(column, {}) for column in here]
-    return [TableRow(row.name, row.place, left_out | _values(row, known), row.cells) for row in rows]
-
-
-def _values(row: TableRow, columns: Iterable[tuple[Column, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the values of a row, and add them to those that are known by their texts: many cells are alike."""
-    values: dict[str, Any] = {}
-    for column, known in columns:
-        text = row.values.get(column.name, "")
-        if text not in known:
-            if not text and (column.default is REQUIRED or column.blank):
-                filled(row, column.name, column.blank or "Write a number; 0 where there is none")
-            known[text] = column.value.read(text, row.at(column.name)) if text else column.default
-        values[column.name] = known[text]
-    return values
-
-
-def _records(text: str) -> list[tuple[int, list[str]]]:
-    """Return the records that are not blank lines, each with the line where it ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator(text))
-    try:
-        return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
-    except csv.Error as error:
-        remedy = "Check the quotes in this line"
-        raise BadInput(f"not CSV: {error}", place=f"line {reader.line_num}", remedy=remedy) from error
 
 
 # -- JSON Schema ---------------------------------------------------------------------------------------------------

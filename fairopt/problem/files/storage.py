@@ -8,13 +8,13 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 from fairopt.errors import BadInput
 from fairopt.problem.files.documents import json_text, parse_json, parse_toml, toml_text
@@ -31,34 +31,46 @@ LARGEST_FILE = 100 * 1024 * 1024
 PIECE = 1 << 20
 
 
-class Format(NamedTuple, Generic[T]):
-    """How a problem is read from text and written to it."""
-
-    read: Callable[[str], T]
-    write: Callable[[T], str]
+#: The suffixes of files that hold what can be written as a dictionary.
+DOCUMENTS = (".toml", ".json")
 
 
-def documents(
-    from_dict: Callable[[Mapping[str, Any]], T], to_dict: Callable[[T], dict[str, Any]]
-) -> dict[str, Format[T]]:
-    """Return the formats, by suffix, of what can be written as a dictionary."""
-    return {
-        ".toml": Format(lambda text: from_dict(parse_toml(text)), lambda value: toml_text(to_dict(value))),
-        ".json": Format(lambda text: from_dict(parse_json(text)), lambda value: json_text(to_dict(value))),
-    }
+def read_file(
+    path: AnyPath,
+    from_dict: Callable[[Mapping[str, Any]], T],
+    texts: Mapping[str, Callable[[str], T]] = MappingProxyType({}),
+) -> T:
+    """Return what a file holds, read by its suffix: a dictionary, or one of the ``texts`` that is another format.
 
-
-def read_file(path: AnyPath, formats: Mapping[str, Format[T]]) -> T:
-    """Return what a file holds, in the format of its suffix; errors: `BadInput` that names the file and the place."""
+    Errors: `BadInput` that names the file and the place.
+    """
     with naming(path):
-        form = formats[suffix_to_read(path, formats)]
-        return form.read(read_text(path))
+        suffix = suffix_to_read(path, (*DOCUMENTS, *texts))
+        text = read_text(path)
+        if suffix in texts:
+            return texts[suffix](text)
+        return from_dict(parse_toml(text) if suffix == ".toml" else parse_json(text))
 
 
-def write_file(path: AnyPath, value: T, formats: Mapping[str, Format[T]]) -> None:
+def write_file(
+    path: AnyPath,
+    value: T,
+    to_dict: Callable[[T], dict[str, Any]],
+    texts: Mapping[str, Callable[[T], str]] = MappingProxyType({}),
+) -> None:
     """Write a file in the format of its suffix; an existing one is replaced. Errors: `BadInput` that names the file."""
     with naming(path):
-        write_text(path, formats[suffix_of(path, formats)].write(value))
+        write_text(path, text_for(path, value, to_dict, texts))
+
+
+def text_for(
+    path: AnyPath, value: T, to_dict: Callable[[T], dict[str, Any]], texts: Mapping[str, Callable[[T], str]]
+) -> str:
+    """Return the text that `write_file` writes; errors as there, without the file."""
+    suffix = suffix_of(path, (*DOCUMENTS, *texts))
+    if suffix in texts:
+        return texts[suffix](value)
+    return (toml_text if suffix == ".toml" else json_text)(to_dict(value))
 
 
 @contextmanager
@@ -73,7 +85,7 @@ def naming(file: AnyPath = "", place: str = "", of: type[BadInput] = BadInput) -
         raise
 
 
-def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:
+def suffix_of(path: AnyPath, accepted: Collection[str]) -> str:
     """Return the suffix of a path, in small letters, where it is one of the accepted."""
     name = Path(path).name.lower()
     suffix = next((each for each in accepted if name.endswith(each)), None)
@@ -88,7 +100,7 @@ def suffix_of(path: AnyPath, accepted: Mapping[str, object]) -> str:
     return suffix
 
 
-def suffix_to_read(path: AnyPath, accepted: Mapping[str, object]) -> str:
+def suffix_to_read(path: AnyPath, accepted: Collection[str]) -> str:
     """Return the suffix as `suffix_of`; of a file that is not there, that is what is wrong."""
     if not Path(path).exists():
         read_bytes(path)
@@ -119,7 +131,7 @@ def write_text(path: AnyPath, text: str) -> None:
         raise BadInput(f"cannot write: {reason}", remedy=remedy) from error
 
 
-def require_place(path: Path | None, place: str, formats: Mapping[str, object] = MappingProxyType({})) -> None:
+def require_place(path: Path | None, place: str, formats: Collection[str] = ()) -> None:
     """Refuse, before anything is computed, a file that cannot be written; ``place`` is the option that names it.
 
     ``formats``: the suffixes that it may have; empty, where it may have any.

@@ -18,6 +18,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
+from fairopt.problem.files.cells import filled, read_cells, read_csv
 from fairopt.problem.files.schema import (
     NAME,
     NAMES,
@@ -27,21 +28,18 @@ from fairopt.problem.files.schema import (
     TOP,
     UNCHECKED,
     Column,
-    TableRow,
+    ObjectPart,
     TableType,
     ValueType,
     check_unique,
     document_type,
-    filled,
     json_schema,
     positive,
-    read_cells,
-    read_csv,
     read_document,
     tables,
     write_document,
 )
-from fairopt.problem.files.storage import AnyPath, Format, csv_text, documents, read_file, write_file
+from fairopt.problem.files.storage import AnyPath, csv_text, read_file, write_file
 from fairopt.problem.jobs import MOST_JOBS, Jobs, usual_pattern
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
@@ -111,6 +109,7 @@ TRACE = document_type(
 #: The columns that are called alike in `Jobs`, and hold the same.
 _SAME = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
 _SPEED = "throughput "
+_CSV = (".csv", ".csv.gz")
 _WEIGHT = Column("tenant_weight", positive("weight"), "Its tenant's tickets, the same for all of its jobs.", None)
 #: The columns of a CSV table that are no throughputs.
 _CELLS = TableType((*JOB.columns[1:-1], _WEIGHT), one_of=JOB.one_of)
@@ -139,7 +138,8 @@ def read_trace(path: AnyPath, types: Sequence[str]) -> Trace:
     >>> read_trace(dataset_path("philly_1000.csv"), ["K80", "P100", "V100"])
     <Trace: <Jobs: 1000 of 8 tenants, types K80, P100, V100>, 0 outages>
     """
-    return read_file(path, _formats(list(types)))
+    from_csv = partial(trace_from_csv, types=list(types))
+    return read_file(path, partial(trace_from_dict, types=list(types)), dict.fromkeys(_CSV, from_csv))
 
 
 def write_trace(trace: Trace, path: AnyPath) -> None:
@@ -155,16 +155,11 @@ def write_trace(trace: Trace, path: AnyPath) -> None:
     ...     print(read_trace(f"{folder}/trace.csv", ["K80"]))
     <Trace: <Jobs: 1 of 1 tenants, types K80>, 0 outages>
     """
-    write_file(path, trace, _formats([]))
-
-
-def _formats(types: list[str]) -> Mapping[str, Format[Trace]]:
-    table = Format(partial(trace_from_csv, types=types), trace_to_csv)
-    return {".csv": table, ".csv.gz": table, **documents(partial(trace_from_dict, types=types), trace_to_dict)}
+    write_file(path, trace, trace_to_dict, dict.fromkeys(_CSV, trace_to_csv))
 
 
 def _jobs(
-    rows: Sequence[TableRow], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None
+    rows: Sequence[ObjectPart], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None
 ) -> Jobs:
     """Return the jobs in rows of `JOB`; ``speeds`` (n, k): their throughputs, None where they have none."""
     columns = {name: [row[name] for row in rows] for name in JOB.names[1:-1]}
@@ -181,7 +176,7 @@ def _jobs(
     )
 
 
-def _owners(rows: Sequence[TableRow]) -> list[str]:
+def _owners(rows: Sequence[ObjectPart]) -> list[str]:
     return ["unknown" if row["tenant"] is None else row["tenant"] for row in rows]
 
 
@@ -208,9 +203,9 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
     return Trace(_jobs(rows, types, speeds, _weights_of_cells(rows)))
 
 
-def _weights_of_cells(rows: Sequence[TableRow]) -> dict[str, Fraction]:
+def _weights_of_cells(rows: Sequence[ObjectPart]) -> dict[str, Fraction]:
     """Return the tenants' weights that rows of jobs say; `BadInput` where two jobs of a tenant say different ones."""
-    said: dict[str, TableRow] = {}
+    said: dict[str, ObjectPart] = {}
     for row, owner in zip(rows, _owners(rows), strict=True):
         if row["tenant_weight"] is None:
             continue
@@ -219,7 +214,7 @@ def _weights_of_cells(rows: Sequence[TableRow]) -> dict[str, Fraction]:
             raise BadInput(
                 f"tenant {owner!r} weighs {shown(row['tenant_weight'])}, and {shown(first['tenant_weight'])} in "
                 f"{first.place}",
-                place=row.at("tenant_weight"),
+                place=row.place_of("tenant_weight"),
                 remedy="Give every job of a tenant the same, or leave it blank",
             )
     return {owner: row["tenant_weight"] for owner, row in said.items()}
@@ -268,7 +263,7 @@ def trace_from_dict(data: Mapping[str, Any], types: Sequence[str]) -> Trace:
     )
 
 
-def _speeds(own: list[str] | None, jobs: Sequence[TableRow], types: Sequence[str]) -> list[list[Any]] | None:
+def _speeds(own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[str]) -> list[list[Any]] | None:
     """Return the throughputs of each job on ``types``, out of lists in the order of ``own``; None if there are none."""
     if all(job["throughput"] is None for job in jobs):
         return None
@@ -288,12 +283,14 @@ def _speeds(own: list[str] | None, jobs: Sequence[TableRow], types: Sequence[str
             raise BadInput("the key 'throughput' is missing", place=job.place, remedy=remedy)
         if len(given) != len(own):
             remedy = f"Give one for each of {', '.join(own[:20])}; 0 where the job cannot run"
-            raise BadInput(f"{len(given)} throughputs for {len(own)} types", place=job.at("throughput"), remedy=remedy)
+            raise BadInput(
+                f"{len(given)} throughputs for {len(own)} types", place=job.place_of("throughput"), remedy=remedy
+            )
     columns = [own.index(name) for name in types]
     return [[job["throughput"][column] for column in columns] for job in jobs]
 
 
-def _weights(rows: Sequence[TableRow], owners: Sequence[str]) -> dict[str, Fraction]:
+def _weights(rows: Sequence[ObjectPart], owners: Sequence[str]) -> dict[str, Fraction]:
     check_unique(rows, "tenant")
     known = list(dict.fromkeys(owners))
     for row in rows:
@@ -302,7 +299,7 @@ def _weights(rows: Sequence[TableRow], owners: Sequence[str]) -> dict[str, Fract
     return {row.name: row["weight"] for row in rows}
 
 
-def _outage(row: TableRow) -> Outage:
+def _outage(row: ObjectPart) -> Outage:
     try:
         return Outage(row["host"], row["begin"], row["end"])
     except BadInput as error:

@@ -175,7 +175,7 @@ def nash_utilities(speedup: Array, capacity: Array) -> Array:
     """
     market = Market.of(speedup, capacity).as_(Fraction)
     for draft in maximal_nash_welfare(market, (1e-3, TARGET)):
-        found = exact_equilibrium(market, draft.shares)
+        found = exact_equilibrium(market, draft.values["share"])
         if found is not None:
             return np.asarray((market.speedup * found[1]).sum(axis=1))
     raise BadInput(f"no exact equilibrium found for {speedup.tolist()}", remedy="Give speedups with fewer digits")

@@ -12,7 +12,7 @@ from fairopt.backends import Highs, ProgramMethod
 from fairopt.deadline import time_limit
 from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Policy, chosen, decide, session
-from fairopt.policy.many import ManyBundles
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.checks import are_beyond
 from fairopt.problem.floors import is_entitled
@@ -49,7 +49,7 @@ class Reports:
     @property
     def chunk(self) -> int:
         """How many misreports are best decided at once."""
-        return 16 if self._together is None else self._together.chunk
+        return 16 if self._together is None else 1024
 
     @property
     def screened(self) -> bool:

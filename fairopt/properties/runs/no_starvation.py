@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from fairopt.errors import BadInput
@@ -14,7 +14,7 @@ from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
-from fairopt.simulation.gpu_time import Ideal, presence
+from fairopt.simulation.gpu_time import IdealTime, presence, time_on_own_part
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class NoStarvation(RunProperty):
         ),
     )
     longest: Number | None = None
-    ideal: Ideal = field(default_factory=Ideal)
+    ideal: IdealTime = time_on_own_part
 
     def __post_init__(self) -> None:
         if self.longest is not None:
@@ -100,7 +100,7 @@ class NoStarvation(RunProperty):
 
     def _bound(self, queue: Queue, row: int, present: Number) -> Number:
         if self.longest is None:
-            return self.ideal.time(queue, row, present)
+            return self.ideal(queue, row, present)
         return self.longest if queue.exact else float(self.longest)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fairopt.program import Number, number_text
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
-from fairopt.simulation.gpu_time import Ideal, finish_time_fairness
+from fairopt.simulation.gpu_time import IdealTime, finish_time_fairness, time_on_own_part
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SharingIncentiveOverTime(RunProperty):
             Answer.FAILS,
         ),
     )
-    ideal: Ideal = field(default_factory=Ideal)
+    ideal: IdealTime = time_on_own_part
 
     def cases(self, history: History) -> Iterator[SlackCase]:
         """Yield the jobs that are done."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
-from fairopt.models.astraea.reference import Best, Readings, centralised, distributed
+from fairopt.models.astraea.reference import Best, ScheduleSearch, centralised, distributed
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
@@ -91,7 +91,7 @@ def violations(plan: Plan) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Deviating:
+class Deviating(ScheduleSearch):
     """Algorithm 3 with deviations, to find out which of them the printed example needs.
 
     ``all_chunks``: only as many workers as there are chunks are tried. ``central``: whether one server is tried.
@@ -101,14 +101,13 @@ class Deviating:
     all_chunks: bool = False
     central: bool = True
     least_used: bool = False
-    readings: Readings = field(default_factory=Readings)
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, whatever its sign; None where nothing fits."""
         most, found = int(state.batch.jobs.chunks[job]), None
         for start in range(1, state.slots + 1):
             for workers in [most] if self.all_chunks else range(1, most + 1):
-                here = (job, start, workers, 0, 0, self.readings)
+                here = (job, start, workers, 0, 0, self)
                 tried = [self._centralised(state, *here)] if self.central else []
                 for one in (*tried, distributed(state, *here)):
                     if one is not None and (found is None or one.gain > found.gain):
@@ -116,7 +115,7 @@ class Deviating:
         return found
 
     def _centralised(
-        self, state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Readings
+        self, state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: ScheduleSearch
     ) -> Best | None:
         one = centralised(state, job, start, workers, worker, ps, readings)
         if one is None or not self.least_used:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
-from fairopt.models.astraea.reference import Best, Readings, Reference, distributed
+from fairopt.models.astraea.reference import Best, Reference, distributed
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import JobSchedule
@@ -119,7 +119,7 @@ def _who_reaches_it() -> tuple[int, int, int]:
     orders = list(permutations(range(4)))
     for deviation in product((False, True), repeat=4):
         all_chunks, central, least_used, enough = deviation
-        search = Deviating(all_chunks, central, least_used, Readings(enough_ps=enough))
+        search = Deviating(enough, all_chunks=all_chunks, central=central, least_used=least_used)
         for order in orders:
             plan = decide(policy(search), example(order))
             if _is_printed(plan, order):
@@ -147,9 +147,9 @@ def _over_servers() -> tuple[Best, Best, float]:
     The cost is that of j21 on a server in (8, 10], after j11 on one.
     """
     state = RoundState.fresh(example(), 8, 4, np.array([16.0]), np.array([16.0]))
-    first = found(distributed(state, 0, 1, 2, 0, 0, Readings()), "j11 over two servers")
+    first = found(distributed(state, 0, 1, 2, 0, 0, Reference()), "j11 over two servers")
     state.admit(first.schedule)
-    second = found(distributed(state, 2, 1, 2, 0, 0, Readings()), "j21 over two servers")
+    second = found(distributed(state, 2, 1, 2, 0, 0, Reference()), "j21 over two servers")
     state = RoundState.fresh(example(), 8, 4, np.array([16.0]), np.array([16.0]))
     state.admit(PRINTED["j11"][0])
     return first, second, sum(state.cost(JobSchedule(2, 9, 10, ((1, 2),), ((1, 1),))))

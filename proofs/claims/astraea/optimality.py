@@ -17,7 +17,7 @@ from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta, rounds
-from fairopt.models.astraea.reference import Readings, Reference
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Plan, decide
 from fairopt.problem.batch import Batch, JobSchedule
@@ -28,7 +28,7 @@ from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties.schedules.pareto import Exhaustive
 
-PRINTED = Readings(enough_ps=False, price_each_slot=False)
+PRINTED = Reference(enough_ps=False, price_each_slot=False)
 SIXTEEN = np.array([16.0])
 
 
@@ -57,7 +57,7 @@ def feasibility() -> Finding:
     """Theorem 2: Astraea's schedules are feasible for (3)."""
     # one worker on s1, one PS on s2 that carries half of what a worker sends
     small = one_job([1, 0], [0, 1], 1, 1, ps_bandwidth=Fraction(1, 2))
-    printed = decide(PostedPricePacking(theta=Theta(16, 16), search=Reference(Readings(enough_ps=False))), small)
+    printed = decide(PostedPricePacking(theta=Theta(16, 16), search=Reference(enough_ps=False)), small)
     broken = violations(printed)
     require(broken and all("(3i)" in each for each in broken), "as printed, (3i) is broken and nothing else")
     require(not decide(PostedPricePacking(theta=Theta(16, 16)), small).schedules, "nothing is feasible there")
@@ -68,7 +68,7 @@ def feasibility() -> Finding:
         policies = (PostedPricePacking(theta=theta), PostedPricePacking(theta=theta, rounds=3), BatchPrivate())
         for policy in (*policies, FirstComeFirstServed()):
             plans, feasible = plans + 1, feasible + (not violations(decide(policy, batch)))
-        search = Fast(Readings(enough_ps=False))
+        search = Fast(enough_ps=False)
         against = violations(decide(PostedPricePacking(theta=theta, search=search), batch))
         wrong, letters = wrong + bool(against), letters + sum("(3i)" not in each for each in against)
     require(letters == 0, "as printed, only (3i) is broken")
@@ -88,7 +88,7 @@ def optimality() -> Finding:
     """Lemma 2: Algorithms 3-5 solve (9)."""
     small = one_job([1, 0], [0, 1], 1, 1, ps_bandwidth=Fraction(1, 2))
     state = RoundState.fresh(small, 2, 2, SIXTEEN, SIXTEEN)
-    require(Reference(PRINTED).best(state, 0) is not None, "a schedule as printed")
+    require(PRINTED.best(state, 0) is not None, "a schedule as printed")
     require(not list(every_schedule(state, 0)), "none is feasible")
     first_slot, right = _first_slot()
     worse = [0, 0]
@@ -101,8 +101,8 @@ def optimality() -> Finding:
         require(ours == Reference().best(state, job), "fast is the reference")
         nothing += best is None
         require((None if ours is None else _gain(state, ours.schedule)) == best, f"an optimum of (9), seed {seed}")
-        for at, readings in enumerate((Readings(enough_ps=False), Readings(price_each_slot=False))):
-            printed = Reference(readings).best(state, job)
+        for at, search in enumerate((Reference(enough_ps=False), Reference(price_each_slot=False))):
+            printed = search.best(state, job)
             worse[at] += printed is not None and (best is None or _gain(state, printed.schedule) != best)
     return Finding(
         Ruling.QUALIFIED,
@@ -130,7 +130,7 @@ def _first_slot() -> tuple[tuple[int, Number], tuple[int, Number]]:
     """Return where a job starts, and gains at true prices: by the first slot's price, and at best."""
     state = RoundState.fresh(one_job([2], [2], 1, 2), 4, 4, SIXTEEN, SIXTEEN)
     state.admit(JobSchedule(0, 6, 6, ((0, 1),), ((0, 1),)))
-    printed = found(Reference(PRINTED).best(state, 0), "a schedule").schedule
+    printed = found(PRINTED.best(state, 0), "a schedule").schedule
     best = max(every_schedule(state, 0), key=lambda one: _gain(state, one))
     require(_gain(state, printed) < _gain(state, best), "the first slot's price misleads")
     return (printed.first - 4, _gain(state, printed)), (best.first - 4, _gain(state, best))

@@ -110,7 +110,7 @@ class Tree(NamedTuple):
         """Return the state with what is held anyway, by workloads of higher priority, and those that wait."""
         none: list[list[int | None]] = [[None] * len(self.resources)] * len(self.parent)
         quotas = CohortQuotas(self.parent, self.resources, self.nominal, none, none, [Fraction(1)] * len(self.parent))
-        state = State(quotas, lambda _: Rules(reclaim=Preempts.ANY), True, tuple(Strategy))
+        state = State(quotas, lambda _: Rules(reclaim_within_cohort=Preempts.ANY), True, tuple(Strategy))
         works = [QueuedWork(f"w{i}", i, 0, i, i, {0: (own, ())}, kind=i) for i, own in enumerate(self.needs)]
         for i, own in enumerate(self.base):
             state.add(QueuedWork(f"base{i}", i, 100, -1, 10 + i, {0: (own, ())}, kind=10 + i, flavor=0))

@@ -8,7 +8,7 @@ from fairopt import allocate
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.kueue.kueue import Kueue
 from fairopt.models.kueue.state import Preempts, Strategy
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.proofs.ledger.checking import require
 

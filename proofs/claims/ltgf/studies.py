@@ -18,7 +18,7 @@ import numpy as np
 from fairopt.experiment.statistics import Estimate, mean_of
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
-from fairopt.experiment.studies.traces import EstimationError, drawn
+from fairopt.experiment.studies.traces import drawn
 from fairopt.experiment.words import digits
 from fairopt.ledger import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, parts, readings, ruling
@@ -26,6 +26,7 @@ from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, Readings, cas
 from fairopt.proofs.ledger.studying import WHOLE, Extent, ends, results_of
 from fairopt.proofs.ledger.wording import listed, percent
 from fairopt.simulation.gpu_time import LOSS
+from fairopt.workloads import WorkEstimates
 
 #: The studies: rivals in intervals of 60 s, leases in those, both in the paper's of 10 s, Themis with wrong lengths.
 FAIRNESS, LEASES, INTERVALS, ESTIMATES = "astraea-fairness", "astraea-leases", "astraea-intervals", "astraea-estimates"
@@ -176,7 +177,7 @@ def _added_up(studies: Sequence[StudyResults]) -> Iterator[FoundShare]:
 
 
 def _overhead(setting: StudySetting, seed: int, measures: Mapping[str, float | None]) -> float:
-    work = drawn(setting.source, setting.place, setting.load, EstimationError(), seed).jobs.work
+    work = drawn(setting.source, setting.place, setting.load, WorkEstimates(), seed).jobs.work
     checkpoints = sum(ceil(each / LEASE) - 1 for each in work.tolist())
     spent = CHECKPOINT * checkpoints + RESTART * (measures["restarts"] or 0)
     return float(spent / ((measures["jct_mean"] or 0) * len(work)))
@@ -280,7 +281,7 @@ def _by_intervals(results: StudyResults) -> str:
     """Return the part of the jobs of the trace itself that wait too long for the next interval."""
     setting = next(results.spec.settings())
     source = replace(setting.source, grid=0)
-    jobs = drawn(source, setting.place, setting.load, EstimationError(), 0).jobs
+    jobs = drawn(source, setting.place, setting.load, WorkEstimates(), 0).jobs
     wait = np.ceil(jobs.arrival / INTERVAL) * INTERVAL - jobs.arrival
     return percent(float(np.mean(jobs.work < float(LOSS) * (jobs.work + wait))), 1)
 

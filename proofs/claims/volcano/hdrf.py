@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.volcano.allocate import allocate
-from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
-from fairopt.models.volcano.hdrf import QueueTree
+from fairopt.models.volcano.actions import allocate
+from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, VolcanoJob
 
 #: The queue of a pod group, its name, how many pods, and what each takes of (CPU, GPU or memory).
 Group = tuple[int, str, int, dict[int, int]]
@@ -26,7 +25,14 @@ def started(
     nodes = len(parent)
     there = [total, total]
     cluster = VolcanoCluster(
-        [""] * nodes, ["", ""], parent, [0] * nodes, there, there[:], [[0, 0] for _ in parent], waits
+        [""] * nodes,
+        ["", ""],
+        parent,
+        there[:],
+        [[0, 0] for _ in parent],
+        tier=[0] * nodes,
+        total=there,
+        waits=waits,
     )
     tree = QueueTree(parent, weight, there, saturation=saturation)
     for queue, each in jobs.items():
@@ -101,7 +107,9 @@ def saturated() -> Finding:
         jobs = {0: "n1", 3: "n2,2"}
         waits = {queue: deque([VolcanoJob(name, queue, {0: {1: 1}})] * 10) for queue, name in jobs.items()}
         held = [[0, 0] for _ in range(4)]
-        cluster = VolcanoCluster([""] * 4, ["", ""], [-1, -1, 1, 1], [0] * 4, [10, 10], [0, 10], held, waits)
+        cluster = VolcanoCluster(
+            [""] * 4, ["", ""], [-1, -1, 1, 1], [0, 10], held, tier=[0] * 4, total=[10, 10], waits=waits
+        )
         tree = QueueTree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], total)
         tree.add(2, {"n2,1": ([10.0, 0.0], [20.0, 0.0])})
         for queue, name in jobs.items():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from fairopt.importing.yarn_config import YarnQueue, effective
+from fairopt.importing.yarn_config import effective
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.yarn.ideal import order
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.proofs.ledger.wording import listed
 
 DOCUMENTS = "Read at 04cd33a0b7fcc3ee1d3f4dabc9e5d25eeba67142 of apache/hadoop; computed, and not run on a cluster."
@@ -15,10 +16,8 @@ DOCUMENTS = "Read at 04cd33a0b7fcc3ee1d3f4dabc9e5d25eeba67142 of apache/hadoop; 
 
 def _least(capacities: dict[str, str], total: dict[str, Fraction]) -> dict[str, dict[str, Fraction]]:
     """Return what queues below the root have at least."""
-    root = {"root": YarnQueue("root", tuple(f"root.{name}" for name in capacities), {}, "root")}
-    leaves = {
-        f"root.{name}": YarnQueue(f"root.{name}", (), {"capacity": each}, name) for name, each in capacities.items()
-    }
+    root = {"root": ObjectPart("root", {})}
+    leaves = {f"root.{name}": ObjectPart(name, {"capacity": each}) for name, each in capacities.items()}
     return {path.removeprefix("root."): row for path, row in effective(root | leaves, "", total)[0].items()}
 
 

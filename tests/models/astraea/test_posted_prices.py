@@ -20,7 +20,7 @@ from fairopt.models.astraea.posted_prices import (
     last_interval,
     rounds,
 )
-from fairopt.models.astraea.reference import Readings, Reference
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import Batch, JobSchedule
@@ -111,10 +111,10 @@ def agree(seed: int) -> int:
     """Compare the two searches on a batch under both readings of Algorithm 4; return how many payments were made."""
     paid = 0
     for batch, theta, number in settings(seed):
-        for readings in (Readings(), Readings(enough_ps=False)):
+        for enough in (True, False):
             fast, slow = (
                 decide(PostedPricePacking(rounds=number, theta=theta, search=search), batch)
-                for search in (Fast(readings), Reference(readings))
+                for search in (Fast(enough), Reference(enough))
             )
             assert fast.admissions == slow.admissions
             assert fast.payments == slow.payments
@@ -122,7 +122,7 @@ def agree(seed: int) -> int:
             assert sum(fast.gains) == fast.revenue or isinstance(fast.revenue, float)
             found = violations(fast)
             # as printed, Algorithm 4 may break the bandwidth constraint, and no other
-            assert all("(3i)" in each for each in found) if not readings.enough_ps else not found
+            assert all("(3i)" in each for each in found) if not enough else not found
             paid += len(fast.payments)
     return paid
 
@@ -174,7 +174,7 @@ def test_the_price_of_the_first_slot_as_printed() -> None:
     batch = example((0,))
     state = RoundState.fresh(batch, 8, 4, np.array([16.0]), np.array([16.0]))
     state.admit(JobSchedule(0, 10, 10, ((3, 2),), ((3, 1),)))
-    each_slot, first_slot = (Reference(Readings(price_each_slot=reading)) for reading in (True, False))
+    each_slot, first_slot = (Reference(price_each_slot=reading) for reading in (True, False))
     honest, printed = each_slot.best(state, 0), first_slot.best(state, 0)
     assert honest is not None
     assert printed is not None
@@ -182,7 +182,7 @@ def test_the_price_of_the_first_slot_as_printed() -> None:
     assert (honest.cost, honest.gain) == ((2.0, 1.0), 93.0)
     assert (printed.cost, printed.gain) == ((0.0, 0.0), 96.0)
     with pytest.raises(NotCapable, match="each slot"):
-        Fast(Readings(price_each_slot=False))
+        Fast(price_each_slot=False)
 
 
 def test_theta_keeps_everybody_out_when_all_is_in_use() -> None:

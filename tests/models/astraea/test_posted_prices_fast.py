@@ -12,7 +12,7 @@ import pytest
 from fairopt.datasets.astraea_workload import Form, Ranges, astraea_example, astraea_small, astraea_workload
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta, own_use
-from fairopt.models.astraea.reference import Readings, Reference
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState, Stretches, Windows
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch
@@ -42,9 +42,9 @@ def test_stretches_are_the_longest_at_or_above_a_level() -> None:
 def test_whole_runs_are_the_same(form: Form) -> None:
     for seed in range(3):
         batch = astraea_small(jobs=15, servers=6, seed=seed, utility=form)
-        for readings in (Readings(), Readings(enough_ps=False)):
+        for enough in (True, False):
             fast, slow = (
-                decide(PostedPricePacking(search=search), batch) for search in (Fast(readings), Reference(readings))
+                decide(PostedPricePacking(search=search), batch) for search in (Fast(enough), Reference(enough))
             )
             assert fast.admissions == slow.admissions
             assert fast.payments == slow.payments

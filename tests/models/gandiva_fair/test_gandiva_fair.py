@@ -15,7 +15,7 @@ from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.models import WaterFilling
 from fairopt.models.baselines.equal_split import fill
-from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, Traded, best_type, traded
+from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair, Shared, best_type, traded
 from fairopt.models.gandiva_fair.servers import ServerLoads, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled, job_tickets, load_per_gpu, tickets_per_gpu
@@ -163,8 +163,7 @@ def test_balance_moves_the_job_that_evens_loads_most():
     cluster = Cluster.uniform({"T": (2, 4)})
     homes = {"a": (("T-1", 1),), "b": (("T-1", 2),), "c": (("T-1", 1),), "d": (("T-2", 1),)}
     servers = servers_of(jobs, cluster, homes)
-    move = to_balance(servers, F(1, 10))
-    assert (move.row, move.host, move.gain) == (0, 1, F(1, 2))  # loads 1 and 1/4; a or c leaves 1/4, b as well: first
+    assert to_balance(servers, F(1, 10)) == (0, 1)  # loads 1 and 1/4; a or c leaves 1/4, b as well: first
     assert to_balance(servers, F(3, 4)) is None
     assert to_balance(servers_of(jobs, cluster, dict.fromkeys("abcd", (("T-1", 1),))), F(1)) is None
 
@@ -181,9 +180,10 @@ def test_a_job_moves_to_the_type_where_it_is_faster():
     homes = {"j1": (("V100-1", 1),), "j2": (("V100-1", 1),), "j3": (("V100-1", 1),)}
     # A is entitled to half a V100 per job, the rest goes to nobody: B has one as well
     servers = servers_of(jobs, Cluster.uniform({"K80": (1, 4), "V100": (1, 2)}), homes)
-    move = to_faster_type(servers, all_known, F(1, 10))
-    assert (move.row, move.gpu_type, move.gain) == (0, 0, 1 / F(5, 8) - 1)
-    assert to_faster_type(servers, all_known, F(3, 5)) is None
+    assert to_faster_type(servers, all_known, F(1, 10)) == (0, 0)
+    gain = 1 / F(5, 8) - 1
+    assert to_faster_type(servers, all_known, gain - F(1, 1000)) == (0, 0)
+    assert to_faster_type(servers, all_known, gain) is None
 
 
 def test_departures_are_balanced_one_job_a_round():
@@ -233,7 +233,7 @@ def gpus_by_user(records: Iterable[Round], trace: Trace) -> dict[tuple[str, str]
 
 def test_table_3_tickets():
     trace, cluster = table_3()
-    after = traded(Queue.fresh(trace.jobs, cluster, length=1), Traded(), all_known)
+    after = traded(Queue.fresh(trace.jobs, cluster, length=1), Shared(), all_known)
     assert after.tickets == {"A": (40, 0), "B": (20, 4), "C": (0, 8)}
     assert [(each.buyer, each.seller, each.price) for each in after.trades] == [("C", "A", 5)]
 
@@ -254,7 +254,7 @@ def test_table_3_as_a_run():
 def test_trades_stand_until_users_come_or_go():
     trace, cluster = table_3(30)
     queue = Queue.fresh(trace.jobs, cluster, length=1)
-    first = traded(queue, Traded(), all_known)
+    first = traded(queue, Shared(), all_known)
     less = Queue.fresh(trace.jobs.take(range(1, 90)), cluster, length=1)
     assert traded(less, first, all_known) is first
     without_c = Queue.fresh(trace.jobs.take(range(60)), cluster, length=1)
@@ -268,9 +268,9 @@ def test_trades_stand_until_users_come_or_go():
 def test_who_wants_less_than_its_share_or_is_not_profiled_does_not_trade():
     trace, cluster = table_3(60)
     few = Queue.fresh(trace.jobs.take([*range(5), *range(60, 180)]), cluster, length=1)
-    assert set(traded(few, Traded(), all_known).users) == {"B", "C"}
+    assert set(traded(few, Shared(), all_known).users) == {"B", "C"}
     queue = Queue.fresh(trace.jobs, cluster, length=1)
-    assert set(traded(queue, Traded(), lambda user, gpu_type: user != "B" or gpu_type == 1).users) == {"A", "C"}
+    assert set(traded(queue, Shared(), lambda user, gpu_type: user != "B" or gpu_type == 1).users) == {"A", "C"}
 
 
 def test_trades_leave_nobody_below_its_fair_share_and_give_away_what_there_is():
@@ -287,7 +287,7 @@ def test_trades_leave_nobody_below_its_fair_share_and_give_away_what_there_is():
             tenant_weight={user: dice.randint(1, 3) for user in users},
         )
         queue = Queue.fresh(jobs, Cluster.uniform({"K80": (4, 4), "P100": (2, 4), "V100": (1, 4)}), length=1)
-        fair, after = fair_tickets(queue), traded(queue, Traded(), all_known).tickets
+        fair, after = fair_tickets(queue), traded(queue, Shared(), all_known).tickets
         for user in users:
             own = sum(speed * part for speed, part in zip(speeds[user], after[user], strict=True))
             assert own >= sum(speed * part[user] for speed, part in zip(speeds[user], fair, strict=True))

@@ -27,8 +27,8 @@ from fairopt.models import (
 )
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.fairness import FinishTimeFairness
-from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.objectives import LeastMakespan, ThroughputByCost
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.policy import decide
 from fairopt.problem import Entitlements, Market
 from fairopt.program import Array

@@ -13,8 +13,8 @@ from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.fairness import FinishTimeFairness, LeastTotalTime
-from fairopt.models.gavel.normaliser import Normaliser
 from fairopt.models.gavel.objectives import LeastCost, LeastMakespan, MaxMinShare, ShortestFirst, ThroughputByCost
+from fairopt.models.gavel.partitions import Normaliser
 from fairopt.models.gavel.rounds import GavelRounds, GavelState
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace

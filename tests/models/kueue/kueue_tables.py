@@ -93,8 +93,8 @@ class Built:
 def rules_of(owner: dict[str, Any]) -> Rules:
     """Return a ClusterQueue's rules; the builders of the tests leave out what the API would default."""
     return Rules(
-        Preempts(owner.get("within", "Never")),
         Preempts(owner.get("reclaim", "Never")),
+        Preempts(owner.get("within", "Never")),
         Preempts(owner.get("borrow_within", "Never")),
         owner.get("threshold"),
         Search(owner.get("can_borrow", "MayStopSearch")),

@@ -65,7 +65,7 @@ def _back(state: State, work: QueuedWork, needs: Needs, gone: list[Target], *, b
 # -- classic ---------------------------------------------------------------------------------------------------
 def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     quotas, rules = state.quotas, state.rules(work.queue)
-    forbidden = rules.borrow_within is Preempts.NEVER
+    forbidden = rules.borrow_within_cohort is Preempts.NEVER
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     kinds: dict[bool, list[tuple[QueuedWork, int, bool, str]]] = {True: [], False: []}
     right, left = _within(state, work.queue, needs)
@@ -77,15 +77,17 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
                 continue
             if not all(_over(state, node, columns) for node in between[: between.index(ancestor)]):
                 continue
-            for each in _yielding(state, queue, rules.reclaim, work, columns):
-                most = rules.threshold is not None and each.priority > rules.threshold
+            for each in _yielding(state, queue, rules.reclaim_within_cohort, work, columns):
+                most = rules.max_priority_threshold is not None and each.priority > rules.max_priority_threshold
                 fixed = forbidden or each.priority >= work.priority or most
                 reason = RECLAIMED if right or fixed else WHILE_BORROWING
                 if right or not forbidden or under:
                     kinds[right].append((each, ancestor, right or not fixed, reason))
         fits, left = _within(state, ancestor, left)
         right = right or fits
-    own = [(each, -1, True, IN_QUEUE) for each in _yielding(state, work.queue, rules.within, work, columns)]
+    own = [
+        (each, -1, True, IN_QUEUE) for each in _yielding(state, work.queue, rules.within_cluster_queue, work, columns)
+    ]
     if not any(kinds.values()) or (forbidden and not under):
         attempts = [True]
     else:
@@ -117,10 +119,10 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
 # -- fair sharing ----------------------------------------------------------------------------------------------
 def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
     rules, quotas = state.rules(work.queue), state.quotas
-    candidates: Candidates = {work.queue: _yielding(state, work.queue, rules.within, work, columns)}
+    candidates: Candidates = {work.queue: _yielding(state, work.queue, rules.within_cluster_queue, work, columns)}
     for queue in quotas.above_quota(work.queue, columns):
         if queue != work.queue:
-            candidates[queue] = _yielding(state, queue, rules.reclaim, work, columns)
+            candidates[queue] = _yielding(state, queue, rules.reclaim_within_cohort, work, columns)
     candidates = {queue: own for queue, own in candidates.items() if own}
     quotas.add(work.queue, needs)
     gone: list[Target] = []

@@ -24,7 +24,7 @@ from fairopt.models.kueue.state import (
     State,
     Strategy,
 )
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 
@@ -166,7 +166,7 @@ def test_one_resource_may_be_borrowed_while_another_is_preempted_for() -> None:
 
 def test_what_is_known_for_one_queue_is_not_told_to_another_with_other_rules() -> None:
     quotas = CohortQuotas([3, 3, 3, -1], ["gpu"], [[0], [2], [2], [0]], [[None]] * 4, [[None]] * 4, [Fraction(1)] * 4)
-    rules = [Rules(), Rules(), Rules(reclaim=Preempts.LOWER_PRIORITY)]
+    rules = [Rules(), Rules(), Rules(reclaim_within_cohort=Preempts.LOWER_PRIORITY)]
     state = State(quotas, rules.__getitem__, fair=True)
     state.add(QueuedWork("runs", 0, 0, 0, 0, {0: ([(0, 4)], [])}, flavor=0))
     asking = [QueuedWork(f"of {queue}", queue, 1, 1, queue, {0: ([(0, 2)], [])}) for queue in (1, 2)]

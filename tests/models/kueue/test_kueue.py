@@ -17,7 +17,7 @@ from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment, Mode
 from fairopt.models.kueue.quotas import MOST_SHARE, CohortQuotas
 from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, Search, State, Strategy
-from fairopt.policy.reason import DecisionReason
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 

@@ -60,7 +60,7 @@ def awkward(seed: int) -> Market:
 
 def test_an_optimum_worked_out_by_hand() -> None:
     decision = allocate("nash-welfare", IRRATIONAL, exact=True)
-    found = decision.evidence
+    found = decision.evidence.utilities
     assert decision.arithmetic.exact
     assert not decision.exact
     assert 0 < decision.error <= F(1, 10**30)
@@ -131,8 +131,8 @@ def test_bounds_hold_for_whatever_is_given() -> None:
         )
         demand_duals[2] = F(0)
         found = utility_bounds(IRRATIONAL, best.shares, prices, demand_duals)
-        assert (found.lower <= best.evidence.upper).all()
-        assert (found.upper >= best.evidence.lower).all()
+        assert (found.lower <= best.evidence.utilities.upper).all()
+        assert (found.upper >= best.evidence.utilities.lower).all()
 
 
 def test_verdicts_are_those_of_what_is_shown_unless_they_are_too_close() -> None:

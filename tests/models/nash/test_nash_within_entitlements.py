@@ -31,7 +31,7 @@ def test_nash_welfare_that_is_irrational_is_known_to_as_many_digits_as_asked() -
     for digits in (30, 60):
         found, known = (decide(NashWelfare(digits=digits), each) for each in (market, plain))
         assert 0 < found.error * 10**digits <= 1
-        proof = found.evidence.bounds
+        proof = found.evidence
         assert ((proof.lower <= known.utilities) & (known.utilities <= proof.upper)).all()
         assert "below the largest" in verify(json.loads(json.dumps(NashWelfare().certify(found).to_json())))
     free, bound = (decide(NashWelfare(), two(**more)) for more in ({"cap": {"A": [8, 4]}}, {"cap": {"A": [8, 3]}}))

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.volcano.allocate import allocate, share
+from fairopt.models.volcano.actions import allocate, share
 from fairopt.models.volcano.capacity import quotas
-from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob
-from fairopt.models.volcano.hdrf import QueueTree
+from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, VolcanoJob
 from fairopt.models.volcano.proportion import deserved
 from fairopt.program import INFINITY
 
@@ -31,7 +30,14 @@ def started(
         groups.setdefault(queue, {})[name] = ([0.0] * width, asks)
     names = [str(node) for node in range(n)]
     cluster = VolcanoCluster(
-        names, ["cpu", "gpu"], parent, [0] * n, total, list(total), [[0] * width for _ in names], waits
+        names,
+        ["cpu", "gpu"],
+        parent,
+        list(total),
+        [[0] * width for _ in names],
+        tier=[0] * n,
+        total=total,
+        waits=waits,
     )
     tree = QueueTree(parent, weight, total, saturation=saturation)
     for queue, jobs in groups.items():
@@ -99,7 +105,9 @@ def test_shares_of_queues(owed: list[Any], held: list[Any], wanted: Any) -> None
 def test_queues_go_by_priority_where_nothing_limits_them() -> None:
     """proportion_test.go, TestAllocate case0 switches the limits off: the queue of priority 10 gets the node."""
     jobs = {queue: deque([VolcanoJob(f"p{queue + 1}", queue, {0: {0: 2}})]) for queue in (1, 2)}
-    cluster = VolcanoCluster(["q1", "q2", "q3"], ["cpu"], [-1] * 3, [5, 1, 10], [4], [2], [[2], [0], [0]], jobs)
+    cluster = VolcanoCluster(
+        ["q1", "q2", "q3"], ["cpu"], [-1] * 3, [2], [[2], [0], [0]], tier=[5, 1, 10], total=[4], waits=jobs
+    )
     assert allocate(cluster, TreeTurns.flat(jobs, lambda queue: (-cluster.tier[queue],)))[0] == ["p3"]
 
 

@@ -6,8 +6,8 @@ import random
 from fractions import Fraction
 from typing import Any
 
+from fairopt.models.volcano.actions import Offenders, Rule
 from fairopt.models.volcano.cluster import VolcanoJob
-from fairopt.models.volcano.reclaim import Offenders, Rule
 
 PARENT = [6, 6, 7, 7, 8, -1, 8, 8, -1]
 

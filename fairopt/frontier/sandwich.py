@@ -12,63 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeAlias
 
+from fairopt.frontier.curve import CurvePoint, UpperLine
 
-class Evaluation(Protocol):
-    """At ``epsilon`` the function is at least ``value``."""
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Where it is."""
-
-    @property
-    def value(self) -> Fraction:
-        """What is reached."""
-
-
-class BoundingLine(Protocol):
-    """The function is nowhere above ``constant`` + ``slope`` times epsilon."""
-
-    @property
-    def constant(self) -> Fraction:
-        """The height at 0."""
-
-    @property
-    def slope(self) -> Fraction:
-        """The rise."""
-
-
-P = TypeVar("P", bound=Evaluation)
-A = TypeVar("A", bound=BoundingLine)
+#: A point of the function, or below, and a line that is nowhere below it.
+Answer: TypeAlias = tuple[CurvePoint, UpperLine]
 #: Answers are asked for at numbers with denominators up to this, where the function is not piecewise linear.
 ROUND = 1000
 
 
-def height(line: BoundingLine, epsilon: Fraction) -> Fraction:
-    """Return the line's height at ``epsilon``."""
-    return line.constant + line.slope * epsilon
-
-
-def gap(line: BoundingLine, left: Evaluation, right: Evaluation | None) -> Fraction:
-    """Return how far a line is above the points at most, from one to the next; where that is None, to infinity."""
-    ends = [height(line, left.epsilon) - left.value]
-    return max(ends + ([] if right is None else [height(line, right.epsilon) - right.value]))
-
-
-class _Interval(NamedTuple, Generic[P, A]):
+class _Interval(NamedTuple):
     """From a point to the next, None at infinity, with the line that came with each."""
 
-    left: P
-    falls: A
-    right: P | None
-    rises: A
+    left: CurvePoint
+    falls: UpperLine
+    right: CurvePoint | None
+    rises: UpperLine
 
     def gap(self) -> Fraction:
         """Return how far the nearer of the lines is above."""
         either = [self.rises] if self.right is None else [self.falls, self.rises]
-        return min(gap(line, self.left, self.right) for line in either)
+        return min(line.gap(self.left, self.right) for line in either)
 
     def crossing(self) -> Fraction | None:
         """Return where the lines cross; None where they do not cross between the points."""
@@ -83,8 +48,8 @@ class _Interval(NamedTuple, Generic[P, A]):
 
 
 def sandwich(
-    ask: Callable[[Fraction], tuple[P, A]], start: tuple[P, A], level: A, near: Fraction = Fraction(0)
-) -> Iterator[tuple[P, A]]:
+    ask: Callable[[Fraction], Answer], start: Answer, level: UpperLine, near: Fraction = Fraction(0)
+) -> Iterator[Answer]:
     """Yield what the function answers, where it is farthest from known first, until it is known up to ``near``.
 
     ``start`` is the answer at the left end, ``level`` a line without slope that the function reaches. With ``near`` 0
@@ -110,9 +75,9 @@ def sandwich(
         ]
 
 
-def corners(points: Sequence[P]) -> list[P]:
+def corners(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     """Return the corners of the least concave function through or above the points, which never falls, in order."""
-    kept: list[P] = []
+    kept: list[CurvePoint] = []
     highest = {point.epsilon: point for point in sorted(points, key=lambda each: each.value)}
     for _, point in sorted(highest.items()):
         while len(kept) > 1 and _slope(kept[-2], kept[-1]) <= _slope(kept[-1], point):
@@ -123,11 +88,5 @@ def corners(points: Sequence[P]) -> list[P]:
     return kept
 
 
-def _slope(left: Evaluation, right: Evaluation) -> Fraction:
+def _slope(left: CurvePoint, right: CurvePoint) -> Fraction:
     return (right.value - left.value) / (right.epsilon - left.epsilon)
-
-
-def covering(points: Sequence[Evaluation], lines: Sequence[A]) -> list[A]:
-    """Return the line nearest above for each interval from a point to the next, and for what comes after the last."""
-    level = min((line for line in lines if line.slope <= 0), key=lambda line: line.constant)
-    return [min(lines, key=lambda line, ends=ends: gap(line, *ends)) for ends in pairwise(points)] + [level]  # type: ignore[misc]
