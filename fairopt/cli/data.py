@@ -76,7 +76,7 @@ def import_(
         str,
         typer.Argument(
             metavar="NAME",
-            help="An importer; `fairopt plugins` lists them.",
+            help=f"An importer: {', '.join(discovery.names(discovery.IMPORTERS))}.",
             autocompletion=completing.registered(discovery.IMPORTERS),
         ),
     ],
