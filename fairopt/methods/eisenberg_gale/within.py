@@ -264,18 +264,24 @@ class _Space:
     def _simple(self, steps: list[Fraction], most: int) -> list[Fraction]:
         """Return steps near these ones that give utilities with denominators of at most ``most``.
 
-        Steps themselves are less simple than utilities, since the base has a draft's digits.
+        Steps that are simple themselves, and so shares, are taken where they give these utilities.
         """
         count = len(steps)
         if not count:
             return steps
         users = _independent([[change[i] for change in self.changes] for i in range(len(self.utility))])
         rates = fmpq_mat(count, count, [_flint(self.changes[c][i]) for i in users for c in range(count)])
-        changed = as_fractions((rates * fmpq_mat(count, 1, [_flint(step) for step in steps])).entries())
+
+        def changed(by: list[Fraction]) -> list[Fraction]:
+            return list(as_fractions((rates * fmpq_mat(count, 1, [_flint(step) for step in by])).entries()))
+
+        before = [self.utility[i] for i in users]
         wanted = [
-            (self.utility[i] + change).limit_denominator(most) - self.utility[i]
-            for i, change in zip(users, changed, strict=True)
+            (own + change).limit_denominator(most) - own for own, change in zip(before, changed(steps), strict=True)
         ]
+        simple = [step.limit_denominator(most) for step in steps]
+        if changed(simple) == wanted:
+            return simple
         return list(as_fractions(rates.solve(fmpq_mat(count, 1, [_flint(each) for each in wanted])).entries()))
 
     def _at(self, steps: list[Fraction]) -> Array:
