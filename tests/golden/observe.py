@@ -37,7 +37,7 @@ from plan import Step, Tampered, Written
 #: Keys whose values are times of this machine.
 TIMES = frozenset({"seconds", "cell_seconds", "deciding"})
 #: Keys of an algorithm's effort that are times.
-PHASES = frozenset({"prepare", "solve", "certify"})
+PHASES = frozenset({"prepare", "certify"})
 _TIMED = re.compile(r"\d[\d.,]*(e[+-]?\d+)? ?(s|ms|µs)\b")
 #: One problem in so many is quick; a prime, so that these meet what the plan does in turn.
 QUICK = 499
@@ -153,7 +153,7 @@ def _plain(text: str) -> Any:
 
 def _timeless(data: Any) -> Any:
     if isinstance(data, dict):
-        times = TIMES | PHASES if data.keys() >= PHASES else TIMES
+        times = TIMES | PHASES | {"solve"} if data.keys() >= PHASES else TIMES
         return {key: None if key in times else _timeless(value) for key, value in data.items()}
     return [_timeless(each) for each in data] if isinstance(data, list) else data
 
