@@ -52,9 +52,11 @@ def chosen(
     """Return who solves: ``solver`` if the policy can use it, else the policy's best way.
 
     The best way is the first of its methods that supports the ``options`` and, with ``exact``, does not answer in
-    floats; else HiGHS, or `Exact` with ``exact``. A time limit does not count here, since `decide` keeps it. With ``vertex``
-    these two are tried first, because their answers have a basis. With ``entitled`` the problem has entitlements: a
-    policy's methods solve its program without them, so that a backend is the best way (Clarabel, where HiGHS cannot).
+    floats; else HiGHS, or `Exact` with ``exact``. A time limit does not count here, since `decide` keeps it. With
+    ``vertex`` these two are tried first, because their answers have a basis. With ``entitled`` the problem has
+    entitlements: a policy's methods solve its program without them, so that a backend is the best way (Clarabel, where
+    HiGHS cannot).
+
     Errors: `NotCapable`; `BadInput` for a name in place of a solver.
 
     >>> from fairopt.models import MaxMin
