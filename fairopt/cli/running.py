@@ -17,7 +17,6 @@ from fairopt import discovery
 from fairopt.cli import round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, input_option, require_different
-from fairopt.cli.journal import Journal, read_journal
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
 from fairopt.cli.round_json import COLUMNS, WrittenRounds, measured
@@ -31,6 +30,7 @@ from fairopt.simulation import Snapshot
 from fairopt.simulation.document import begun, standings
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window
+from fairopt.simulation.journal import Journal, read_journal
 from fairopt.simulation.measures import Measuring, measured_window
 from fairopt.simulation.record import Changes
 from fairopt.simulation.recording import Recorder, header

@@ -11,12 +11,12 @@ from inputs import DATA, Reader, attempt, folder, prepared
 from trials import Ending, Fault, Kind
 
 from fairopt import discovery
-from fairopt.cli.journal import Journal, read_journal
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
 from fairopt.simulation import Mechanics, Snapshot
 from fairopt.simulation.engine import Engine
+from fairopt.simulation.journal import Journal, read_journal
 from fairopt.simulation.record import snapshot_text
 from fairopt.simulation.recording import header
 from fairopt.simulation.whole_rounds import WholeRounds
