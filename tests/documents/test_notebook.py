@@ -79,3 +79,11 @@ def test_it_begins_with_a_picture_and_ends_with_exercises(notebook: Path) -> Non
 
 def pictures_of(cell: Any) -> bool:
     return any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+
+
+@each_notebook
+def test_what_a_notebook_imports_is_there(notebook: Path) -> None:
+    lines = [line for cell in stored(notebook).cells if cell.cell_type == "code" for line in cell.source.splitlines()]
+    imports = [line for line in lines if line.startswith(("from fairopt", "import fairopt"))]
+    assert imports
+    exec("\n".join(imports), {})
