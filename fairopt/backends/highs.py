@@ -18,6 +18,7 @@ from fairopt.backends.apart import Remote, wanted
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
+from fairopt.backends.trivial import whole_bounds
 from fairopt.backends.trust import well_formed
 from fairopt.deadline import left, time_limit
 from fairopt.errors import BadInput, NotSolved, OutOfTime
@@ -94,7 +95,7 @@ class HighsSession:
     def __call__(self, program: Program) -> Solution:
         """Solve ``program``, warm where the last one had the same structure; errors as `Backend.solve`."""
         self._backend.check(program, self._options)
-        ordinary = scaled(program.as_(float))
+        ordinary = scaled(whole_bounds(program.as_(float)))
         limit = left(self._options.time_limit)
         try:
             with time_limit(limit):

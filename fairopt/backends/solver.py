@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from fairopt.backends.apart import solved, wanted
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Solution, Status
+from fairopt.backends.trivial import whole_bounds
 from fairopt.backends.trust import asked, refuse_unsure, refuse_wide, trusted, well_formed
 from fairopt.deadline import left
 from fairopt.deadline import time_limit as within
@@ -173,8 +174,9 @@ class Backend(ABC):
         told: list[Solution] = []
         try:
             with within(limit):
-                ordinary = None if arithmetic(self.number).exact else scaled(program.as_(float))
-                asked = program.as_(self.number) if ordinary is None else ordinary.program
+                given = whole_bounds(program.as_(self.number))
+                ordinary = None if arithmetic(self.number).exact else scaled(given)
+                asked = given if ordinary is None else ordinary.program
                 ended = self.endable and wanted(self.endable * len(asked.rows.value))
                 found = solved(self, asked, options, told) if ended else self._solve(asked, options)
                 solution = well_formed(asked, found, f"{type(self).__name__}._solve")
@@ -238,7 +240,11 @@ class Method:
             self.name, self.number = name, number
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Method) and (type(self), self.name) == (type(other), other.name)
+        return (
+            type(self) is type(other)
+            and isinstance(other, Method)
+            and (self.name, self.number) == (other.name, other.number)
+        )
 
     def __hash__(self) -> int:
         return hash((type(self), self.name))

@@ -6,6 +6,7 @@ The libraries disagree on these: Pyomo raises on lower > upper, several refuse a
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil, floor
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from fairopt.program import INFINITY, Array, Number, Program
 
 #: What HiGHS forgives by default; rounding may make two equal bounds cross.
 FORGIVEN = 1e-7
+#: A bound in floats that is this near to a whole number is meant to be one.
+ROUNDED = 1e-9
 
 
 def settle(program: Program, backend: str, forgiven: Number = FORGIVEN) -> Solution | None:
@@ -49,6 +52,24 @@ def _crossed(lower: Array, upper: Array, forgiven: Number) -> Array:
     # one bound is shifted and the two compared, not subtracted: infinity minus infinity is NaN
     most = upper + forgiven if forgiven else upper
     return np.asarray((lower > most) | (lower == INFINITY) | (upper == -INFINITY), dtype=bool)
+
+
+def whole_bounds(program: Program) -> Program:
+    """Return the program with whole bounds of whole variables: HiGHS has called 1/2 an optimum of x within [1/2, 3].
+
+    In floats a bound may be off by `ROUNDED`.
+    """
+    columns = np.flatnonzero(program.integer)
+    if not len(columns):
+        return program
+    slack = 0 if program.exact else ROUNDED
+    lower, upper = program.lower.copy(), program.upper.copy()
+    for column in columns.tolist():
+        if lower[column] > -INFINITY:
+            lower[column] = ceil(lower[column] - slack)
+        if upper[column] < INFINITY:
+            upper[column] = floor(upper[column] + slack)
+    return replace(program, lower=lower, upper=upper)
 
 
 def uncrossed(lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -32,7 +32,7 @@ def _never(certificate: Certificate) -> bool:
     return False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CertificateKind:
     """A kind of statement: ``name`` in ``proofs/verify.py``, what it ``says``, and the JSON Schemas of its ``parts``.
 
@@ -52,6 +52,9 @@ class CertificateKind:
     optional: tuple[str, ...] = ()
     decides: bool = False
     whole: Callable[[Certificate], bool] = field(default=_never)
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # copies are the same kind, and parts have no hash
 
     def form(self) -> dict[str, Any]:
         """Return the JSON Schema of the kind; what is optional may be left out."""
@@ -82,12 +85,24 @@ class Certificate:
     """
 
     def __init__(self, kind: CertificateKind, /, *parts: Any, **named: Any) -> None:
-        given = dict(zip(kind.parts, parts, strict=False)) | named
+        if not isinstance(kind, CertificateKind):
+            raise TypeError(f"a certificate needs a CertificateKind, such as fairopt.certificates.ENVY; got {kind!r}")
+        given = dict(zip(kind.parts, parts, strict=False))
+        wrong = {
+            "too many": len(parts) - len(given),
+            "twice": ", ".join(given.keys() & named.keys()),
+            "unknown": ", ".join(named.keys() - kind.parts.keys()),
+        }
+        given |= named
         told = {name: given[name] for name in kind.parts if given.get(name) is not None}
-        lacking = [name for name in kind.parts if name not in told and name not in kind.optional]
-        if lacking or given.keys() - kind.parts or len(given) < len(parts) + len(named):
-            raise TypeError(f"a certificate of kind {kind.name!r} has {', '.join(kind.parts)}; got {', '.join(given)}")
-        self.kind, self.parts = kind, told
+        wrong["missing"] = ", ".join(name for name in kind.parts if name not in told and name not in kind.optional)
+        if any(wrong.values()):
+            said = "; ".join(f"{what}: {which}" for what, which in wrong.items() if which)
+            raise TypeError(f"a certificate of kind {kind.name!r} has the parts {', '.join(kind.parts)}; {said}")
+        vars(self).update(kind=kind, parts=told)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a certificate cannot be changed; make another one with this {name}")
 
     def __getattr__(self, name: str) -> Any:
         kind: CertificateKind | None = vars(self).get("kind")  # there is none while a copy is made
@@ -97,7 +112,7 @@ class Certificate:
 
     def tells_whole(self) -> bool:
         """Whether its ``market`` is told with entitlements and bounds of speedups."""
-        return self.kind.whole(self)
+        return bool(self.kind.whole(self))
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON types; every number is an integer or a string "p/q"."""

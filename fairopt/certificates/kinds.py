@@ -20,6 +20,22 @@ def rows_of(form: str) -> dict[str, Any]:
     return {"type": "array", "items": {"$ref": f"#/$defs/{form}"}, "minItems": 1}
 
 
+def _always(certificate: Certificate) -> bool:
+    return True
+
+
+def _within_bounds(certificate: Certificate) -> bool:
+    return not certificate.market.known.all()
+
+
+def _entitled(certificate: Certificate) -> bool:
+    return is_entitled(certificate.market)
+
+
+def _as_its_truth(certificate: Certificate) -> bool:
+    return bool(certificate.truth.tells_whole())
+
+
 def _has_owed(certificate: Certificate) -> bool:
     return certificate.owed is not None
 
@@ -81,7 +97,7 @@ PROPERTY = CertificateKind(
         "speedups": part("table", "Speedups at which it holds, where it depends on them."),
     },
     optional=("speedups",),
-    whole=lambda certificate: True,
+    whole=_always,
 )
 ENVY = CertificateKind(
     "envy",
@@ -99,7 +115,7 @@ DOMINANCE = CertificateKind(
         "optima": part(rows_of("extreme"), "The most that each user gets at any optimum, in order."),
     },
     optional=("optima",),
-    whole=lambda certificate: not certificate.market.known.all(),
+    whole=_within_bounds,
 )
 PARETO = CertificateKind(
     "pareto_weights",
@@ -158,7 +174,7 @@ OUTSIDE_DECISION = CertificateKind(
         "duals": BARE_DUALS,
     },
     decides=True,
-    whole=lambda certificate: is_entitled(certificate.market),
+    whole=_entitled,
 )
 WATER_FILLING = CertificateKind(
     "levels",
@@ -262,7 +278,7 @@ MISREPORT = CertificateKind(
         "truth": part("decided", "The decision on the truth, or its best for the user."),
         "lie": part("decided", "The decision on the lie, or its worst for the user."),
     },
-    whole=lambda certificate: bool(certificate.truth.tells_whole()),
+    whole=_as_its_truth,
 )
 
 # -- of a trade-off ----------------------------------------------------------------------------------------------------

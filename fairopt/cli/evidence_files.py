@@ -50,7 +50,7 @@ def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) ->
     found = certify_bound(policy, market, solution)
     write(found, path)
     says = "that no point satisfies all constraints"
-    if found.kind is not INFEASIBILITY:
+    if found.kind != INFEASIBILITY:
         says = f"a feasible point, and a bound with a gap of {float(found.gap):g}"
     print(f"written to {path}: {says}", file=sys.stderr)
 

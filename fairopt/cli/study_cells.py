@@ -62,7 +62,7 @@ def play(
     with ExitStack() as stack:
         file = stack.enter_context(RecordsFile(into, KINDS, say, place="--cells"))
         records = [*file.before]
-        finished = [each for each in records if isinstance(each, StudyCell)]
+        finished = [each for each in records if isinstance(each, StudyCell) and each.ended]
         done = {each.key for each in finished if not (retry and each.status is TrialStatus.FAILED)}
         every = planned(asked)
         _refuse_others(finished, asked.name, {each.key for each in every}, into)

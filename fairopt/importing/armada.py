@@ -218,6 +218,7 @@ def _cap(part: ObjectPart, scheduling: ObjectPart, stock: Stock, places: Places)
 def _takes_part(job: ObjectPart, queues: Container[str], closed: Container[str], places: Places) -> bool:
     """Say whether a job runs or waits, and note where it does not."""
     name, queue, state = job.text("jobId"), job.text("queue"), job.text("state", "UNKNOWN")
+    _node(job), _place(job)  # read also where the job takes no part, so that what is malformed is refused
     if queue not in queues:
         places.note("job, queue", name, queue, "no such queue is given")
     elif state not in _WAITS + _RUNS:

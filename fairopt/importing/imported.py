@@ -90,12 +90,13 @@ def entitlements_of(
     def said(name: str) -> dict[str, Any]:
         return {node: value for node, queue in queues.items() if (value := getattr(queue, name)) is not None}
 
+    own = set(users)
     rows = ("guarantee", "cap", "reserve", "held", "fixed", "tier", "usage")
     return Entitlements.of(
         users,
         types,
         group={name: queue.parent for name, queue in queues.items() if queue.parent},
-        groups=[name for name in queues if name not in set(users)],
+        groups=[name for name in queues if name not in own],
         goods=goods,
         borrow_weight=said("weight"),
         rate=rate,

@@ -162,7 +162,8 @@ def objects(
                 places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
                 continue
             if not part.part("metadata").text("name") or name in known[kind]:
-                got = f"{kind} {name!r} stands twice" if name else "an object without a name"
+                given = part.part("metadata").text("name")
+                got = f"{kind} {name!r} stands twice" if given else f"{kind} without a name"
                 raise BadInput(
                     got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it"
                 )

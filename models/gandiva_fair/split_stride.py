@@ -1,4 +1,4 @@
-"""Strides stride: each server schedules its small jobs, a central scheduler the large ones and the servers' turns."""
+"""Split stride: each server schedules its small jobs, a central scheduler the large ones and the servers' turns."""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import re
 from dataclasses import replace
 from fractions import Fraction as F
@@ -18,14 +20,17 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import (
     BOUND,
+    ENVY,
     MARKET_BOUND,
     OPTIMALITY,
+    PROPERTY,
     UNREACHABLE,
     Certificate,
     bare_duals,
     bound_of_optimum,
     row_duals,
 )
+from fairopt.datasets import oef_example
 from fairopt.errors import NotCapable
 from fairopt.evidence import certify_bound, certify_misreport, certify_search, certify_solution
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
@@ -246,3 +251,29 @@ def test_a_lie_is_not_proved_by_certificates_that_decide_nobody_s_shares() -> No
     verdict = StrategyProofness().search(OfNobody(), market, effort=Effort(60))
     with pytest.raises(NotCapable, match="does not say whose shares it decides"):
         certify_search(OfNobody(), market, verdict)
+
+
+def test_a_certificate_is_copied_whole_and_is_not_changed() -> None:
+    market = oef_example()
+    for kind, parts in ((PROPERTY, ("feasibility", "HOLDS")), (ENVY, ("u2", "u1"))):
+        made = Certificate(kind, market, market.equal_split(), *parts)
+        for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+            assert again.kind == kind
+            assert again.to_json() == made.to_json()
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            made.market = None
+
+
+def test_wrong_parts_of_a_certificate_are_named() -> None:
+    market = oef_example()
+    rows = market.equal_split()
+    for given, named, said in (
+        ((market, rows, "u2"), {"envied": None}, "missing: envied"),
+        ((market, rows, "u2", "u1", 5), {}, "too many: 1"),
+        ((market, rows, "u2", "u1"), {"user": "u2"}, "twice: user"),
+        ((market, rows, "u2", "u1"), {"who": "u2"}, "unknown: who"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            Certificate(ENVY, *given, **named)
+    with pytest.raises(TypeError, match="needs a CertificateKind"):
+        Certificate("envy", market)

@@ -241,7 +241,7 @@ class _Maker:
             proof = certify_solution(program, found)
         except (NotCapable, NotSolved):  # no point, or no multipliers: what a method proves is asked instead
             return None, by
-        assert proof.kind is BOUND
+        assert proof.kind == BOUND
         return proof, by
 
 

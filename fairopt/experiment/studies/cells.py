@@ -68,6 +68,11 @@ class StudyCell:
     environment: str = ""
 
     @property
+    def ended(self) -> bool:
+        """Whether it was tried: played, or failed."""
+        return self.status in (TrialStatus.PLAYED, TrialStatus.FAILED)
+
+    @property
     def setting(self) -> tuple[Any, ...]:
         """What all policies play alike, without the seed: the `key` of a `StudySetting`."""
         return self.trace, self.cluster, self.load, self.error, self.mechanics

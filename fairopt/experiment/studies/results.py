@@ -84,7 +84,7 @@ class StudyResults:
 
     def __init__(self, spec: StudySpec, records: Iterable[Environment | StudyCell]) -> None:
         self.spec = spec
-        listed = [each for each in records if isinstance(each, StudyCell)]
+        listed = [each for each in records if isinstance(each, StudyCell) and each.ended]
         wanted = planned(spec)  # two of other labels may be of one key
         keys = {cell.key for cell in wanted}
         found = {each.key: each for each in listed if each.key in keys}

@@ -223,7 +223,7 @@ def by_type(each: ValueType, types: Sequence[str]) -> ValueType:
 
 
 def nested(table: TableType) -> ValueType:
-    """Return what a column holds that is one table, read as a `ObjectPart`."""
+    """Return what a column holds that is one table, read as an `ObjectPart`."""
     return ValueType(
         lambda value, place: read_table(value, place, table),
         lambda row, place: write_table(row, table, place),
@@ -233,7 +233,7 @@ def nested(table: TableType) -> ValueType:
 
 
 def tables(table: TableType) -> ValueType:
-    """Return what a column holds that is a list of tables, each read as a `ObjectPart`."""
+    """Return what a column holds that is a list of tables, each read as an `ObjectPart`."""
 
     def read(value: Any, place: str) -> list[ObjectPart]:
         given = _listed_tables(value, place, table)
