@@ -220,7 +220,7 @@ def test_json_tells_point_bound_and_gap(fairopt: Callable[..., Any], tmp_path: P
 def test_every_back_end_takes_a_limit(backend: str) -> None:
     if not load(BACKENDS, backend).available():
         pytest.skip("not installed")
-    free = allocate("max-min", TWO_LEVELS, backend)
-    assert allocate("max-min", TWO_LEVELS, backend, time_limit=600).objective == free.objective
+    free = allocate("max-efficiency", TWO_LEVELS, backend)
+    assert allocate("max-efficiency", TWO_LEVELS, backend, time_limit=600).objective == free.objective
     with pytest.raises(NotSolved, match="time limit of 0 s is over"):
-        allocate("max-min", TWO_LEVELS, backend, time_limit=0)
+        allocate("max-efficiency", TWO_LEVELS, backend, time_limit=0)
