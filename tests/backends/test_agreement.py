@@ -55,7 +55,8 @@ def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable
                     try:
                         found[backend.name] = allocate(policy, market, backend(), tolerance=CONIC if conic else None)
                     except NotCapable as refused:  # this program is no flow
-                        assert "does not solve" in str(refused)
+                        if "does not solve" not in str(refused):
+                            raise
                     except NotSolved as error:  # a conic solver may say that it stopped short of its tolerance
                         status = error.solution and error.solution.status
                         if Capability.LOGARITHMS not in backend.capabilities or status is not Status.INACCURATE:
