@@ -50,7 +50,7 @@ def names(group: str) -> list[str]:
     """Return the registered names of a group, in the order of registration.
 
     >>> names(BACKENDS)
-    ['clarabel', 'ecos', 'exact', 'network', 'highs', 'pyomo', 'scs']
+    ['clarabel', 'ecos', 'exact', 'highs', 'network', 'pyomo', 'scs']
     """
     return list(_registered(group))
 
