@@ -5,9 +5,10 @@
 sharing_incentive
 """
 
-from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fairopt.first_use import on_first_use
 
 if TYPE_CHECKING:
     from fairopt.models.astraea.batch_private import BatchPrivate as BatchPrivate
@@ -127,13 +128,7 @@ _NAMES = {
 _MODULES = MappingProxyType({name: module for module, names in _NAMES.items() for name in names})
 __all__ = sorted(_MODULES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = on_first_use(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from math import ceil, floor, lcm
+from math import lcm
 from time import perf_counter
 from typing import Any, ClassVar
 
 from fairopt.backends.highs import with_conflict
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
-from fairopt.backends.trivial import settle
+from fairopt.backends.trivial import settle, whole_within
 from fairopt.program import INFINITY, Array, Number, Program, Sense, objects
 
 
@@ -101,8 +101,8 @@ class _Flow:
         for row, column, value in zip(rows.row.tolist(), rows.column.tolist(), rows.value.tolist(), strict=True):
             if bounded[row]:
                 self.entries[column].append((row, value))
-        if any(len(held) > 2 for held in self.entries) or program.logarithms is not None:
-            raise _NoFlow("variables in more than two rows" if program.logarithms is None else "logarithms")
+        if any(len(held) > 2 for held in self.entries):
+            raise _NoFlow("variables in more than two rows")
         self.times, part = self._multipliers()
         self.unit = [1 / abs(self.times[held[0][0]] * held[0][1]) if held else Fraction(1) for held in self.entries]
         self._whole(part)
@@ -159,17 +159,12 @@ class _Flow:
         for j, held in enumerate(self.entries):
             tails = [row for row, value in held if self.times[row] * value > 0]
             heads = [row for row, value in held if self.times[row] * value < 0]
-            sides = (
-                _inner(program.lower[j], program.upper[j])
-                if program.integer[j]
-                else (program.lower[j], program.upper[j])
-            )
-            low, high = (bound / self.unit[j] for bound in sides)
+            low, high = program.lower[j] / self.unit[j], program.upper[j] / self.unit[j]
             ends = ((*tails, outside)[0], (*heads, outside)[0])
             found.append(_Arc(*ends, low, high, sign * program.cost[j] * self.unit[j]))
         for row, factor in enumerate(self.times):
             low, high = sorted((program.rows.lower[row] * factor, program.rows.upper[row] * factor))
-            low, high = _inner(low, high) if row in self.whole_rows else (low, high)
+            low, high = whole_within(low, high) if row in self.whole_rows else (low, high)
             found.append(_Arc(outside, row, low, high, Fraction(0)))
         return found
 
@@ -179,7 +174,7 @@ class _Flow:
 
         if any(arc.low > arc.high for arc in self.arcs):
             return Status.INFEASIBLE, "no solver was asked: no whole number lies between two bounds", None
-        graph, pieces = self._graph()
+        graph, starts = self._graph()
         unlimited = networkx.DiGraph()
         for tail, head, data in graph.edges(data=True):
             if "capacity" not in data:
@@ -193,10 +188,10 @@ class _Flow:
             return Status.INFEASIBLE, f"networkx: {found}", None
         if endless:
             return Status.UNBOUNDED, "networkx: a cycle without a limit improves the objective", None
-        x = [
-            (start + sum(sign * Fraction(flow[u][v][key], self._flow_unit) for u, v, key, sign in parts)) * unit
-            for (start, parts), unit in zip(pieces, self.unit, strict=False)
-        ]
+        moved = [0] * len(self.arcs)
+        for tail, head, (number, sign) in graph.edges(keys=True):
+            moved[number] += sign * flow[tail][head][number, sign]
+        x = [(starts[j] + Fraction(moved[j], self._flow_unit)) * unit for j, unit in enumerate(self.unit)]
         return Status.OPTIMAL, "networkx: network simplex ended", objects(x)
 
     @cached_property
@@ -208,31 +203,31 @@ class _Flow:
     def _cost_unit(self) -> int:
         return _common(arc.cost for arc in self.arcs)
 
-    def _graph(self) -> tuple[Any, list[tuple[Number, list[tuple[int, int, str, int]]]]]:
-        """Return the graph in whole numbers, and for each arc where it starts and the edges that add to that."""
+    def _graph(self) -> tuple[Any, list[Fraction]]:
+        """Return the graph in whole numbers, and where each arc starts.
+
+        An edge (number, sign) adds to its arc's start, or takes from it.
+        """
         import networkx
 
         graph = networkx.MultiDiGraph()
         graph.add_nodes_from(range(len(self.times) + 1), demand=0)
-        pieces: list[tuple[Number, list[tuple[int, int, str, int]]]] = []
+        starts = []
         for number, arc in enumerate(self.arcs):
-            parts, start, cost = [], Fraction(0), int(arc.cost * self._cost_unit)
             if arc.low > -INFINITY:
-                start, room = Fraction(arc.low), arc.high - arc.low
-                parts.append((arc.tail, arc.head, f"{number}+", 1, room, cost))
+                start, rooms = Fraction(arc.low), {1: arc.high - arc.low}
             elif arc.high < INFINITY:
-                start = Fraction(arc.high)
-                parts.append((arc.head, arc.tail, f"{number}-", -1, INFINITY, -cost))
+                start, rooms = Fraction(arc.high), {-1: INFINITY}
             else:
-                parts.append((arc.tail, arc.head, f"{number}+", 1, INFINITY, cost))
-                parts.append((arc.head, arc.tail, f"{number}-", -1, INFINITY, -cost))
-            for tail, head, key, _, room, price in parts:
+                start, rooms = Fraction(0), {1: INFINITY, -1: INFINITY}
+            for sign, room in rooms.items():
                 limit = {} if room == INFINITY else {"capacity": int(room * self._flow_unit)}
-                graph.add_edge(tail, head, key, weight=price, **limit)
+                ends = (arc.tail, arc.head)[::sign]
+                graph.add_edge(*ends, (number, sign), weight=sign * int(arc.cost * self._cost_unit), **limit)
             graph.nodes[arc.tail]["demand"] += int(start * self._flow_unit)
             graph.nodes[arc.head]["demand"] -= int(start * self._flow_unit)
-            pieces.append((start, [(tail, head, key, sign) for tail, head, key, sign, *_ in parts]))
-        return graph, pieces
+            starts.append(start)
+        return graph, starts
 
     def duals(self, x: Array) -> Array:
         """Return the rows' multipliers at an optimum: shortest distances where something can still flow."""
@@ -268,12 +263,6 @@ def _open(arc: _Arc, value: Number) -> Iterator[tuple[int, int, Fraction]]:
         yield arc.tail, arc.head, arc.cost
     if value > arc.low:
         yield arc.head, arc.tail, -arc.cost
-
-
-def _inner(low: Number, high: Number) -> tuple[Number, Number]:
-    """Return the least and the largest whole number within bounds."""
-    least = low if low == -INFINITY else Fraction(ceil(low))
-    return least, (high if high == INFINITY else Fraction(floor(high)))
 
 
 def _common(values: Iterable[Number]) -> int:

@@ -11,6 +11,7 @@ from math import ceil, floor
 import numpy as np
 
 from fairopt.backends.solution import Solution, Status
+from fairopt.numbers import arithmetic
 from fairopt.program import INFINITY, Array, Number, Program
 
 #: What HiGHS forgives by default; rounding may make two equal bounds cross.
@@ -65,11 +66,14 @@ def whole_bounds(program: Program) -> Program:
     slack = 0 if program.exact else ROUNDED
     lower, upper = program.lower.copy(), program.upper.copy()
     for column in columns.tolist():
-        if lower[column] > -INFINITY:
-            lower[column] = ceil(lower[column] - slack)
-        if upper[column] < INFINITY:
-            upper[column] = floor(upper[column] + slack)
+        lower[column], upper[column] = whole_within(lower[column], upper[column], slack)
     return replace(program, lower=lower, upper=upper)
+
+
+def whole_within(low: Number, high: Number, slack: Number = 0) -> tuple[Number, Number]:
+    """Return the least and the largest whole number within bounds, which may be off by ``slack``."""
+    least = low if low == -INFINITY else arithmetic(low).number(ceil(low - slack))
+    return least, high if high == INFINITY else arithmetic(high).number(floor(high + slack))
 
 
 def uncrossed(lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -130,6 +130,8 @@ UNREACHABLE = CertificateKind(
     {"market": MARKET, "at_least": part(rows_of("at_least"), "What each user should get."), "duals": DUALS},
 )
 
+OPTIMUM = {"allocation": SHARES, "value": VALUE, "duals": DUALS, "variables": VARIABLES}
+
 # -- of what a policy decides ------------------------------------------------------------------------------------------
 OPTIMALITY = CertificateKind(
     "optimality",
@@ -137,10 +139,7 @@ OPTIMALITY = CertificateKind(
     {
         "market": MARKET,
         "policy": KNOWN_POLICY,
-        "allocation": SHARES,
-        "value": VALUE,
-        "duals": DUALS,
-        "variables": VARIABLES,
+        **OPTIMUM,
     },
     optional=("variables",),
     decides=True,
@@ -256,10 +255,7 @@ EXTREME = CertificateKind(
         "of": part("decided", "The decision."),
         "sense": part("sense", "Which way the sum goes."),
         "weights": part("table", "A weight for each share."),
-        "allocation": SHARES,
-        "value": VALUE,
-        "duals": DUALS,
-        "variables": VARIABLES,
+        **OPTIMUM,
     },
     optional=("variables",),
     decides=True,

@@ -126,7 +126,9 @@ def _imported(found: Objects, label: str, places: Places) -> Imported:
     }
     owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods)
     market = market_of(
-        owed, [stock.amounts[kind] for kind in stock.types], weight=[node.weight or 1 for node in nodes.values()]
+        owed,
+        [stock.amounts[kind] for kind in stock.types],
+        weight=[1 if node.weight is None else node.weight for node in nodes.values()],
     )
     return Imported(market, places.unplaced)
 
@@ -218,7 +220,9 @@ def _cap(part: ObjectPart, scheduling: ObjectPart, stock: Stock, places: Places)
 def _takes_part(job: ObjectPart, queues: Container[str], closed: Container[str], places: Places) -> bool:
     """Say whether a job runs or waits, and note where it does not."""
     name, queue, state = job.text("jobId"), job.text("queue"), job.text("state", "UNKNOWN")
-    _node(job), _place(job)  # read also where the job takes no part, so that what is malformed is refused
+    # what is malformed is refused also where the job takes no part
+    _node(job)
+    _place(job)
     if queue not in queues:
         places.note("job, queue", name, queue, "no such queue is given")
     elif state not in _WAITS + _RUNS:

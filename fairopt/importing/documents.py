@@ -268,8 +268,8 @@ def _amounts(value: object, place: str) -> dict[str, Fraction]:
 
 
 def _seconds(value: object, place: str) -> int:
+    found = str(kind_of(str, "text").read(value, place))
     try:
-        found = str(kind_of(str, "text").read(value, place))
         return int(datetime.fromisoformat(found).replace(tzinfo=UTC).timestamp()) if found else 0
     except (ValueError, OverflowError) as error:
         remedy = "Give a time such as 2026-08-01T09:30:00Z"

@@ -19,6 +19,10 @@ from fairopt.problem.numbers import shown
 _GPUS = re.compile(r"gpu|/mig-|tpu|npu|gaudi|neuron|ascend|accelerator", re.IGNORECASE)
 
 
+#: Which fields of a quota are which amounts of an `ImportedQueue`, here by `Good`: limits are of what goes over it.
+_AMOUNTS = {"nominalQuota": "guarantee", "borrowingLimit": "cap", "lendingLimit": "reserve"}
+
+
 def read_owner(part: ObjectPart) -> ImportedQueue:
     """Return a ClusterQueue or Cohort of any version, with what it has itself by `Good`, and limits where it has some.
 
@@ -26,7 +30,7 @@ def read_owner(part: ObjectPart) -> ImportedQueue:
     names the place.
     """
     spec, status = part.part("spec"), part.part("status")
-    found: dict[str, dict[Any, Fraction]] = {key: {} for key in ("guarantee", "cap", "reserve", "held")}
+    found: dict[str, dict[Good, Fraction]] = {amounts: {} for amounts in (*_AMOUNTS.values(), "held")}
     quotas = found["guarantee"]
     for group in spec.parts("resourceGroups"):
         covered = group.value.get("coveredResources") or []
@@ -37,11 +41,10 @@ def read_owner(part: ObjectPart) -> ImportedQueue:
                 known = isinstance(covered, list) and good.resource in covered
                 remedy = "List it in coveredResources of its group"
                 require(known, shown(good.resource), f"{own.place}, name", remedy)
-                keys = ("nominalQuota", "borrowingLimit", "lendingLimit")
                 quotas[good] = Fraction(0)
-                for key, row in zip(keys, found.values(), strict=False):
+                for key, amounts in _AMOUNTS.items():
                     if (amount := _quantity(own, key)) is not None:
-                        row[good] = in_units(good.resource, amount)
+                        found[amounts][good] = in_units(good.resource, amount)
     sharing = status.part("fairSharing")
     declared: dict[str, Any] = {
         key: part.whole(key, 0)
@@ -59,10 +62,10 @@ def read_owner(part: ObjectPart) -> ImportedQueue:
     weight = _quantity(spec.part("fairSharing"), "weight")
     return ImportedQueue(
         next((text for key in ("cohortName", "cohort", "parentName", "parent") if (text := spec.text(key))), ""),
-        found["guarantee"],
-        found["cap"],
-        found["reserve"],
-        found["held"],
+        guarantee=found["guarantee"],
+        cap=found["cap"],
+        reserve=found["reserve"],
+        held=found["held"],
         weight=Fraction(1) if weight is None else weight,
         declared=declared,
     )

@@ -83,7 +83,7 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     for name in groups:
         nodes[name].held = None
     owed = entitlements_of(nodes, users, types, gangs, goods=columns.goods)
-    weight = [nodes[name].weight or 1 for name in users]
+    weight = [1 if (own := nodes[name].weight) is None else own for name in users]
     market = market_of(owed, [columns.amounts[name] for name in types], weight=weight)
     return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared))
 
