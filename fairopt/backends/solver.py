@@ -208,7 +208,8 @@ class Backend(ABC):
                 "`fairopt backends` lists what each can do"
             )
         if unfit := self.unfit(program):
-            raise NotCapable(f"backend {self.name!r} does not solve {program.name!r}: it has {unfit}")
+            what = f"{program.name!r}, which has {unfit}"
+            raise NotCapable(f"backend {self.name!r} does not solve {what}; ask another one")
 
     def unfit(self, program: Program) -> str:
         """Return what a program has that the backend cannot solve, in words, where capabilities do not say it."""
