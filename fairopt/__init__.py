@@ -12,8 +12,6 @@ from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fairopt.first_use import on_first_use
-
 if TYPE_CHECKING:
     from fairopt.audit import audit as audit
     from fairopt.by_name import allocate as allocate
@@ -62,7 +60,6 @@ _NAMES = {
 }
 _MODULES = MappingProxyType({name: module for module, names in _NAMES.items() for name in names})
 __all__ = sorted(_MODULES)
-_named = on_first_use(__name__, _MODULES)
 
 
 class _Package(ModuleType):
@@ -84,7 +81,11 @@ def __getattr__(name: str) -> Any:
         return version(__name__)
     if name == "plot":
         return import_module(f"{__name__}.experiment.plot")
-    return _named(name)
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

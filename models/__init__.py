@@ -5,10 +5,9 @@
 sharing_incentive
 """
 
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-from fairopt.first_use import on_first_use
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairopt.models.astraea.batch_private import BatchPrivate as BatchPrivate
@@ -128,7 +127,13 @@ _NAMES = {
 _MODULES = MappingProxyType({name: module for module, names in _NAMES.items() for name in names})
 __all__ = sorted(_MODULES)
 
-__getattr__ = on_first_use(__name__, _MODULES)
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -6,10 +6,10 @@
 <Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
 """
 
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fairopt.first_use import on_first_use
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decide import chosen, decide, decide_each, follow, session, unsupported
 from fairopt.policy.decision import Decision, DecisionReason, Seconds
@@ -55,4 +55,10 @@ __all__ = [
     "unsupported",
 ]
 
-__getattr__ = on_first_use(__name__, _MODULES)
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -5,10 +5,10 @@
 <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
 """
 
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fairopt.first_use import on_first_use
 from fairopt.problem.entitled_rows import Good as Good
 from fairopt.problem.entitlements import Entitled as Entitled
 from fairopt.problem.entitlements import Entitlements as Entitlements
@@ -57,4 +57,10 @@ __all__ = sorted(
     {"Entitled", "Entitlements", "Gangs", "Good", "Market", "capped_value", "exact", "usable", "worth", *_MODULES}
 )
 
-__getattr__ = on_first_use(__name__, _MODULES)
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
