@@ -133,7 +133,7 @@ def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool)
 
 
 class _Type:
-    """The central and the local schedulers of one type, with the jobs of ``rows``; ``left`` (H,) is used up in place."""
+    """The central and the local schedulers of one type, with its jobs, ``rows``; ``left`` (H,) is used up in place."""
 
     def __init__(self, servers: ServerLoads, gpu_type: int, rows: Sequence[int], before: Strides, left: Array) -> None:
         queue, known = servers.queue, before.passes
