@@ -148,18 +148,25 @@ def both_owed(before: Market, after: Market, what: str) -> tuple[Entitlements, E
     return old, new
 
 
-def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Imported:
+def read_with(
+    importer: Callable[..., Any], paths: Sequence[AnyPath], columns: Mapping[str, str] = MappingProxyType({})
+) -> Imported:
     """Return what an importer makes of files, as `Imported` even where it returns only a problem.
 
-    Errors: `BadInput` for more files than it takes; those of the importer.
+    ``columns`` says which column of a table says what; an importer of tables has a parameter of that name.
+
+    Errors: `BadInput` for more files than it takes, and for columns where it takes none; those of the importer.
     """
     parameters = inspect.signature(importer).parameters.values()
+    if columns and "columns" not in (each.name for each in parameters):
+        remedy = "Leave --column out; job-csv reads any table of jobs"
+        raise BadInput("the importer reads no table whose columns could be named", place="--column", remedy=remedy)
     most = sum(each.kind is not each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
     if len(paths) != most and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
         remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
         raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy)
     with naming(", ".join(map(str, paths))):
-        found = importer(*paths)
+        found = importer(*paths, **({"columns": columns} if columns else {}))
     return found if isinstance(found, Imported) else Imported(found)
 
 
