@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled, type_of
 from fairopt.policy import Policy
-from fairopt.problem import Market
+from fairopt.policy.function import Function, loaded
+from fairopt.problem import Market, Queue
+from fairopt.problem.files.storage import naming
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -39,9 +41,9 @@ EMITTERS = "fairopt.emitters"
 WORKLOADS = "fairopt.workloads"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 
-#: How a policy, a property and a solver may be given: by name, as a class (with its default options), or as itself.
-#: No solver is the policy's best way.
-AnyPolicy: TypeAlias = str | type[Policy] | Policy
+#: How a policy, a property and a solver may be given: by name, as a class (with its default options), or as itself; a
+#: policy also as a function of a market (`fairopt.policy.function`). No solver is the policy's best way.
+AnyPolicy: TypeAlias = str | type[Policy] | Policy | Callable[[Market], Any]
 AnyProperty: TypeAlias = "str | type[Property] | Property"
 AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
 
@@ -58,12 +60,25 @@ def names(group: str) -> list[str]:
 def policy(name: str, problem: type | None = None) -> Policy:
     """Return the policy registered under ``name``, with its default options, which decides on ``problem`` (None: any).
 
-    Errors: `BadInput` names the nearest policies, or the command that takes this one.
+    FILE.py:NAME, or MODULE:NAME, is a function of a market or a class that nobody registered.
+
+    Errors: `BadInput` names the nearest policies, or the command that takes this one; and what is wrong with a file.
 
     >>> policy("max-min").source
     'Gavel, OSDI 2020, Sec. 4.1'
     """
     made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
+    if made is None and ":" in name:
+        path, _, inner = name.rpartition(":")
+        with naming(path):
+            made = policy_of(loaded(path, inner) if path.endswith(".py") else named(name))
+        if problem is not None and not issubclass(made.problem, problem):
+            kind = f"a function of a {Market.__name__}" if isinstance(made, Function) else "a policy"
+            remedy = f"{_taker(made)} takes it"
+            if issubclass(problem, Queue) and issubclass(made.problem, Market):
+                remedy += f"; in rounds: --policy oef-rounds --set shares={name}"
+            raise BadInput(f"{name} is {kind}, and does not decide on a {problem.__name__}", remedy=remedy)
+        return made
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
         taker = "" if made is None else f"{_taker(made)} takes it. "
         raise _unknown(name, POLICIES, [each.name for each in policies(problem)], taker)
@@ -79,9 +94,14 @@ def policy_of(given: AnyPolicy, problem: type | None = None) -> Policy:
     """
     if isinstance(given, str):
         return policy(given, problem)
-    made = given() if isinstance(given, type) else given
+    made: Any = given() if isinstance(given, type) else given
+    if not isinstance(made, Policy) and callable(made):
+        made = Function(made)
+        if made.name in names(POLICIES):
+            wrong = f"a function is called {made.name}, as an installed policy is"
+            raise BadInput(wrong, place="policy", remedy="Call the function otherwise")
     if not isinstance(made, Policy):
-        remedy = "Give a policy, its class, or a name that `fairopt policies` lists"
+        remedy = "Give a policy, its class, a function of a market, or a name that `fairopt policies` lists"
         raise BadInput(f"got {type_of(made)}", place="policy", remedy=remedy)
     return made
 
@@ -309,8 +329,7 @@ def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> Ba
 
 def _taker(policy: Policy) -> str:
     """Return the command that takes a policy."""
-    from fairopt.problem import Queue  # here, since only a message needs all kinds of problems
-    from fairopt.problem.batch import Batch
+    from fairopt.problem.batch import Batch  # here, since only a message needs it
 
     return {Market: "`fairopt solve`", Queue: "`fairopt run`", Batch: "`fairopt schedule`"}[policy.problem]
 
