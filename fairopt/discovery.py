@@ -23,9 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fairopt.backends import Method, Solver
 from fairopt.errors import BadInput, NotInstalled, type_of
 from fairopt.policy import Policy
-from fairopt.policy.function import Function, loaded
-from fairopt.problem import Market, Queue
-from fairopt.problem.files.storage import naming
+from fairopt.problem import Market
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -69,16 +67,7 @@ def policy(name: str, problem: type | None = None) -> Policy:
     """
     made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
     if made is None and ":" in name:
-        path, _, inner = name.rpartition(":")
-        with naming(path):
-            made = policy_of(loaded(path, inner) if path.endswith(".py") else named(name))
-        if problem is not None and not issubclass(made.problem, problem):
-            kind = f"a function of a {Market.__name__}" if isinstance(made, Function) else "a policy"
-            remedy = f"{_taker(made)} takes it"
-            if issubclass(problem, Queue) and issubclass(made.problem, Market):
-                remedy += f"; in rounds: --policy oef-rounds --set shares={name}"
-            raise BadInput(f"{name} is {kind}, and does not decide on a {problem.__name__}", remedy=remedy)
-        return made
+        return _unregistered(name, problem)
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
         taker = "" if made is None else f"{_taker(made)} takes it. "
         raise _unknown(name, POLICIES, [each.name for each in policies(problem)], taker)
@@ -96,6 +85,8 @@ def policy_of(given: AnyPolicy, problem: type | None = None) -> Policy:
         return policy(given, problem)
     made: Any = given() if isinstance(given, type) else given
     if not isinstance(made, Policy) and callable(made):
+        from fairopt.policy.function import Function  # here, since few have one of their own
+
         made = Function(made)
         if made.name in names(POLICIES):
             wrong = f"a function is called {made.name}, as an installed policy is"
@@ -103,6 +94,25 @@ def policy_of(given: AnyPolicy, problem: type | None = None) -> Policy:
     if not isinstance(made, Policy):
         remedy = "Give a policy, its class, a function of a market, or a name that `fairopt policies` lists"
         raise BadInput(f"got {type_of(made)}", place="policy", remedy=remedy)
+    return made
+
+
+def _unregistered(text: str, problem: type | None) -> Policy:
+    """Return the policy, or the function as one, that FILE.py:NAME or MODULE:NAME names."""
+    from fairopt.policy.function import Function, loaded  # here and below, since few have one of their own
+    from fairopt.problem import Queue
+    from fairopt.problem.files.storage import naming
+
+    path, _, name = text.rpartition(":")
+    with naming(path):
+        made = policy_of(loaded(path, name) if path.endswith(".py") else named(text))
+    if problem is not None and not issubclass(made.problem, problem):
+        remedy = f"{_taker(made)} takes it"
+        if issubclass(problem, Queue) and issubclass(made.problem, Market):
+            remedy += f"; in rounds: --policy oef-rounds --set shares={text}"
+        kind = "function" if isinstance(made, Function) else "policy"
+        wrong = f"{text} is a {kind} of a {made.problem.__name__}, not of a {problem.__name__}"
+        raise BadInput(wrong, remedy=remedy)
     return made
 
 
@@ -329,7 +339,8 @@ def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> Ba
 
 def _taker(policy: Policy) -> str:
     """Return the command that takes a policy."""
-    from fairopt.problem.batch import Batch  # here, since only a message needs it
+    from fairopt.problem import Queue  # here, since only a message needs all kinds of problems
+    from fairopt.problem.batch import Batch
 
     return {Market: "`fairopt solve`", Queue: "`fairopt run`", Batch: "`fairopt schedule`"}[policy.problem]
 

@@ -156,8 +156,8 @@ PLUGIN = ResultForm(
 
 def policy_option(what: str, problem: type) -> Any:
     """Return the option --policy of a command whose policies decide on ``problem``."""
-    own = "a function of yours, FILE.py:NAME, or a class, MODULE:NAME" if issubclass(problem, Market) else "MODULE:NAME"
-    about = f"{what} by name, as `fairopt policies` lists them; or {own}."
+    own = "A function of yours is FILE.py:NAME" if issubclass(problem, Market) else "A class of yours is MODULE:NAME"
+    about = f"{what} by name; `fairopt policies` lists them. {own}."
     return typer.Option(metavar="NAME", help=about, autocompletion=completing.policies(problem))
 
 

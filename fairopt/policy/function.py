@@ -105,14 +105,15 @@ class Function(Formulated):
         return super().certify(decision)
 
     def _solved(self, problem: Market, program: Program, solve: Session) -> Allocation:
+        begun = perf_counter()
         if solve.method is None:
             return super().decide(problem, program, solve)
         if problem.exact and not program.integer.any():
             try:
-                return super().decide(problem, program, Session(Exact(), solve.options))
+                return self.at_optimum(problem, _in_simple_fractions(program), Exact().optimum, begun)
             except NotSolved as error:  # what was rounded need not fit exactly
                 _log.info("%s: in fractions: %s; now in floats", self.name, error)
-        return super().decide(problem, program, Session(Highs(), solve.options))
+        return self.at_optimum(problem, program, Highs().optimum, begun)
 
     # -- what the function returns -----------------------------------------------------------------------------------
     def _returned(self, problem: Market) -> Any:

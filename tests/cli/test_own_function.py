@@ -98,7 +98,7 @@ def test_every_command_takes_it(fairopt: Callable[..., Ran], rules: str) -> None
     assert verdicts["envy_freeness"]["answer"] == verdicts["strategy_proofness"]["answer"] == "FAILS"
     assert fairopt("incentives", "@oef-example", *own, "--evaluations", "20").status == 0
     assert fairopt("frontier", "@oef-example", *own, "--goal", "total_efficiency").status == 0
-    assert "FILE.py:NAME" in fairopt("solve", "--help").out.replace("\n", "")
+    assert "FILE.py:NAME" in fairopt("solve", "--help").out
 
 
 def test_a_lie_is_found_and_shrunk(fairopt: Callable[..., Ran], rules: str) -> None:
