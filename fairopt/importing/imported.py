@@ -33,13 +33,15 @@ class Imported(NamedTuple):
 
     ``declared``: what the file itself says that a rule computes, such as a queue's share in its status, by the name of
     the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
-    file add up to it, where the problem does not hold what it takes.
+    file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
+    nobody asked for a name.
     """
 
     problem: Any
     unplaced: tuple[Unplaced, ...] = ()
     declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
+    importer: str = ""
 
 
 class ImportedGang(NamedTuple):
