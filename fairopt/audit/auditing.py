@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.alternatives import Alternative, alternatives, chosen, is_large
-from fairopt.audit.declared import DeclaredValue, compared
+from fairopt.audit.alternatives import Alternative, DeclaredValue, alternatives, chosen, compared, is_large
 from fairopt.audit.reading import read_source, with_rates, with_speedups
 from fairopt.audit.reasons import Reason, reason_of
 from fairopt.audit.spare_goods import unlooked

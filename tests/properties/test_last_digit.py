@@ -29,7 +29,6 @@ from fairopt.properties import (
     over_optima,
 )
 from fairopt.properties import property as property_module
-from fairopt.properties.boundary import Boundary, _reach, percent
 from fairopt.properties.entitlements import guarantee_incentive
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
@@ -40,6 +39,7 @@ from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleS
 from fairopt.properties.schedules.plan_property import PlanProperty
 from fairopt.properties.shares.envy_freeness import _within_demand
 from fairopt.properties.shares.feasibility import sizes
+from fairopt.properties.within_bounds import Boundary, _reach, percent
 
 THREE = Market.of([[1, 2, 3]], capacity=[2, 2, 2], types=["a", "b", "c"])
 

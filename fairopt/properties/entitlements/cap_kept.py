@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fairopt.problem import Entitled, Market
 from fairopt.program import INFINITY, Array, Number, number_text
-from fairopt.properties.entitlements.cited import NOW, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
+from fairopt.properties.entitlements.entitlement_property import NOW, TEAMS, EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict

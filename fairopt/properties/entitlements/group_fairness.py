@@ -8,8 +8,7 @@ import numpy as np
 
 from fairopt.problem import Entitlements, Market
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.entitlements.cited import TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
+from fairopt.properties.entitlements.entitlement_property import TEAMS, EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict

@@ -9,8 +9,7 @@ import numpy as np
 from fairopt.problem import Entitled, Market
 from fairopt.problem.ranges import in_use
 from fairopt.program import Array, Number, more_text, number_text
-from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
+from fairopt.properties.entitlements.entitlement_property import NOW, OWED, TEAMS, EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import Asked, asks, most_served, says_who_asks, uses_of
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict

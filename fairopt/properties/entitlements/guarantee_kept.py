@@ -6,8 +6,7 @@ import numpy as np
 
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
+from fairopt.properties.entitlements.entitlement_property import NOW, OWED, TEAMS, EntitlementProperty, action
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict

@@ -6,8 +6,7 @@ import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.entitlements.cited import NOW, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
+from fairopt.properties.entitlements.entitlement_property import NOW, TEAMS, EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, says_who_asks
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
