@@ -165,7 +165,8 @@ def read_with(
         raise BadInput("the importer reads no table whose columns could be named", place="--column", remedy=remedy)
     most = sum(each.kind is not each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
     if len(paths) != most and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
+        names = [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY and each.default is each.empty]
+        remedy = f"Give it {len(names)}: {', '.join(names)}"
         raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy)
     with naming(", ".join(map(str, paths))):
         found = importer(*paths, **({"columns": columns} if columns else {}))
