@@ -33,13 +33,15 @@ class Imported(NamedTuple):
 
     ``declared``: what the file itself says that a rule computes, such as a queue's share in its status, by the name of
     the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
-    file add up to it, where the problem does not hold what it takes.
+    file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
+    nobody asked for a name.
     """
 
     problem: Any
     unplaced: tuple[Unplaced, ...] = ()
     declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
+    importer: str = ""
 
 
 class ImportedGang(NamedTuple):
@@ -163,7 +165,8 @@ def read_with(
         raise BadInput("the importer reads no table whose columns could be named", place="--column", remedy=remedy)
     most = sum(each.kind is not each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
     if len(paths) != most and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
+        names = [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY and each.default is each.empty]
+        remedy = f"Give it {len(names)}: {', '.join(names)}"
         raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy)
     with naming(", ".join(map(str, paths))):
         found = importer(*paths, **({"columns": columns} if columns else {}))

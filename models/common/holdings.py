@@ -163,11 +163,7 @@ def takes_of(owed: Entitlements, gang: int, gpu_type: int) -> dict[int, Number]:
     """Return what a gang takes on a type: its GPUs, and what is counted of the other resources."""
     gangs = owed.gangs
     takes: dict[int, Any] = {gpu_type: int(gangs.gpus[gang])} if gangs.gpus[gang] else {}
-    for at, resource in enumerate(gangs.resources):
-        column = owed.good(resource, gpu_type)
-        if column is not None and gangs.other[gang, at]:
-            takes[column] = light([gangs.other[gang, at]])[0]
-    return takes
+    return takes | {column: light([amount])[0] for column, amount in owed.goods_of(gang, gpu_type)}
 
 
 def _short(amount: Any) -> str:
