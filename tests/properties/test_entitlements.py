@@ -24,7 +24,7 @@ from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
 from fairopt.properties.entitlements.cap_kept import CapKept
-from fairopt.properties.entitlements.entitlement_property import NOW, OWED, TEAMS
+from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.group_fairness import GroupFairness
 from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept

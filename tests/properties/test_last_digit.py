@@ -30,7 +30,6 @@ from fairopt.properties import (
 )
 from fairopt.properties import property as property_module
 from fairopt.properties.entitlements import guarantee_incentive
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks
 from fairopt.properties.over_optima import Slack
@@ -52,7 +51,6 @@ def test_a_reach_that_is_near_nothing_is_none() -> None:
 
 def test_what_a_property_must_write_is_asked_for() -> None:
     assert AllocationProperty.__abstractmethods__ == {"_check"}
-    assert EntitlementProperty.__abstractmethods__ == {"_judged"}
     assert PlanProperty.__abstractmethods__ == {"cases"}
     assert Property.__abstractmethods__ == {"judge"}
     assert MechanismProperty.__abstractmethods__ == {"search"}

@@ -12,10 +12,10 @@ import numpy as np
 
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number
-from fairopt.properties.entitlements.entitlement_property import NOW, OWED, TEAMS, EntitlementProperty, action
-from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, says_who_asks
+from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, action, says_who_asks
 from fairopt.properties.entitlements.whole_gangs import Chooser, Ways
-from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
 #: What all gangs take is rounded up to such parts, to see whether it can bound a choice.
@@ -131,7 +131,7 @@ def _taken(gangs: tuple[Waiting, ...]) -> dict[int, Number]:
     return taken
 
 
-class NobodyStarvesWhileLent(EntitlementProperty):
+class NobodyStarvesWhileLent(AllocationProperty):
     """No user is owed more of a type while others hold more of it than their guarantees that could be taken back.
 
     Owed is what whole gangs take within the guarantee (`Starving`): with a guarantee of 6 and gangs of 4 it is 4, and
@@ -162,13 +162,14 @@ class NobodyStarvesWhileLent(EntitlementProperty):
         "no user's whole gangs could use more of its guarantee of a type, with what is idle and what others hold "
         "beyond their own and can be taken back"
     )
-    needs = Entitled.GUARANTEES
+    needs = frozenset({Entitled.GUARANTEES})
+    needs_speedups = False
     instances = (
         CitedInstance("made by hand: the tuning runs, and the sweep waits", TEAMS, OWED, Answer.HOLDS),
         CitedInstance("made by hand: batch has what team-a waits for", TEAMS, NOW, Answer.FAILS),
     )
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         starving, pairs = Starving(stands), np.argwhere(stands.short[: len(market.users)] > 0).tolist()
         owed, gangs, who = 0 * stands.free[0], tuple[Waiting, ...](), (0, 0)
