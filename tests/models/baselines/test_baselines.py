@@ -229,7 +229,7 @@ def test_each_joins_the_queue_with_least_left_and_stays_in_it() -> None:
     # sums (K80, V100) when each joins: (0, 0), (0, 20), (40, 20), (40, 40); equal sums go to the faster
     assert who(rounds) == ["j1 j2", "j2 j3", "j4"]
     assert {ran.types for record in rounds for ran in record.ran if ran.job == "j4"} == {("V100",)}
-    assert dict(rounds[0].after.state.types) == {"j1": "V100", "j2": "K80", "j3": "V100", "j4": "V100"}
+    assert dict(rounds[0].after.state.of) == {"j1": 1, "j2": 0, "j3": 1, "j4": 1}  # K80 is 0, V100 is 1
 
 
 def test_sums_can_be_taken_for_each_gpu() -> None:
