@@ -253,7 +253,7 @@ def test_a_newcomer_with_less_left_preempts() -> None:
 def test_random_queues_are_seeded_and_of_types_that_a_job_fits() -> None:
     jobs = Jobs.of(gpus=[1] * 40, work=[10] * 40, types=["K80", "V100"], throughput=[[1, 2]] * 39 + [[0, 1]])
 
-    def joined(seed: int) -> dict[str, Any]:
+    def joined(seed: int) -> dict[str, float]:
         policy = ShortestServiceQueues(random=True, seed=seed)
         return dict(played(policy, jobs, TWO_TYPES, rounds=1)[0].after.state.of)
 
