@@ -14,7 +14,7 @@ import typer
 
 from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Error, Types, input_file, input_option, ranged
+from fairopt.cli.given import Columns, Error, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
@@ -48,7 +48,7 @@ def compare(
         typer.Option(
             "--policy",
             metavar="NAME",
-            help="A policy by name; all by default. May be repeated.",
+            help="A policy by name, or a function of yours, FILE.py:NAME; all by default. May be repeated.",
             autocompletion=completing.policies(),
         ),
     ] = None,
@@ -67,6 +67,7 @@ def compare(
     ] = None,
     error: Error = None,
     types: Types = None,
+    columns: Columns = None,
     evaluations: Annotated[
         int, typer.Option(metavar="N", help="Misreports to try for each policy.", min=1)
     ] = Effort.evaluations,

@@ -17,7 +17,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import stand_ins
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
-from fairopt.properties.boundary import Boundary, percent
+from fairopt.properties.within_bounds import Boundary, percent
 from fairopt.simulation import Setting
 
 KEY = (

@@ -13,7 +13,7 @@ from fairopt import discovery
 from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
 from fairopt.cli import evidence_files, forms, tables
-from fairopt.cli.given import Error, Normalise, Types, input_file, ranged
+from fairopt.cli.given import Columns, Error, Normalise, Types, input_file, ranged
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
@@ -67,6 +67,7 @@ def solve(
         typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
     ] = None,
     types: Types = None,
+    columns: Columns = None,
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
     ] = False,
@@ -76,13 +77,20 @@ def solve(
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None,
+    program: evidence_files.Write = None,
 ) -> None:
     """Compute one policy's allocation."""
+    if program is not None:
+        strange = {"--certificate": certificate, "--at-worst": at_worst, "--unique": unique or None}
+        _refuse(strange, "--write solves nothing")
     exact = exact or certificate is not None
     require_place(certificate, "--certificate")
     problem = read_market(market, types or ())
     problem = ranged(problem.normalised() if normalise else problem, error)
     rule = configured(discovery.policy(policy, Market), settings or [])
+    if program is not None:
+        with naming(market, of=Overpromised):
+            return evidence_files.write_program(rule, lambda asked: allocate(rule, problem, asked), program, json_)
     if at_worst is not None and problem.known.all():
         wrong = "no report can err: the market states its speedups without ranges"
         raise BadInput(wrong, place="--at-worst", remedy="Give --error 5%, or ranges in the market")
@@ -149,6 +157,7 @@ def verify(
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
     types: Types = None,
+    columns: Columns = None,
 ) -> None:
     """Check an allocation, a schedule or a recorded run, made by anyone.
 

@@ -27,8 +27,8 @@ from fairopt.problem import Market
 from fairopt.problem.ranges import error_of
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
-from fairopt.properties.boundary import percent
 from fairopt.properties.metrics import Metrics
+from fairopt.properties.within_bounds import percent
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
@@ -76,8 +77,14 @@ class Formulated(Policy):
         )
         wanted = 'a Program: p.program() of a Formulation p, with variables "share", one for each user and type'
         require_returned(fits, program, f"{type(self).__name__}.formulate", wanted)
+        return self.at_optimum(problem, program, solve.optimum, begun)
+
+    def at_optimum(
+        self, problem: Market, program: Program, optimum: Callable[[Program], Solution], begun: float
+    ) -> Allocation:
+        """Return the shares at the optimum of a program of this policy; ``begun`` is when it began to write it."""
         built = perf_counter()
-        solution = solve.optimum(program)
+        solution = optimum(program)
         return Allocation(
             self.name,
             problem,

@@ -10,6 +10,10 @@ from fairopt.program import Number
 
 @dataclass(frozen=True)
 class Tally:
-    """A number ``of`` each job or tenant, by name; the policy says which."""
+    """A number ``of`` each job or tenant, by name, as it is at ``until``, where it changes with time.
+
+    The policy says which number that is.
+    """
 
     of: Mapping[str, Number] = field(default_factory=dict)
+    until: Number = 0

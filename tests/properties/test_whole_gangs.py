@@ -17,11 +17,12 @@ from fairopt.proofs.verifier import standing
 from fairopt.proofs.verifier.reading import Rejected
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import Answer, Verdict
-from fairopt.properties.entitlements import starving, whole_gangs
+from fairopt.properties.entitlements import nobody_starves_while_lent, whole_gangs
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, StarvedWhileLent
-from fairopt.properties.entitlements.whole_gangs import Chooser, Way
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, Starving
+from fairopt.properties.entitlements.whole_gangs import Chooser
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
+from fairopt.properties.property import SlackCase
 from fairopt.testing.samples import entitled_markets, stated
 
 
@@ -170,11 +171,11 @@ def test_what_gangs_take_beside_gpus_can_be_had_too(
 def test_what_is_idle_in_part_and_lent_in_part_is_told_of_what_gangs_take_besides() -> None:
     market = with_cpu([5], stock=9, guarantee=5, held=8)
     stands = HeldAndOwed.of(market, now(market))
-    witness = StarvedWhileLent.of(stands, 0, 0, starving.Starving(stands).of(0, 0))
+    witness = NobodyStarvesWhileLent().owed(stands, 0, 0, *Starving(stands).of(0, 0))
     assert witness.others == (("cpu:all", (("", 1), ("b", 4))),)
     idle = with_cpu([5], stock=13, guarantee=5, held=8)
     stands = HeldAndOwed.of(idle, now(idle))
-    assert StarvedWhileLent.of(stands, 0, 0, starving.Starving(stands).of(0, 0)).others == ()
+    assert NobodyStarvesWhileLent().owed(stands, 0, 0, *Starving(stands).of(0, 0)).others == ()
 
 
 def test_a_group_lends_no_more_than_its_members_and_a_member_gets_it_once() -> None:
@@ -202,15 +203,21 @@ def test_of_the_second_good_all_that_waits_is_counted() -> None:
     assert verdict.margin == -6
 
 
+def starved(amount: int, gangs: tuple[Any, ...] = (), sources: tuple[Any, ...] = ()) -> SlackCase:
+    """Return the case of a, which is owed so many H100."""
+    shown = {"user": "a", "type": "H100", "amount": amount, "gangs": gangs, "sources": sources, "others": ()}
+    return NobodyStarvesWhileLent().case(-amount, 1, **shown)
+
+
 def test_gangs_that_have_some_of_their_gpus_are_run_and_others_started() -> None:
     gangs = (("g1", 4, "H100"), ("g2", 2, "A100"), ("g3", 2, "T4"))
-    said = {amount: str(StarvedWhileLent("a", "H100", amount, gangs, (("b", 4),))) for amount in (3, 4, 5)}
+    said = {amount: str(starved(amount, gangs, (("b", 4),))) for amount in (3, 4, 5)}
     assert {amount: words.partition(" ")[0] for amount, words in said.items()} == {3: "run", 4: "start", 5: "run"}
 
 
 def owed_of(market: Market, column: int) -> Any:
     """Return how much more of a column the first user is owed."""
-    return starving.Starving(HeldAndOwed.of(market, now(market))).of(0, column).amount
+    return Starving(HeldAndOwed.of(market, now(market))).of(0, column)[0]
 
 
 def test_gangs_that_wait_for_cpus_get_no_more_gpus_than_there_are() -> None:
@@ -237,7 +244,7 @@ def test_who_holds_some_and_can_have_no_whole_gang_is_owed_nothing() -> None:
 
 def test_one_gpu_is_enough_to_starve() -> None:
     market = gangs_of([1], free=0, lent=2, guarantee=1)
-    assert StarvedWhileLent("a", "H100", 1, (), ()).refutes(market, now(market))
+    assert starved(1).refutes(market, now(market))
 
 
 def test_gangs_of_a_user_are_chosen_as_of_all_choices_the_best() -> None:
@@ -264,17 +271,17 @@ def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> 
         kinds: Counter[Any] = Counter()
         for _ in range(5):
             takes = random.integers([[1, 0, 0]], [[4, 4, 4]], (int(random.integers(1, 3)), 3))
-            kinds[tuple(Way(j, tuple(row)) for j, row in enumerate(takes.tolist()))] += int(random.integers(1, 3))
+            kinds[tuple(map(tuple, takes.tolist()))] += int(random.integers(1, 3))
         chooser, gangs = Chooser(), [ways for ways, count in kinds.items() for _ in range(count)]
         sums = {(0, 0, 0)}
         for ways in gangs:
-            more = {tuple(map(add, have, way.takes)) for have in sums for way in ways}
+            more = {tuple(map(add, have, takes)) for have in sums for takes in ways}
             sums |= {each for each in more if all(map(le, each, rooms))}
         found = chooser.best(kinds, rooms)
-        total = [sum(count * way.takes[at] for _, way, count in found) for at in range(3)]
+        total = [sum(count * ways[way][at] for ways, way, count in found) for at in range(3)]
         used: Counter[Any] = Counter()
         for ways, way, count in found:
-            assert way in ways
+            assert 0 <= way < len(ways)
             used[ways] += count
         assert chooser.complete
         assert tuple(total) in sums
@@ -284,9 +291,9 @@ def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> 
 
 def test_gangs_that_run_on_either_type_are_split_between_them() -> None:
     """A gang of 3 on each of the two types with 3 GPUs: the other gangs of 3 and those of 2 do not fit any more."""
-    kinds = {(Way(0, (size, size, 0)), Way(1, (size, 0, size))): count for size, count in ((2, 2), (3, 3))}
+    kinds = {((size, size, 0), (size, 0, size)): count for size, count in ((2, 2), (3, 3))}
     found = Chooser().best(kinds, (6, 3, 3))
-    assert sorted((way.type, way.takes[0], count) for _, way, count in found) == [(0, 3, 1), (1, 3, 1)]
+    assert sorted((way, ways[way][0], count) for ways, way, count in found) == [(0, 3, 1), (1, 3, 1)]
 
 
 def test_gangs_of_many_sizes_are_traced_to_their_sum() -> None:
@@ -314,8 +321,8 @@ def test_work_that_just_suffices_is_enough_and_what_fills_the_room_takes_none() 
     chooser = Chooser(work=5)
     assert [chooser._may(5), chooser._may(1), chooser._may(0)] == [True, False, False]
     full = Chooser(work=0)
-    assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (4, 9))] == [2]
-    assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (7, 9))] == [2]
+    assert [count for *_, count in full.best({((2, 1),): 2}, (4, 9))] == [2]
+    assert [count for *_, count in full.best({((2, 1),): 2}, (7, 9))] == [2]
     assert full.fullest([2, 2, 3], 5) == (3, 2)
     assert full.complete
 
@@ -334,12 +341,12 @@ def test_where_there_are_too_many_ways_some_are_found_and_said_not_to_be_all() -
     assert large.complete
     assert sum(large.fullest([2**20 * 5, 2**20 * 7, 2**25 - 1], 2**25 + 2)) == 2**25 - 1
     assert not large.complete
-    some = Chooser(work=1).best({(Way(0, (2, each)),): 3 for each in range(1, 5)}, (11, 9))
-    assert sum(way.takes[0] * count for _, way, count in some) == 10
+    some = Chooser(work=1).best({((2, each),): 3 for each in range(1, 5)}, (11, 9))
+    assert sum(ways[way][0] * count for ways, way, count in some) == 10
 
 
 def test_work_that_is_used_up_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starving, "Chooser", lambda: Chooser(work=1))
+    monkeypatch.setattr(nobody_starves_while_lent, "Chooser", lambda: Chooser(work=1))
     asked, market = NobodyStarvesWhileLent(), gangs_of([7, 4, 4], free=0, lent=9, guarantee=9)
     verdict = asked.check(market, now(market))
     assert (verdict.margin, verdict.holds) == (-7, False)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairopt.certificates import Certificate
 from fairopt.policy import Optima
-from fairopt.problem import Entitlements, Market, worth
-from fairopt.program import INFINITY, Array, Number, more_text, number_text
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
-from fairopt.properties.shares.envy_freeness import Envy, EnvyFreeness
+from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.program import INFINITY, Array, more_text, number_text
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
+from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
 
@@ -37,23 +34,7 @@ _GUARANTEED = Market.of(
 )
 
 
-@dataclass(frozen=True)
-class PeerEnvy(Envy):
-    """A user, a peer that it envies, its throughput, and that with what the peer holds beyond its guarantee."""
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less than with the peer's GPUs beyond guarantee in the place of its own, by weight."""
-        i, other = (market.users.index(name) for name in (self.user, self.envied))
-        theirs = _in_place(market, shares, np.array([i]), np.array([other]))[0]
-        return worth(market, i, shares[i]) < worth(market, i, theirs)
-
-    def __str__(self) -> str:
-        got, theirs = number_text(self.throughput), more_text(self.with_others_shares, self.throughput)
-        beyond = f"with what {self.envied} holds beyond its guarantee, by weight"
-        return f"{self.user} gets {got}; {beyond}, in the place of what it holds so itself, it would get {theirs}"
-
-
-class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
+class EnvyWithinPeers(EnvyFreeness):
     """Nobody would get more with what a peer holds beyond its guarantee in the place of what it holds so itself.
 
     Peers are users of one group and tier. What the peer holds is scaled by weight, and a user counts no more of a type
@@ -73,8 +54,7 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
         "E_l(x_l) >= E_l(min(g_l + pi_l / pi_i * b_i, cap_l)) for all users l, i in one group and of one tier;"
         " x = g + b, g within the guarantee"
     )
-    witness = PeerEnvy
-    needs_speedups = True
+    needs = frozenset[Entitled]()
     instances = (
         CitedInstance("OEF Eq. (6), beside a chief", _OFFICE, ((1, "1/4"), (0, "3/4"), (1, 1)), Answer.HOLDS),
         CitedInstance("A envies B of its own tier", _OFFICE, ((1, 0), (0, 1), (1, 1)), Answer.FAILS),
@@ -91,9 +71,6 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         return LinearInSpeedups._certificate(self, market, shares, verdict)
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        return EnvyFreeness._check(self, market, shares, tolerance)
-
     def pairs(self, market: Market) -> Array:
         """Return which users (n, n) are compared with which."""
         owed, n = market.entitlements, len(market.users)
@@ -104,15 +81,17 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
 
     def in_place(self, market: Market, shares: Array, users: Array, others: Array) -> Array:
         """Return what ``users`` (m,) would hold (m, k): beside their guarantees what others hold beyond theirs."""
-        return _in_place(market, shares, users, others)
+        owed, (n, k) = market.entitlements, market.shape
+        assert owed is not None
+        guarantee, cap = owed.guarantee[:n, :k], owed.cap[:n, :k]
+        sure = np.minimum(np.where(guarantee < INFINITY, guarantee, 0), cap)
+        within = np.minimum(shares, sure)
+        beyond = (shares - within)[others] * (market.weight[users] / market.weight[others])[:, None]
+        theirs = np.minimum(within[users] + beyond, cap[users])
+        return np.where((users == others)[:, None], shares[users], theirs)  # who has no peer is compared with itself
 
-
-def _in_place(market: Market, shares: Array, users: Array, others: Array) -> Array:
-    owed, (n, k) = market.entitlements, market.shape
-    assert owed is not None
-    guarantee, cap = owed.guarantee[:n, :k], owed.cap[:n, :k]
-    sure = np.minimum(np.where(guarantee < INFINITY, guarantee, 0), cap)
-    within = np.minimum(shares, sure)
-    beyond = (shares - within)[others] * (market.weight[users] / market.weight[others])[:, None]
-    theirs = np.minimum(within[users] + beyond, cap[users])
-    return np.where((users == others)[:, None], shares[users], theirs)  # who has no peer is compared with itself
+    def says(self, case: SlackCase) -> str:
+        """Return who envies which peer, and what it would get, in a sentence."""
+        got, theirs = number_text(case.throughput), more_text(case.with_others_shares, case.throughput)
+        beyond = f"with what {case.envied} holds beyond its guarantee, by weight"
+        return f"{case.user} gets {got}; {beyond}, in the place of what it holds so itself, it would get {theirs}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,39 +10,17 @@ from fairopt.problem import Entitled, Market
 from fairopt.problem.ranges import in_use
 from fairopt.program import Array, Number, more_text, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import Asked, asks, most_served, says_who_asks, uses_of
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
 
 
-@dataclass(frozen=True)
-class WorseThanGuaranteed:
-    """A user, its throughput, the throughput of its guarantee, and what it is to be given of each type."""
-
-    user: str
-    throughput: Number
-    guaranteed: Number
-    missing: tuple[tuple[str, Number], ...]
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less out of its shares than out of its guarantee, for what it asks for."""
-        i = market.index(self.user)
-        asked, speeds = asks(market)[i], market.speedup[i]
-        own, owed = (uses_of(asked, speeds, bundle) for bundle in (shares[i], guarantees(market)[i]))
-        return bool((speeds * own).sum() < (speeds * owed).sum())
-
-    def __str__(self) -> str:
-        give = " and ".join(f"{number_text(amount)} {name}" for name, amount in self.missing)
-        got, own = number_text(self.throughput), more_text(self.guaranteed, self.throughput)
-        return f"give {self.user} {give} of its guarantee: it gets {got}, and its guarantee is worth {own}"
-
-
-class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
+class GuaranteeIncentive(LinearInSpeedups):
     """Each user's throughput, of what it asks for, is at least what it would be on its guarantee alone.
 
-    Where the market says of nobody what it holds or asks for, everybody asks for its demand.
+    Where the market says of nobody what it holds or asks for, everybody asks for its demand. A failure shows a
+    user, its throughput, that of its guarantee, and what is ``missing`` of each type of it.
 
     Source: sharing incentive (OEF Sec. 2.3.1 (3)) with the guarantee in place of the equal share.
 
@@ -55,8 +32,7 @@ class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
     short = "GI"
     source = "OEF Sec. 2.3.1 (3), with the guarantee in place of the equal share"
     definition = "E_l(x_l) >= E_l(guarantee_l) for every user l, of what it asks for"
-    needs = Entitled.GUARANTEES
-    needs_speedups = True
+    needs = frozenset({Entitled.GUARANTEES})
     instances = (
         CitedInstance("made by hand: the tuning runs, and the sweep waits", TEAMS, OWED, Answer.HOLDS),
         CitedInstance("made by hand: batch has what team-a waits for", TEAMS, NOW, Answer.FAILS),
@@ -68,7 +44,7 @@ class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
         for i, asked in enumerate(asks(market)):
             yield i, _served(market, i, asked, shares[i]), _served(market, i, asked, owed[i])
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         owed, fair = guarantees(market), market.fair_utility()
         rows = zip(asks(market), market.speedup, shares, owed, strict=True)
         pairs = [
@@ -79,9 +55,22 @@ class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
         got, own = pairs[worst]
         lacks = owed[worst] - shares[worst]
         missing = tuple((market.types[j], lacks[j]) for j in np.flatnonzero(lacks > 0))
-        witness = WorseThanGuaranteed(market.users[worst], got, own, missing)
-        unit, effort = f"throughput of {witness.user}", f"{len(pairs)} users"
-        return self._by_slack(market, got - own, fair[worst], tolerance, unit=unit, effort=effort, witness=witness)
+        shown = {"user": market.users[worst], "throughput": got, "guaranteed": own, "missing": missing}
+        case, effort = self.case(got - own, fair[worst], **shown), f"{len(pairs)} users"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=f"throughput of {case.user}", effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return what to give to whom, and what that is worth, in a sentence."""
+        give = " and ".join(f"{number_text(amount)} {name}" for name, amount in case.missing)
+        got, own = number_text(case.throughput), more_text(case.guaranteed, case.throughput)
+        return f"give {case.user} {give} of its guarantee: it gets {got}, and its guarantee is worth {own}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user gets less out of its shares than out of its guarantee, for what it asks for."""
+        i = market.index(case.user)
+        asked, speeds = asks(market)[i], market.speedup[i]
+        own, owed = (uses_of(asked, speeds, bundle) for bundle in (shares[i], guarantees(market)[i]))
+        return bool((speeds * own).sum() < (speeds * owed).sum())
 
 
 def _served(market: Market, user: int, asked: Asked, bundle: Array) -> Array | None:

@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.numbers import arithmetic
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Array, Number
+from fairopt.program import Array, Number, number_text
 from fairopt.properties.shares.feasibility import sizes
 
 #: GPUs that a user asks for, by the types that serve: (0, 2) for those that may be of the first or the third type.
@@ -140,18 +140,23 @@ class HeldAndOwed:
                 found.append((name, taken))
         return tuple(found)
 
+    def tightest(self, slack: Array) -> tuple[int, int]:
+        """Return at which node and column ``slack`` (N, c) is least for the size of the column."""
+        node, column = divmod(int(np.argmin(slack / self.size)), slack.shape[1])
+        return node, column
+
+    def place(self, node: str, column: str) -> tuple[int, int]:
+        """Return the places of a user or group and of a type or good, given their names."""
+        return self.entitlements.node(node), self.entitlements.columns.index(column)
+
+    def unit(self, column: int) -> str:
+        """Return the unit of a column: a type's is GPUs, a good's is its own."""
+        name = self.entitlements.columns[column]
+        return f"GPUs of {name}" if column < len(self.market.types) else name
+
     def goods(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
         """Return what a gang takes beside GPUs of a type: columns, and how much; nothing where shares do not say."""
-        other = self.entitlements.gangs.other[gang]
-        return [(column, other[at]) for at, column in self._good_columns[gpu_type] if other[at]]
-
-    @cached_property
-    def _good_columns(self) -> list[list[tuple[int, int]]]:
-        """For each type, which resource of a gang on it is counted in which column, in so far as the shares say."""
-        owed = self.entitlements
-        names = owed.gangs.resources if len(self.free) > len(owed.types) else ()
-        found = [[(at, owed.good(name, j)) for at, name in enumerate(names)] for j in range(len(owed.types))]
-        return [[(at, column) for at, column in each if column is not None] for each in found]
+        return self.entitlements.goods_of(gang, gpu_type) if len(self.free) > len(self.market.types) else []
 
     def goods_are_free(self, gang: int, gpu_type: int) -> bool:
         """Return whether what a gang takes beside GPUs is free, within the caps above it; as far as shares say."""
@@ -285,3 +290,11 @@ def _more(owed: Entitlements, unserved: Array, room: Array) -> Array:
         if owed.parent[node] != TOP:
             more[owed.parent[node]] += more[node]
     return more
+
+
+def action(sources: tuple[tuple[str, Number], ...], type_: str, node: str) -> str:
+    """Return in words what to do: "reclaim 6 H100 from batch for team-a"."""
+    idle = [f"give {node} {number_text(amount)} idle {type_}" for name, amount in sources if not name]
+    lent = [f"{number_text(amount)} {type_} from {name}" for name, amount in sources if name]
+    reclaim = [f"reclaim {' and '.join(lent)} for {node}"] if lent else []
+    return " and ".join(idle + reclaim)

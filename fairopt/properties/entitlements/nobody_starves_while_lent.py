@@ -2,75 +2,136 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from functools import cached_property
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
-from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.entitlements.starving import Start, Starving
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, action, says_who_asks
+from fairopt.properties.entitlements.whole_gangs import Chooser, Ways
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
+#: What all gangs take is rounded up to such parts, to see whether it can bound a choice.
+GRAIN = 2**20
 
-@dataclass(frozen=True)
-class StarvedWhileLent:
-    """A user that is owed more of a type, the gangs to start with it, and from whom to take it ("" for what is idle).
 
-    ``gangs``: name, GPUs and type of each; empty where nobody says who asks. ``others``: what these take of other
-    columns and others must give back: the column, and from whom to take it.
+class Waiting(NamedTuple):
+    """A gang that waits, a type (its column) on which it may run, and what it then takes of each column."""
+
+    gang: int
+    type: int
+    needs: Mapping[int, Number]
+
+
+class Starving:
+    """What each user is owed of the guarantees that others are lent.
+
+    Nothing is, unless something can be taken back for it. It is owed no more than its guarantee, its cap, what it could
+    use, and what it would have with all that is idle or lent. Within that, what it holds now comes first, GPU by GPU,
+    and then pending gangs that may run on the type, each with all of its GPUs: those that take most together. So of a
+    guarantee of 6 a user with gangs of 4 is owed 4. Where nobody says who asks, it is owed any part. What the gangs
+    take of other columns can be had too: it is idle, or within the user's guarantee and idle or lent.
+
+    ``complete``: all choices were made exactly (`Chooser`); where not, more may be owed.
     """
 
-    user: str
-    type: str
-    amount: Number
-    gangs: tuple[tuple[str, int, str], ...]
-    sources: tuple[tuple[str, Number], ...]
-    others: tuple[tuple[str, tuple[tuple[str, Number], ...]], ...] = ()
+    def __init__(self, stands: HeldAndOwed) -> None:
+        self.stands, self.owed, self.chooser = stands, stands.entitlements, Chooser()
+        self._whole = says_who_asks(self.owed)
 
-    @classmethod
-    def of(cls, stands: HeldAndOwed, user: int, column: int, start: Start) -> StarvedWhileLent:
-        """Return the witness for a user that is owed ``start`` of a column."""
-        owed, gangs = stands.entitlements, stands.entitlements.gangs
-        from_whom = {at: stands.sources(user, at, more) for at, more in {column: start.amount, **start.others}.items()}
-        return cls(
-            owed.users[user],
-            owed.columns[column],
-            start.amount,
-            tuple((gangs.names[each.gang], int(gangs.gpus[each.gang]), owed.types[each.type]) for each in start.gangs),
-            from_whom.pop(column),
-            tuple((owed.columns[at], sources) for at, sources in from_whom.items() if any(name for name, _ in sources)),
-        )
+    @property
+    def complete(self) -> bool:
+        """Whether all choices so far were made exactly."""
+        return self.chooser.complete
 
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user is owed more that can be had, some of it from those who hold more than their guarantees."""
-        stands = HeldAndOwed.of(market, shares)
-        return Starving(stands).of(market.index(self.user), stands.entitlements.columns.index(self.type)).amount > 0
+    def of(self, user: int, column: int) -> tuple[Number, tuple[Waiting, ...]]:
+        """Return how much more of a column a user is owed that can be had, and the gangs that run with it."""
+        noise, held, sure = self.stands.noise[column], self.stands.held[user, column], self._sure[user, column]
+        if self.stands.lent_in_all[user, column] <= noise or sure <= noise:
+            return 0 * held, ()
+        if not self._whole:
+            return sure, ()
+        first = min(self.owed.held[user, column], held + sure)
+        gangs = self._chosen(user, column, held + sure - first)
+        amount = first - held + _taken(gangs).get(column, 0)
+        return (amount, gangs) if amount > noise else (0 * held, ())
 
-    def __str__(self) -> str:
-        told = [(self.type, self.sources), *self.others]
-        how = " and ".join(action(sources, type_, self.user) for type_, sources in told)
-        if not self.gangs:
-            return f"{how}, which holds less than its guarantee and waits"
-        kinds: dict[str, Counter[int]] = {}
-        for _, gpus, on in self.gangs:
-            kinds.setdefault(on, Counter())[gpus] += 1
-        said = [f"{' and '.join(map(_gangs, sizes.items()))} of {self.user} on {on}" for on, sizes in kinds.items()]
-        all_new = self.amount == sum(gpus for _, gpus, on in self.gangs if on == self.type)
-        verb = "start" if all_new or self.type not in kinds else "run"  # some of their GPUs may be there already
-        return f"{verb} {' and '.join(said)} within its guarantee: {how}"
+    def _chosen(self, user: int, column: int, room: Number) -> tuple[Waiting, ...]:
+        """Return the pending gangs that take most of ``room`` together, and on which type each runs."""
+        can = self._can[user] + self.stands.noise
+        can[column] = room + self.stands.noise[column]
+        ways: dict[int, list[Waiting]] = defaultdict(list)
+        for each in self._waiting[user]:
+            if each.needs.get(column, 0) and all(more <= can[at] for at, more in each.needs.items()):
+                ways[each.gang].append(each)
+        gangs = list(ways.values())
+        most: dict[int, int] = defaultdict(int)
+        for gang in gangs:
+            for at in {at for way in gang for at in way.needs}:
+                most[at] += ceil(GRAIN * max(way.needs.get(at, 0) for way in gang))  # the sum of fractions may be long
+        tight = [at for at, more in most.items() if at != column and more > GRAIN * can[at]]
+        if column < len(self.owed.types) and not tight:
+            return self._fullest(gangs, int(can[column] // 1))
+        return self._best(gangs, [column, *tight], can)
+
+    def _fullest(self, gangs: list[list[Waiting]], room: int) -> tuple[Waiting, ...]:
+        """Return those of gangs, for one type and with nothing else that bounds them, that take most of its room."""
+        alike: dict[int, list[Waiting]] = defaultdict(list)
+        for (gang,) in reversed(gangs):
+            alike[int(gang.needs[gang.type])].append(gang)
+        sizes = self.chooser.fullest((size for size, each in alike.items() for _ in each), room)
+        return tuple(alike[size].pop() for size in sizes)
+
+    def _best(self, gangs: list[list[Waiting]], columns: list[int], can: Array) -> tuple[Waiting, ...]:
+        """Return those of gangs that take most of the first column, within what can be had of all columns."""
+        alike: dict[Ways, list[list[Waiting]]] = defaultdict(list)
+        for gang in reversed(gangs):
+            ways = tuple(tuple(way.needs.get(at, 0) for at in columns) for way in gang)
+            alike[ways].append(gang)
+        counts = {ways: len(each) for ways, each in alike.items()}
+        chosen = self.chooser.best(counts, tuple(can[columns]))
+        return tuple(alike[ways].pop()[way] for ways, way, count in chosen for _ in range(count))
+
+    @cached_property
+    def _sure(self) -> Array:
+        """How much more of its guarantee each user (n, c) could use and have, of what is idle and lent."""
+        stands = self.stands
+        bounds = (stands.guarantee - stands.held, stands.cap - stands.held, stands.more, stands.reach)
+        return np.asarray(np.maximum(np.minimum.reduce(bounds), 0)[: len(self.owed.users)])
+
+    @cached_property
+    def _can(self) -> Array:
+        """How much more each user (n, c) can have: what is idle within the caps above it, or more of its guarantee."""
+        idle = [np.minimum(self.stands.free, self.stands.room(user)) for user in range(len(self.owed.users))]
+        return np.asarray(np.maximum(np.array(idle), self._sure))
+
+    @cached_property
+    def _waiting(self) -> Mapping[int, list[Waiting]]:
+        """The pending gangs of each user, with each type on which they may run."""
+        gangs, found = self.owed.gangs, defaultdict[int, list[Waiting]](list)
+        for gang, j in np.argwhere(gangs.allowed & gangs.pending[:, None]).tolist():
+            gpus = {j: int(gangs.gpus[gang])} if gangs.gpus[gang] else {}
+            found[int(gangs.user[gang])].append(Waiting(gang, j, gpus | dict(self.stands.goods(gang, j))))
+        return found
 
 
-def _gangs(alike: tuple[int, int]) -> str:
-    size, count = alike
-    return f"{count} gangs of {size}" if count > 1 else f"a gang of {size}"
+def _taken(gangs: tuple[Waiting, ...]) -> dict[int, Number]:
+    """Return what gangs take together, of each column."""
+    taken: dict[int, Number] = {}
+    for gang in gangs:
+        for column, more in gang.needs.items():
+            taken[column] = taken.get(column, 0) + more
+    return taken
 
 
-class NobodyStarvesWhileLent(EntitlementProperty):
+class NobodyStarvesWhileLent(AllocationProperty):
     """No user is owed more of a type while others hold more of it than their guarantees that could be taken back.
 
     Owed is what whole gangs take within the guarantee (`Starving`): with a guarantee of 6 and gangs of 4 it is 4, and
@@ -81,6 +142,10 @@ class NobodyStarvesWhileLent(EntitlementProperty):
     Each type and good is looked at by itself; where the shares are what users hold now, gangs count only if what they
     take of the others can be had too. Where there are too many ways to choose among gangs (`Chooser`),
     the margin is that of some choice, and UNDECIDED where no gang is found.
+
+    A failure shows a user that is owed more of a type, the ``gangs`` to start with it (name, GPUs and type of each;
+    none where nobody says who asks) and the ``sources``: from whom to take it ("" for what is idle), and how much. What
+    the gangs take of other columns, and others must give back, are ``others``: the column, and its sources.
 
     Source: Kueue's reclaimWithinCohort, KAI's reclaim; both reclaim for a whole gang within its quota. The definition
     is ours.
@@ -97,31 +162,67 @@ class NobodyStarvesWhileLent(EntitlementProperty):
         "no user's whole gangs could use more of its guarantee of a type, with what is idle and what others hold "
         "beyond their own and can be taken back"
     )
-    needs = Entitled.GUARANTEES
+    needs = frozenset({Entitled.GUARANTEES})
+    needs_speedups = False
     instances = (
         CitedInstance("made by hand: the tuning runs, and the sweep waits", TEAMS, OWED, Answer.HOLDS),
         CitedInstance("made by hand: batch has what team-a waits for", TEAMS, NOW, Answer.FAILS),
     )
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         starving, pairs = Starving(stands), np.argwhere(stands.short[: len(market.users)] > 0).tolist()
-        start, who = Start(0 * stands.free[0]), (0, 0)
+        owed, gangs, who = 0 * stands.free[0], tuple[Waiting, ...](), (0, 0)
         for user, column in pairs:
-            found = starving.of(user, column)
-            if found.amount / stands.size[column] > start.amount / stands.size[who[1]]:
-                start, who = found, (user, column)
-        witness = StarvedWhileLent.of(stands, *who, start) if start.amount > 0 else None
-        unit = "GPUs" if witness is None else f"GPUs of {witness.type}" if who[1] < len(market.types) else witness.type
+            more, needed = starving.of(user, column)
+            if more / stands.size[column] > owed / stands.size[who[1]]:
+                owed, gangs, who = more, needed, (user, column)
+        unit = stands.unit(who[1]) if owed > 0 else "GPUs"
         effort = f"{len(pairs)} pairs of a user and a type are below the guarantee"
-        more = "" if starving.complete else "there are too many ways to choose among the gangs that wait"
-        verdict = self._by_slack(
-            market,
-            -start.amount,
-            stands.size[who[1]],
-            tolerance,
-            unit=unit,
-            effort=f"{effort}; more may starve: {more}" if more else effort,
-            witness=witness,
-        )
-        return verdict if not more or verdict.holds is False else Verdict.undecided(self.name, more, effort=effort)
+        why = "" if starving.complete else "there are too many ways to choose among the gangs that wait"
+        said = f"{effort}; more may starve: {why}" if why else effort
+        case = self.owed(stands, *who, owed, gangs)
+        verdict = self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=said)
+        return verdict if not why or verdict.holds is False else Verdict.undecided(self.name, why, effort=effort)
+
+    def owed(
+        self, stands: HeldAndOwed, user: int, column: int, amount: Number, gangs: tuple[Waiting, ...]
+    ) -> SlackCase:
+        """Return the case of a user that is owed an ``amount`` of a column, to start ``gangs``."""
+        owed, names = stands.entitlements, stands.entitlements.gangs
+        needed = {column: amount} | {at: more for at, more in _taken(gangs).items() if at != column}
+        sources = {owed.columns[at]: stands.sources(user, at, more) for at, more in needed.items()}
+        own, *others = sources.items()
+        shown = {
+            "user": owed.users[user],
+            "type": own[0],
+            "amount": amount,
+            "gangs": tuple((names.names[g], int(names.gpus[g]), owed.types[j]) for g, j, _ in gangs),
+            "sources": own[1],
+            "others": tuple((name, found) for name, found in others if any(lender for lender, _ in found)),
+        }
+        return self.case(-amount, stands.size[column], **shown)
+
+    def says(self, case: SlackCase) -> str:
+        """Return which gangs to start, and from whom to take what for them, in a sentence."""
+        told = [(case.type, case.sources), *case.others]
+        how = " and ".join(action(sources, type_, case.user) for type_, sources in told)
+        if not case.gangs:
+            return f"{how}, which holds less than its guarantee and waits"
+        kinds: dict[str, Counter[int]] = {}
+        for _, gpus, on in case.gangs:
+            kinds.setdefault(on, Counter())[gpus] += 1
+        said = [f"{' and '.join(map(_gangs, sizes.items()))} of {case.user} on {on}" for on, sizes in kinds.items()]
+        all_new = case.amount == sum(gpus for _, gpus, on in case.gangs if on == case.type)
+        verb = "start" if all_new or case.type not in kinds else "run"  # some of their GPUs may be there already
+        return f"{verb} {' and '.join(said)} within its guarantee: {how}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user is owed more that can be had, some of it from those who hold more than their guarantees."""
+        stands = HeldAndOwed.of(market, shares)
+        return Starving(stands).of(*stands.place(case.user, case.type))[0] > 0
+
+
+def _gangs(alike: tuple[int, int]) -> str:
+    size, count = alike
+    return f"{count} gangs of {size}" if count > 1 else f"a gang of {size}"
