@@ -13,7 +13,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import trusted
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_whole
-from fairopt.models.shockwave.window import LogApproximation, Window
+from fairopt.models.shockwave.window import LogApproximation, PlanningWindow
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Program
@@ -159,8 +159,8 @@ class Shockwave(Policy):
             **answer,
         )
 
-    def _window(self, queue: Queue) -> Window:
-        return Window.of(queue, self.window, self.makespan, self.logarithm)
+    def _window(self, queue: Queue) -> PlanningWindow:
+        return PlanningWindow.of(queue, self.window, self.makespan, self.logarithm)
 
     def _requests(self, queue: Queue, now: Mapping[str, int]) -> Any:
         """Return who runs: the planned jobs on their types, then the others by falling time left.
@@ -176,7 +176,7 @@ class Shockwave(Policy):
 
         return choose(queue, order, gpu_types=gpu_types)
 
-    def _targets(self, queue: Queue, jobs: Window, state: WindowPlan) -> dict[str, FinishTarget]:
+    def _targets(self, queue: Queue, jobs: PlanningWindow, state: WindowPlan) -> dict[str, FinishTarget]:
         """Return each job's target, with a fresh estimate. Source: shockwave.py, `finish_time_uniform_share`."""
         targets = {}
         share = self._share(queue, jobs)
@@ -190,11 +190,11 @@ class Shockwave(Policy):
             )
         return targets
 
-    def _share(self, queue: Queue, jobs: Window) -> float:
+    def _share(self, queue: Queue, jobs: PlanningWindow) -> float:
         return min(1.0, float(queue.capacity.sum()) / len(jobs))
 
     def _planned(
-        self, queue: Queue, jobs: Window, targets: Mapping[str, FinishTarget], solve: Session
+        self, queue: Queue, jobs: PlanningWindow, targets: Mapping[str, FinishTarget], solve: Session
     ) -> tuple[tuple[Mapping[str, int], ...], dict[str, Any]]:
         """Return the rounds of a window and the evidence for them, by field of the schedule."""
         names = [queue.jobs.names[row] for row in jobs.rows]
@@ -234,7 +234,7 @@ class Shockwave(Policy):
         return rounds, {"program": program, "solution": solution, "costs": costs}
 
     def _solved(
-        self, jobs: Window, weight: Array, slack: Array | None, solve: Session
+        self, jobs: PlanningWindow, weight: Array, slack: Array | None, solve: Session
     ) -> tuple[Program | None, Solution | None]:
         """Return the window's program and its optimum, None where ``slack`` (n,) cannot be kept."""
         if slack is not None and (slack < 0).any():  # a job cannot finish in time whatever is planned

@@ -41,7 +41,7 @@ class LogApproximation:
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class PlanningWindow:
     """The next ``rounds`` of a ``length``, and the jobs that may run in them, in floats; n jobs on k types.
 
     * ``rows``: their rows in the queue. ``gpus`` (n,). ``allowed`` (n, k): where each may run. ``capacity`` (k,): GPUs.
@@ -63,7 +63,7 @@ class Window:
     logarithm: LogApproximation
 
     @classmethod
-    def of(cls, queue: Queue, rounds: int, makespan: float, logarithm: LogApproximation) -> Window:
+    def of(cls, queue: Queue, rounds: int, makespan: float, logarithm: LogApproximation) -> PlanningWindow:
         """Return the window of the jobs of a queue that could run now."""
         rows = queue.able
         allowed = queue.allowed[rows]

@@ -12,7 +12,7 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.errors import BadInput
 from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
-from fairopt.models.shockwave.window import LogApproximation, Window
+from fairopt.models.shockwave.window import LogApproximation, PlanningWindow
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array
@@ -27,8 +27,8 @@ JOBS = Jobs.of(gpus=[1, 2, 1], work=[20, 40, 15], types=["V100"])
 LENGTH, ROUNDS = 10.0, 3
 
 
-def planned(jobs: Jobs = JOBS, cluster: Cluster = TWO, rounds: int = ROUNDS, makespan: float = 0.01) -> Window:
-    return Window.of(Queue.fresh(jobs, cluster, length=10).as_(float), rounds, makespan, LogApproximation())
+def planned(jobs: Jobs = JOBS, cluster: Cluster = TWO, rounds: int = ROUNDS, makespan: float = 0.01) -> PlanningWindow:
+    return PlanningWindow.of(Queue.fresh(jobs, cluster, length=10).as_(float), rounds, makespan, LogApproximation())
 
 
 def chords(part: float, approximation: LogApproximation) -> float:
@@ -169,7 +169,7 @@ def test_prices_find_the_optimum_of_the_program(seed: int, makespan: float) -> N
     )
     queue = Queue.fresh(given, cluster, length=10).as_(float)
     queue = replace(queue, remaining=queue.remaining * random.choice([0.3, 0.99, 1], n))
-    jobs = Window.of(queue, 5, makespan, LogApproximation())
+    jobs = PlanningWindow.of(queue, 5, makespan, LogApproximation())
     weight = random.choice([1.0, 7.0, 1e6], n) if seed % 2 else np.ones(n)
     program = jobs.program(weight, together=True, whole=False)
     solution = jobs.priced(program, weight, 1e-9)
@@ -190,7 +190,7 @@ def test_prices_that_find_nothing_leave_it_to_the_back_end() -> None:
     queue = Queue.fresh(alike, TWO, length=10).as_(float)
     bent = LogApproximation((0.0, 0.5, 1.0), 0.5)
     for makespan, logarithm in ((1.0, LogApproximation()), (0.0, bent)):
-        jobs = Window.of(queue, 3, makespan, logarithm)
+        jobs = PlanningWindow.of(queue, 3, makespan, logarithm)
         program = jobs.program(np.ones(30), together=True, whole=False)
         assert jobs.priced(program, np.ones(30), 1e-6) is None
     late = Queue.fresh(alike, TWO, length=10, now=5000).as_(float)
