@@ -15,7 +15,7 @@ from fairopt.frontier.tradeoff import Oracle
 from fairopt.problem import Market, usable
 from fairopt.program import Array, fractions
 from fairopt.properties import Answer, ParetoEfficiency
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoWeights
+from fairopt.properties.shares.pareto_efficiency import ParetoWeights
 
 
 def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Curve:
@@ -93,7 +93,6 @@ def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
     """
     verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     if verdict.answer is Answer.FAILS:
-        assert isinstance(verdict.witness, DominatingAllocation)
         shares = verdict.witness.allocation
         verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     shares = fractions(usable(market.speedup, shares, market.demand))
