@@ -6,7 +6,7 @@ Numbers on nodes and edges are those of the market: Fractions where it is exact.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import log, prod
@@ -47,7 +47,12 @@ class Gift:
     receiver: str
 
     def __str__(self) -> str:
-        return f"{self.giver} gives {self.receiver} {number_text(self.amount)} {self.type}"
+        what = f"{number_text(self.amount)} {self.type}"
+        return (
+            f"{self.receiver} takes {what}, idle"
+            if self.giver == IDLE
+            else f"{self.giver} gives {self.receiver} {what}"
+        )
 
 
 def envy_graph(market: Market, shares: Any) -> Any:
@@ -79,7 +84,7 @@ def envy_graph(market: Market, shares: Any) -> Any:
 def trade_graph(market: Market, shares: Any) -> Any:
     """Return who could swap what with a gain, as a `networkx.DiGraph` of users, and of `IDLE` where GPUs are.
 
-    An edge is a gift: its ``amount`` of GPUs of a ``type``, and the giver's ``gain`` in throughput by the whole trade.
+    An edge is a gift: its ``amount`` of GPUs of a ``type``, and what the receiver gains by the whole trade (``gain``).
     Of two users who could both gain by a swap there are both edges, of the swap that gains most, each over what its
     equal share is worth. The edges of `trade_cycle`, which more than two may need, have ``cycle`` True. The allocation
     is Pareto-efficient if and only if there is no edge (with demands: no edge shows that it is not).
@@ -95,9 +100,8 @@ def trade_graph(market: Market, shares: Any) -> Any:
     u2 u1 1/2 T1 3/14
     """
     graph, given, market = _users(market, shares)
-    for gift, gain in _idle(market, given):
-        graph.add_node(IDLE)
-        graph.add_edge(IDLE, gift.receiver, type=gift.type, amount=gift.amount, gain=gain, cycle=False)
+    for gift, gain in _free(market, given):
+        graph.add_edge(gift.giver, gift.receiver, type=gift.type, amount=gift.amount, gain=gain, cycle=False)
     fair = market.fair_utility()
     for i, other in combinations(range(len(market.users)), 2):
         left()
@@ -117,7 +121,8 @@ def trade_graph(market: Market, shares: Any) -> Any:
 def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
     """Return trades in a circle by which all gain that take part; () where there are none.
 
-    Each user gives GPUs of one type to the next, the last to the first. Idle GPUs are one gift from `IDLE`. It shows by
+    Each user gives GPUs of one type to the next, the last to the first. GPUs that are idle (`IDLE`), or held by who
+    cannot use them, are a gift for nothing. It shows by
     itself that the shares (n, k) are not Pareto-efficient. Of markets without demands there is one if and only if they
     are not; in floats a gain within rounding is none.
 
@@ -134,9 +139,9 @@ def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
     """
     networkx = _networkx()
     _, given, market = _users(market, shares)
-    idle = next(_idle(market, given), None)
-    if idle is not None:
-        return (idle[0],)
+    free = next(_free(market, given), None)
+    if free is not None:
+        return (free[0],)
     legs, best = networkx.DiGraph(), _best_legs(market, given)
     for pair, (rate, _) in best.items():
         legs.add_edge(*pair, weight=OFF + (max(-_FAR, log(rate)) if rate else -_FAR))
@@ -198,7 +203,10 @@ def host_tree(cluster: Cluster) -> Any:
 
 
 def as_graphml(graph: Any) -> str:
-    """Return a graph as GraphML, which other programs read; Fractions become floats. Errors: `BadInput` for another.
+    """Return a graph as GraphML, which other programs read; Fractions become floats.
+
+    Several graphs by what they are, as {"envy": ..., "trade": ...}, become one of all nodes and edges; an edge then
+    says its ``kind``. Errors: `BadInput` for what is no graph.
 
     >>> from fairopt import Market
     >>> text = as_graphml(envy_graph(Market.of([[1, 2], [1, 5]], [1, 1]), [[1, 0], [0, 1]]))
@@ -206,13 +214,17 @@ def as_graphml(graph: Any) -> str:
     True
     """
     networkx = _networkx()
-    if not isinstance(graph, networkx.Graph):
-        raise BadInput(f"got {type_of(graph)}", place="graph", remedy="Give a networkx graph")
-    plain = graph.copy()
-    for data in (*(data for _, data in plain.nodes(data=True)), *(data for *_, data in plain.edges(data=True))):
-        data.update({key: _plain(value) for key, value in data.items()})
+    several = graph if isinstance(graph, Mapping) else {"": graph}
+    whole = networkx.MultiDiGraph() if isinstance(graph, Mapping) else networkx.DiGraph()
+    for kind, each in several.items():
+        if not isinstance(each, networkx.DiGraph):
+            raise BadInput(f"got {type_of(each)}", place="graph", remedy="Give a networkx.DiGraph, or several by kind")
+        for node, data in each.nodes(data=True):
+            whole.add_node(node, **_plain(data))
+        for one, other, data in each.edges(data=True):
+            whole.add_edge(one, other, **_plain(data | ({"kind": kind} if kind else {})))
     out = io.BytesIO()
-    networkx.write_graphml(plain, out)
+    networkx.write_graphml(whole, out)
     return out.getvalue().decode("utf-8")
 
 
@@ -224,10 +236,9 @@ def _networkx() -> Any:
     return networkx
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, bool | np.bool_ | str):
-        return bool(value) if not isinstance(value, str) else value
-    return int(value) if isinstance(value, int | np.integer) else float(value)
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes in types that GraphML has: truth values, integers, floats and texts."""
+    return {key: value if isinstance(value, bool | int | str) else float(value) for key, value in data.items()}
 
 
 def _users(market: Market, shares: Any) -> tuple[Any, Array, Market]:
@@ -244,7 +255,7 @@ def _users(market: Market, shares: Any) -> tuple[Any, Array, Market]:
 def _add(graph: Any, gifts: Sequence[Gift], gains: dict[str, Number], *, cycle: bool) -> None:
     for each in gifts:
         graph.add_edge(
-            each.giver, each.receiver, type=each.type, amount=each.amount, gain=gains[each.giver], cycle=cycle
+            each.giver, each.receiver, type=each.type, amount=each.amount, gain=gains[each.receiver], cycle=cycle
         )
 
 
@@ -265,21 +276,24 @@ def _gains(market: Market, shares: Array, gifts: Sequence[Gift]) -> dict[str, Nu
     return {market.users[user]: gain for user, gain in gains.items()}
 
 
-def _idle(market: Market, shares: Array) -> Iterator[tuple[Gift, Number]]:
-    """Yield idle GPUs with the user that gains most by all of them, over its equal share, and what it gains."""
-    free, own, fair = market.capacity - shares.sum(axis=0), market.utility(shares), market.fair_utility()
+def _free(market: Market, shares: Array) -> Iterator[tuple[Gift, Number]]:
+    """Yield GPUs that are idle, or held by who cannot use them, with who gains most by all of them, and its gain."""
+    own, fair = market.utility(shares), market.fair_utility()
     slack = 0 if arithmetic(shares).exact else ROUNDED
+    useless = np.where(market.speedup > 0, 0 * shares, shares)
     for j, kind in enumerate(market.types):
-        if not free[j] > slack * market.capacity[j]:
-            continue
-        gains = []
-        for i, row in enumerate(shares):
-            more = row.copy()
-            more[j] += free[j]
-            gains.append((worth(market, i, more) - own[i]) / fair[i])
-        best = int(np.argmax(gains))
-        if gains[best] > slack:
-            yield Gift(IDLE, kind, free[j], market.users[best]), gains[best] * fair[best]
+        free = [(IDLE, market.capacity[j] - shares[:, j].sum()), *zip(market.users, useless[:, j], strict=True)]
+        for giver, amount in free:
+            if not amount > slack * market.capacity[j]:
+                continue
+            gains = []
+            for i, row in enumerate(shares):
+                more = row.copy()
+                more[j] += amount
+                gains.append((worth(market, i, more) - own[i]) / fair[i])
+            best = int(np.argmax(gains))
+            if gains[best] > slack:
+                yield Gift(giver, kind, amount, market.users[best]), gains[best] * fair[best]
 
 
 def _swaps(market: Market, shares: Array, i: int, other: int) -> Iterator[tuple[Gift, Gift]]:
