@@ -124,6 +124,9 @@ def solve(
         print_json(forms.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:
         tables.decision(decision, only)
+        fits = Feasibility().check(problem, decision.shares)
+        if fits.answer is Answer.FAILS:  # of a policy that somebody else wrote
+            tables.say(f"These shares are not feasible: {fits.witness}.")
         if said := stand_ins(problem):
             tables.say(said)
         if worst is not None:
