@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairopt.backends import Method, ProgramMethod, Session
+from fairopt.backends import Method, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
 from fairopt.backends.solution import Solution, without_noise, written_out
@@ -168,8 +168,9 @@ class Formulated(Policy):
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the primal and dual solutions, which prove each other optimal, or the method's own exact evidence."""
-        if isinstance(decision.solver, ProgramMethod):
-            certificate: Certificate = decision.solver.certify(self, decision)
+        method = decision.solver
+        if isinstance(method, Method) and method.solves_programs:
+            certificate: Certificate = method.certify(self, decision)
             return certificate
         from fairopt.certificates import optimality, outside_decision  # here, since who decides need not certify
 

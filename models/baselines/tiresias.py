@@ -11,8 +11,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import leases_end, ordered, staying_first
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Tally, leases_end, ordered, staying_first
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots

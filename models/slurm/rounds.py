@@ -11,8 +11,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Room, non_preemptive, ordered
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Room, Tally, non_preemptive, ordered
 from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, to_bits
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact

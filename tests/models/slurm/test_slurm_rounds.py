@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Tally
 from fairopt.models.slurm.rounds import SlurmFairTreeRounds
 from fairopt.policy.decide import decide
 from fairopt.problem import Cluster, Jobs
