@@ -30,7 +30,6 @@ from fairopt.problem.floors import Overpromised
 from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility, ParetoEfficiency
 from fairopt.properties.metrics import metrics
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation
 
 if TYPE_CHECKING:
     from fairopt.properties.worst_reports import WorstShare
@@ -207,7 +206,8 @@ def verify(
     else:
         tables.verdicts(verdicts, numbers, problem)
         efficient = verdicts.get(ParetoEfficiency.name)
-        inefficient = efficient is not None and isinstance(efficient.witness, DominatingAllocation)
+        feasible = fits.answer is not Answer.FAILS
+        inefficient = feasible and efficient is not None and efficient.answer is Answer.FAILS
         if trades := evidence_files.trades_in_words(problem, shares) if inefficient else "":
             tables.say(f"Nobody loses and somebody gains if {trades}.")
     raise typer.Exit(tables.status_of(verdicts.values()))
