@@ -74,3 +74,11 @@ def percent(part: Number) -> str:
     """
     shown = float(part * 100) if part > NEAR else 0.0
     return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(shown).normalize():f}%"
+
+
+def range_of(market: Market) -> str:
+    """Return how far the speedups of a market may be from those that it states; "" where they are known."""
+    if market.known.all():
+        return ""
+    error = error_of(market)
+    return "within the bounds of the market" if error is None else f"within an error of {percent(error)}"

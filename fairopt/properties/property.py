@@ -61,7 +61,8 @@ class Property(ABC):
     """A property: of what a policy decides on a problem, or of the policy itself.
 
     ``problem`` is what the policy decides on, `Market`, `Queue` or `Batch`. ``of`` says what has the property:
-    "allocation", "run", "schedule" or "policy". ``short`` is a column's head, the name where there is none.
+    "allocation", "run", "schedule" or "policy". ``head`` says in a few words what it asks, as the head of a column, and
+    ``broken`` what is so where it fails, with ``{who}`` in the place of a user, tenant or job.
 
     >>> from fairopt.properties import StrategyProofness
     >>> StrategyProofness().of, StrategyProofness().problem.__name__
@@ -73,7 +74,18 @@ class Property(ABC):
     definition: ClassVar[str]
     problem: ClassVar[type]
     of: ClassVar[str]
-    short: ClassVar[str] = ""
+    head: ClassVar[str] = ""
+    broken: ClassVar[str] = ""
+
+    @classmethod
+    def asks(cls) -> str:
+        """Return what it asks in a few words: `head`, or its name."""
+        return cls.head or cls.name.replace("_", " ")
+
+    @classmethod
+    def fails_for(cls, who: str) -> str:
+        """Return in words that it fails, for ``who`` ("" for nobody in particular)."""
+        return cls.broken.format(who=who or "somebody") if cls.broken else f"not {cls.asks()}"
 
     def asked_of(self, problem: object) -> bool:
         """Whether the property is asked on a problem where nobody names it."""

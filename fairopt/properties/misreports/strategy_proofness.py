@@ -51,7 +51,8 @@ class StrategyProofness(MechanismProperty):
 
     problem = Market
     name = "strategy_proofness"
-    short = "SP"
+    head = "lying never pays"
+    broken = "lying pays for {who}"
     source = "OEF Sec. 2.3.1 (1)"
     definition = "E_l(x_l(truth)) >= E_l(x_l(report)) for every user l and every report of the stated kind"
 

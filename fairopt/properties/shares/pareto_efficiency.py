@@ -52,9 +52,13 @@ class DominatingAllocation:
         gains = [worth(market, i, after) - worth(market, i, before) for i, (before, after) in rows]
         return fits and positive and min(gains) >= 0 and max(gains) > 0
 
+    @property
+    def who(self) -> str:
+        """The user that gains most, in its own units."""
+        return self.users[int(np.argmax(self.gains))]
+
     def __str__(self) -> str:
-        gainer = int(np.argmax(self.gains))
-        return f"{self.users[gainer]} could get {number_text(self.gains[gainer])} more and nobody less"
+        return f"{self.who} could get {number_text(max(self.gains))} more and nobody less"
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class ParetoEfficiency(AllocationProperty):
     """
 
     name = "pareto_efficiency"
-    short = "PE"
+    head = "nothing wasted"
+    broken = "{who} could get more and nobody less"
     source = "OEF Sec. 2.3.1 (4)"
     definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
     instances = (
