@@ -6,12 +6,12 @@ All are found in one registry, the entry-point group ``fairopt.properties``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from time import monotonic
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -96,12 +96,44 @@ class Property(ABC):
         """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, within ``effort``."""
 
 
-class SlackCase(NamedTuple):
-    """A case: it fails by a negative ``slack``; a tolerance is a part of ``size``; ``witness`` shows a failure."""
+@dataclass(frozen=True, repr=False)
+class SlackCase:
+    """A case of a property ``of`` outcomes, and the witness of a verdict where it fails: where ``slack`` is negative.
 
+    A tolerance is a part of ``size``. ``shown`` are its parts by name, such as a user and what it gets; they are
+    attributes of the case too. As text it is a sentence.
+
+    >>> from fairopt.properties import EnvyFreeness
+    >>> shown = {"user": "A", "envied": "B", "throughput": 1, "with_others_shares": 3}
+    >>> case = EnvyFreeness().case(-2, 1, **shown)
+    >>> print(case.envied, "|", case)
+    B | A gets 1; with the shares of B, by weight, it would get 3
+    """
+
+    of: OutcomeProperty = field(compare=False)
     slack: Number
     size: Number
-    witness: Any = None
+    shown: Mapping[str, Any] = field(hash=False)
+
+    def __getattr__(self, name: str) -> Any:
+        shown = self.__dict__.get("shown", {})  # of what is being copied nothing is known yet
+        if name in shown:
+            return shown[name]
+        raise AttributeError(f"a case of {self.of.name} shows no {name}" if shown else name)
+
+    def refutes(self, *outcome: Any) -> bool:
+        """Whether the case fails by the bare definition: of shares (n, k), after their market, or of a run."""
+        return self.of.fails(self, *outcome)
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return what is shown."""
+        return self.shown
+
+    def __str__(self) -> str:
+        return self.of.says(self)
+
+    def __repr__(self) -> str:
+        return f"<SlackCase of {self.of.name}: {self}>"
 
 
 class OutcomeProperty(Property):
@@ -114,6 +146,8 @@ class OutcomeProperty(Property):
 
     #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
     check: Callable[..., Verdict]
+    #: Whether a case fails by the bare definition, of what `check` decides: a market and shares, or a run.
+    fails: Callable[..., bool]
 
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of ``outcome`` alone."""
@@ -126,6 +160,14 @@ class OutcomeProperty(Property):
         """
         return self.check(outcome, tolerance=tolerance)
 
+    def case(self, slack: Number, size: Number, **shown: Any) -> SlackCase:
+        """Return a case; ``shown`` are its parts by name, as `says` and `fails` read them."""
+        return SlackCase(self, slack, size, shown)
+
+    def says(self, case: SlackCase) -> str:
+        """Return a case in a sentence; by default its parts."""
+        return ", ".join(f"{name} {value}" for name, value in case.shown.items())
+
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
     ) -> Verdict:
@@ -136,8 +178,7 @@ class OutcomeProperty(Property):
         answer = Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS
         margin = None if case is None else case.slack + 0  # turns a float -0.0 into 0.0
         exact = exact and not reason and bool(fails or case is None or case.slack >= 0)
-        witness = case.witness if fails and case is not None else None
-        return Verdict(self.name, answer, margin, unit, exact, effort, witness, reason=reason)
+        return Verdict(self.name, answer, margin, unit, exact, effort, case if fails else None, reason=reason)
 
 
 def _positive(market: Market) -> Market:
@@ -237,8 +278,8 @@ class OverOptima:
 class AllocationProperty(OutcomeProperty):
     """A property of an allocation, however the allocation was made.
 
-    ``instances`` are cited; the property holds for at least one and fails for at least one. A witness has a method
-    ``refutes(market, shares)`` that applies the definition directly.
+    ``instances`` are cited; the property holds for at least one and fails for at least one. `fails` of a case, a market
+    and shares applies the definition directly.
 
     >>> from fairopt.properties import EnvyFreeness
     >>> EnvyFreeness().of, isinstance(EnvyFreeness(), AllocationProperty)
@@ -331,10 +372,3 @@ class AllocationProperty(OutcomeProperty):
     def _within_bounds(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         """Decide for all speedups that are possible, where not all are known."""
         return Verdict.undecided(self.name, unknown_speedups(market))
-
-    def _by_slack(
-        self, market: Market, slack: Number, size: Number, tolerance: Number, *, unit: str, effort: str, witness: Any
-    ) -> Verdict:
-        """Return the verdict by the case with the least ``slack`` for its ``size``."""
-        case = SlackCase(slack, size, witness)
-        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)

@@ -23,14 +23,15 @@ from fairopt.problem import Entitled, Entitlements, Gangs, Good, Market
 from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import AllocationProperty, Answer, Feasibility
-from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
+from fairopt.properties.entitlements.cap_kept import CapKept
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
-from fairopt.properties.entitlements.group_fairness import GroupFairness, UnfairLoan
+from fairopt.properties.entitlements.group_fairness import GroupFairness
 from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks, most_served
 from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
+from fairopt.properties.property import SlackCase
 from fairopt.testing.samples import entitled_markets
 
 NAMES = (
@@ -190,18 +191,27 @@ def test_goods_have_caps_and_guarantees_too() -> None:
     assert str(over.witness) == "take 1 cpu:H100 from a, which holds 6 and may hold 5"
 
 
+def over_cap(node: str, kind: str, held: int, cap: int) -> SlackCase:
+    return CapKept().case(cap - held, 1, node=node, type=kind, held=held, cap=cap)
+
+
+def unfair_loan(high: str, low: str, kind: str, borrowed: tuple[int, int], weights: tuple[int, int]) -> SlackCase:
+    both = {"borrowed": borrowed, "weights": weights}
+    return GroupFairness().case(-1, 1, borrower=high, sibling=low, type=kind, **both)
+
+
 def test_what_is_met_exactly_is_kept() -> None:
-    assert not OverCap("batch", "H100", 8, 8).refutes(TEAMS, NOW)
-    assert OverCap("batch", "H100", 9, 8).refutes(TEAMS, [[0, 1], [4, 0], [0, 9]] * np.array(Fraction(1)))
+    assert not over_cap("batch", "H100", 8, 8).refutes(TEAMS, NOW)
+    assert over_cap("batch", "H100", 9, 8).refutes(TEAMS, [[0, 1], [4, 0], [0, 9]] * np.array(Fraction(1)))
     even = one_type(9, {"a": 3, "b": 2}, {"b": 1})
-    assert not UnfairLoan("a", "b", "H100", (3, 2), (1, 1)).refutes(even, now(even))
+    assert not unfair_loan("a", "b", "H100", (3, 2), (1, 1)).refutes(even, now(even))
     assert GroupFairness().check(even, now(even)).holds
     odd = one_type(9, {"a": 4, "b": 2}, {"b": 1})
-    assert UnfairLoan("a", "b", "H100", (4, 2), (1, 1)).refutes(odd, now(odd))
-    assert not UnfairLoan("b", "a", "H100", (2, 4), (1, 1)).refutes(odd, now(odd))
+    assert unfair_loan("a", "b", "H100", (4, 2), (1, 1)).refutes(odd, now(odd))
+    assert not unfair_loan("b", "a", "H100", (2, 4), (1, 1)).refutes(odd, now(odd))
     for apart in ({"tier": {"a": 1}}, {"tier": {"b": 1}}, {"group": {"a": "g"}}, {"group": {"b": "g"}}):
         far = one_type(9, {"a": 4, "b": 2}, {"b": 1}, **apart)
-        assert not UnfairLoan("a", "b", "H100", (4, 2), (1, 1)).refutes(far, now(far)), apart
+        assert not unfair_loan("a", "b", "H100", (4, 2), (1, 1)).refutes(far, now(far)), apart
 
 
 def test_one_gpu_that_can_be_taken_back_is_enough() -> None:

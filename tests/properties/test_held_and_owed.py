@@ -10,7 +10,7 @@ import numpy as np
 from one_type import now, one_type
 
 from fairopt.problem import Entitlements, Gangs, Good, Market
-from fairopt.properties.entitlements.guarantee_kept import BelowGuarantee
+from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, _sum, asks, says_who_asks, uses_of
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
 
@@ -27,7 +27,7 @@ def waits_for_goods(cpus: Any, *stock: Any, gpus: int = 1, exact: bool = True) -
 
 def test_half_a_gpu_below_the_guarantee_is_below_it() -> None:
     market = one_type(4, {"a": 2, "b": 2}, {"a": 1}, guarantee={"a": [4]})
-    below = BelowGuarantee("a", "H100", 2, 3, ())
+    below = GuaranteeKept().case(-1, 4, node="a", type="H100", held=2, owed=3, sources=())
     assert below.refutes(market, now(market))
     assert below.refutes(market, np.array([[F(5, 2)], [0]]))
     assert not below.refutes(market, np.array([[F(3)], [0]]))

@@ -32,14 +32,14 @@ from fairopt.properties import property as property_module
 from fairopt.properties.boundary import Boundary, _reach, percent
 from fairopt.properties.entitlements import guarantee_incentive
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers, PeerEnvy
+from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks
 from fairopt.properties.over_optima import Slack
 from fairopt.properties.property import MechanismProperty, Property
 from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleStrategyProofness
-from fairopt.properties.schedules.plan_property import PlanProperty, Shortfall
+from fairopt.properties.schedules.plan_property import PlanProperty
 from fairopt.properties.shares.envy_freeness import _within_demand
-from fairopt.properties.shares.feasibility import Overbooked, sizes
+from fairopt.properties.shares.feasibility import sizes
 
 THREE = Market.of([[1, 2, 3]], capacity=[2, 2, 2], types=["a", "b", "c"])
 
@@ -176,9 +176,13 @@ def test_within_a_demand_at_most_what_the_other_holds_of_each_type_is_used() -> 
     assert len(slack.rows) == 4
 
 
+def overbooked(kind: str, given: Any, capacity: int, user: str | None = None) -> Any:
+    return Feasibility().case(capacity - given, 1, type=kind, given=given, capacity=capacity, user=user)
+
+
 def test_a_share_is_refuted_below_0_and_a_type_without_gpus_is_measured_by_one() -> None:
     market = Market.of([[1, 1]], [3, 0], types=["T", "none"])
-    said = [Overbooked("T", each, 3, "u1").refutes(market, market.shares([[each, 0]])) for each in (-1, 0, F(1, 2))]
+    said = [overbooked("T", each, 3, "u1").refutes(market, market.shares([[each, 0]])) for each in (-1, 0, F(1, 2))]
     assert said == [True, False, False]
     assert sizes(market).tolist() == [3, 1]
     assert sizes(Market.of([[1, 1]], [F(1, 2), 0])).tolist() == [F(1, 2), F(1, 2)]
@@ -238,13 +242,18 @@ def test_what_is_too_small_to_print_is_told_apart() -> None:
     assert str(little.witness) == "A gets 1; its equal share is worth 1e-20 more"
 
 
+def peer_envy(theirs: F) -> Any:
+    """Return the case of A, which gets 1 and would get ``theirs``."""
+    return EnvyWithinPeers().case(1 - theirs, 1, user="A", envied="B", throughput=F(1), with_others_shares=theirs)
+
+
 def test_envy_of_a_peer_that_is_too_small_to_print_is_told_apart() -> None:
     bit = F(1, 10**20)
-    assert "it would get 1e-20 more" in str(PeerEnvy("A", "B", F(1), F(1) + bit))
+    assert "it would get 1e-20 more" in str(peer_envy(F(1) + bit))
     users, types = ("A", "B"), ("T1",)
     owed = Entitlements.of(users, types, group=dict.fromkeys(users, "office"))
     market = Market.of([[1], [1]], [2], users=users, types=types, entitlements=owed)
-    envy = PeerEnvy("A", "B", F(1), F(1))
+    envy = peer_envy(F(1))
     assert not envy.refutes(market, market.shares([[1], [1]]))
     assert envy.refutes(market, market.shares([[1 - bit], [1]]))
     assert EnvyWithinPeers().check(market, [[1], [1]]).answer is Answer.HOLDS
@@ -323,10 +332,10 @@ class Cases(PlanProperty):
     source = definition = "made by hand"
 
     def __init__(self, has: Any, needs: Any) -> None:
-        self.case = Shortfall("t", has, needs)
+        self.has, self.needs = has, needs
 
     def cases(self, plan: Any) -> Any:
-        return [(self.case.has - self.case.needs, self.case)]
+        return [self.compared("t", self.has, self.needs)]
 
 
 @pytest.mark.parametrize(("has", "needs"), [(-10, -9), (-1, 0), (9, 10), (0, 1), (-1, -F(1, 10))])

@@ -21,7 +21,6 @@ from fairopt.program import INFINITY, Array
 from fairopt.properties import Answer, Feasibility, ParetoEfficiency
 from fairopt.properties.shares.pareto_efficiency import (
     DominatingAllocation,
-    Infeasible,
     ParetoWeights,
     _weights,
     largest_gain,
@@ -150,8 +149,8 @@ def test_the_type_that_is_named_is_the_one_that_is_wrong(shares: Any, margin: in
 
 def test_a_type_on_which_nothing_is_wrong_refutes_nothing() -> None:
     shares = table([[1, -1], [0, 0]])
-    assert [Infeasible(each).refutes(TWO, shares) for each in ("T1", "T2")] == [False, True]
-    assert [Infeasible(each).refutes(TWO, table([[1, 0], [1, 1]])) for each in ("T1", "T2")] == [True, False]
+    assert [PE.case(-1, 1, type=each).refutes(TWO, shares) for each in ("T1", "T2")] == [False, True]
+    assert [PE.case(-1, 1, type=each).refutes(TWO, table([[1, 0], [1, 1]])) for each in ("T1", "T2")] == [True, False]
 
 
 # -- tolerances --------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class AlwaysYes(EnvyFreeness):
     name = "always_yes"
 
     def _check(self, market: Any, shares: Any, tolerance: Any) -> Any:
-        return self._by_slack(market, Fraction(0), 1, 0, unit="", effort="", witness=None)
+        return self._by_tightest(self.case(Fraction(0), 1), 0, exact=market.exact, unit="", effort="")
 
 
 class WrongWitness(EnvyFreeness):
@@ -69,8 +69,8 @@ class WrongWitness(EnvyFreeness):
         verdict = super()._check(market, shares, tolerance)
         if verdict.witness is None:
             return verdict
-        swapped = replace(verdict.witness, user=verdict.witness.envied, envied=verdict.witness.user)
-        return replace(verdict, witness=swapped)
+        shown = {**verdict.witness.shown, "user": verdict.witness.envied, "envied": verdict.witness.user}
+        return replace(verdict, witness=replace(verdict.witness, shown=shown))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,25 +17,17 @@ from scipy.optimize import linprog
 from fairopt.problem import Entitlements, Market
 from fairopt.program import INFINITY
 from fairopt.properties import AllocationProperty, Answer
-from fairopt.properties.entitlements.cap_kept import CapKept, OverCap
+from fairopt.properties.entitlements.cap_kept import CapKept
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
-from fairopt.properties.entitlements.group_fairness import GroupFairness, UnfairLoan
-from fairopt.properties.entitlements.guarantee_incentive import GuaranteeIncentive, WorseThanGuaranteed
-from fairopt.properties.entitlements.guarantee_kept import BelowGuarantee, GuaranteeKept
-from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, StarvedWhileLent
-from fairopt.properties.entitlements.whole_gpu_conservation import CouldStart, WholeGpuConservation
+from fairopt.properties.entitlements.group_fairness import GroupFairness
+from fairopt.properties.entitlements.guarantee_incentive import GuaranteeIncentive
+from fairopt.properties.entitlements.guarantee_kept import GuaranteeKept
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
+from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
+from fairopt.properties.property import SlackCase
 from fairopt.testing.samples import entitled_markets
 
 F = Fraction
-
-
-@dataclass(frozen=True)
-class Case:
-    """What the definition looks at: it fails below 0; ``witness`` would say so."""
-
-    slack: Any
-    size: Any
-    witness: Any = None
 
 
 class Stand:
@@ -170,20 +161,22 @@ class Stand:
         return max(self.sure(i, c), min(self.free[c], idle))
 
 
-def caps(stand: Stand) -> Iterator[Case]:
+def caps(stand: Stand) -> Iterator[SlackCase]:
     for node, c in itertools.product(stand.nodes, stand.columns):
         held, cap = stand.held[node, c], stand.owed.cap[node, c]
-        yield Case(cap - held, stand.sizes[c], OverCap(stand.owed.nodes[node], stand.owed.columns[c], held, cap))
+        names = {"node": stand.owed.nodes[node], "type": stand.owed.columns[c]}
+        yield CapKept().case(cap - held, stand.sizes[c], **names, held=held, cap=cap)
 
 
-def guarantees(stand: Stand) -> Iterator[Case]:
+def guarantees(stand: Stand) -> Iterator[SlackCase]:
     for node, c in itertools.product(stand.nodes, stand.columns):
         short, held = stand.short(node, c), stand.held[node, c]
-        witness = BelowGuarantee(stand.owed.nodes[node], stand.owed.columns[c], held, held + short, ())
-        yield Case(-short if short else max(held - stand.guarantee(node, c), F(0)), stand.sizes[c], witness)
+        shown = {"node": stand.owed.nodes[node], "type": stand.owed.columns[c], "held": held, "owed": held + short}
+        slack = -short if short else max(held - stand.guarantee(node, c), F(0))
+        yield GuaranteeKept().case(slack, stand.sizes[c], **shown, sources=())
 
 
-def starving(stand: Stand) -> Iterator[Case]:
+def starving(stand: Stand) -> Iterator[SlackCase]:
     """Of all choices of pending gangs and types, what fits the guarantee, what is idle, and what can be taken back."""
     owed, market, gangs = stand.owed, stand.market, stand.owed.gangs
     k = market.shape[1]
@@ -200,10 +193,11 @@ def starving(stand: Stand) -> Iterator[Case]:
                 if all(not each or each <= bound[at] for at, each in total.items()):
                     amount = max(amount, first - held + total[c])
             amount = amount if whole else sure
-        yield Case(-amount, stand.sizes[c], StarvedWhileLent(market.users[i], owed.columns[c], amount, (), ()))
+        shown = {"user": market.users[i], "type": owed.columns[c], "amount": amount, "gangs": ()}
+        yield NobodyStarvesWhileLent().case(-amount, stand.sizes[c], **shown, sources=(), others=())
 
 
-def starting(stand: Stand) -> Iterator[Case]:
+def starting(stand: Stand) -> Iterator[SlackCase]:
     """A pending gang could start where whole GPUs are free, caps leave room, and what it takes besides is free."""
     gangs, market = stand.owed.gangs, stand.market
     for g, j in itertools.product(range(len(gangs.names)), range(market.shape[1])):
@@ -220,11 +214,11 @@ def starting(stand: Stand) -> Iterator[Case]:
                 and gpus <= stand.more(i, j)
             )
             fits &= all(amount <= min(stand.free[c], room[c]) for c, amount in counted)
-            witness = CouldStart(gangs.names[g], market.users[i], gpus, market.types[j])
-            yield Case(F(-gpus if fits else 0), stand.sizes[j], witness)
+            shown = {"gang": gangs.names[g], "user": market.users[i], "gpus": gpus, "type": market.types[j]}
+            yield WholeGpuConservation().case(F(-gpus if fits else 0), stand.sizes[j], **shown)
 
 
-def loans(stand: Stand) -> Iterator[Case]:
+def loans(stand: Stand) -> Iterator[SlackCase]:
     """One GPU moves from a sibling to another of its tier that wants one, if it would still borrow more, by weight."""
     owed, market = stand.owed, stand.market
     for high, low, j in itertools.product(stand.nodes, stand.nodes, range(market.shape[1])):
@@ -233,8 +227,9 @@ def loans(stand: Stand) -> Iterator[Case]:
         weights = tuple(owed.borrow_weight[node] for node in (high, low))
         over = borrowed[0] - 1 - (weights[0] * borrowed[1] / weights[1] if weights[1] else borrowed[0])
         can = alike and stand.held[high, j] - stand.fixed[high, j] >= 1 and stand.more(low, j) >= 1
-        witness = UnfairLoan(owed.nodes[high], owed.nodes[low], market.types[j], tuple(borrowed), weights)  # type: ignore[arg-type]
-        yield Case(min(-over, F(0)) if can else F(0), stand.sizes[j], witness)
+        shown = {"borrower": owed.nodes[high], "sibling": owed.nodes[low], "type": market.types[j]}
+        both = {"borrowed": tuple(borrowed), "weights": weights}
+        yield GroupFairness().case(min(-over, F(0)) if can else F(0), stand.sizes[j], **shown, **both)
 
 
 def value(stand: Stand, i: int, bundle: list[Any]) -> float:
@@ -247,16 +242,17 @@ def value(stand: Stand, i: int, bundle: list[Any]) -> float:
     return -float(linprog([-float(speed[j]) for _, j in ways], rows, most, method="highs").fun) if ways else 0.0
 
 
-def incentives(stand: Stand) -> Iterator[Case]:
+def incentives(stand: Stand) -> Iterator[SlackCase]:
     market = stand.market
     for i, user in enumerate(market.users):
         bundles = (stand.shares[i].tolist(), [stand.guarantee(i, j) for j in range(market.shape[1])])
         own, owed = (F(value(stand, i, each)).limit_denominator(1000) for each in bundles)
         fair = sum(v * m for v, m in zip(market.speedup[i], market.capacity, strict=True)) * market.weight[i]
-        yield Case(own - owed, fair / sum(market.weight), WorseThanGuaranteed(user, own, owed, ()))
+        shown = {"user": user, "throughput": own, "guaranteed": owed, "missing": ()}
+        yield GuaranteeIncentive().case(own - owed, fair / sum(market.weight), **shown)
 
 
-def peers(stand: Stand) -> Iterator[Case]:
+def peers(stand: Stand) -> Iterator[SlackCase]:
     market, owed = stand.market, stand.owed
     for i, other in itertools.product(stand.users, stand.users):
         if i != other and owed.parent[i] == owed.parent[other] and owed.tier[i] == owed.tier[other]:
@@ -269,10 +265,10 @@ def peers(stand: Stand) -> Iterator[Case]:
                 theirs.append(min(own + beyond * market.weight[i] / market.weight[other], owed.cap[i, j]))
             fair = sum(v * m for v, m in zip(market.speedup[i], market.capacity, strict=True)) * market.weight[i]
             slack = (market.speedup[i] * stand.shares[i]).sum() - (market.speedup[i] * theirs).sum()
-            yield Case(slack, fair / sum(market.weight))
+            yield EnvyWithinPeers().case(slack, fair / sum(market.weight))
 
 
-DEFINITIONS: list[tuple[AllocationProperty, Callable[[Stand], Iterator[Case]]]] = [
+DEFINITIONS: list[tuple[AllocationProperty, Callable[[Stand], Iterator[SlackCase]]]] = [
     (CapKept(), caps),
     (GuaranteeKept(), guarantees),
     (NobodyStarvesWhileLent(), starving),
@@ -299,7 +295,7 @@ def owed(market: Market) -> Entitlements:
 
 @pytest.mark.parametrize(("asked", "definition"), DEFINITIONS, ids=[each.name for each, _ in DEFINITIONS])
 def test_answer_and_margin_are_those_of_the_worst_case(
-    asked: AllocationProperty, definition: Callable[[Stand], Iterator[Case]]
+    asked: AllocationProperty, definition: Callable[[Stand], Iterator[SlackCase]]
 ) -> None:
     answers = set()
     for market, shares in drawn(50, seed=11):
@@ -330,14 +326,14 @@ def test_answer_and_margin_are_those_of_the_worst_case(
     ids=[each.name for each, _ in [*DEFINITIONS[:5], (WholeGpuConservation(), starting)]],
 )
 def test_a_witness_refutes_where_its_case_fails_and_nowhere_else(
-    asked: AllocationProperty, definition: Callable[[Stand], Iterator[Case]]
+    asked: AllocationProperty, definition: Callable[[Stand], Iterator[SlackCase]]
 ) -> None:
     said = set()
     for market, shares in drawn(25, seed=12):
         if asked.asked_of(market):
             for case in definition(Stand(market, shares)):
                 said.add(case.slack < 0)
-                assert case.witness.refutes(market, shares) == (case.slack < 0), (case, market.entitlements, shares)
+                assert case.refutes(market, shares) == (case.slack < 0), (case, market.entitlements, shares)
     assert said == {True, False}
 
 
@@ -366,7 +362,7 @@ def test_who_starves_no_longer_does_after_the_witness_is_played() -> None:
     assert played > 30
 
 
-def play(stand: Stand, said: StarvedWhileLent) -> None:
+def play(stand: Stand, said: SlackCase) -> None:
     """Start the gangs of a witness as it says, and look whether all bounds are kept."""
     owed, gangs, columns = stand.owed, stand.owed.gangs, list(stand.owed.columns)
     i, c = stand.market.index(said.user), columns.index(said.type)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,12 +27,8 @@ from fairopt.properties import (
     SharingIncentive,
     WorkConservation,
 )
-from fairopt.properties.shares.adjacent_types import Gap
-from fairopt.properties.shares.envy_freeness import Envy
-from fairopt.properties.shares.feasibility import Overbooked
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, Infeasible
-from fairopt.properties.shares.sharing_incentive import WorseOff
-from fairopt.properties.shares.work_conservation import Idle
+from fairopt.properties.property import SlackCase
+from fairopt.properties.shares.pareto_efficiency import DominatingAllocation
 from fairopt.testing.samples import sample_markets
 
 F = Fraction
@@ -78,42 +74,41 @@ def sizes(market: Market) -> list[Fraction]:
     return [m if m > 0 else min(F(1), least) for m in market.capacity]
 
 
-@dataclass(frozen=True)
-class Case:
-    """What the definition looks at: it fails below 0; ``witness`` would say so."""
-
-    slack: Fraction
-    size: Fraction
-    witness: Any
-
-
-def envy(market: Market, shares: Any) -> Iterator[Case]:
+def envy(market: Market, shares: Any) -> Iterator[SlackCase]:
     users = range(len(market.users))
     for i, other in itertools.product(users, users):
         theirs = [x * market.weight[i] / market.weight[other] for x in shares[other]]
         own, value = worth(market, i, shares[i]), worth(market, i, theirs)
         if i != other or len(users) == 1:
-            yield Case(
-                own - value, worth(market, i, part(market, i)), Envy(market.users[i], market.users[other], own, value)
-            )
+            shown = {"envied": market.users[other], "throughput": own, "with_others_shares": value}
+            yield EnvyFreeness().case(own - value, worth(market, i, part(market, i)), user=market.users[i], **shown)
 
 
-def incentive(market: Market, shares: Any) -> Iterator[Case]:
+def incentive(market: Market, shares: Any) -> Iterator[SlackCase]:
     for i, user in enumerate(market.users):
         own, fair = worth(market, i, shares[i]), worth(market, i, part(market, i))
-        yield Case(own - fair, fair, WorseOff(user, own, fair))
+        yield SharingIncentive().case(own - fair, fair, user=user, throughput=own, own_partition=fair)
 
 
-def feasible(market: Market, shares: Any) -> Iterator[Case]:
+def overbooked(slack: Any, size: Any, kind: str, given: Any, there: Any, user: str | None = None) -> SlackCase:
+    return Feasibility().case(slack, size, type=kind, given=given, capacity=there, user=user)
+
+
+def gap(slack: Any, user: str, slower: str, skipped: str, faster: str, order: tuple[str, ...]) -> SlackCase:
+    shown = {"user": user, "slower": slower, "skipped": skipped, "faster": faster, "order": order}
+    return AdjacentTypes().case(slack, 1, **shown)
+
+
+def feasible(market: Market, shares: Any) -> Iterator[SlackCase]:
     for j, (name, size) in enumerate(zip(market.types, sizes(market), strict=True)):
         given = sum(shares[:, j].tolist())
-        yield Case(market.capacity[j] - given, size, Overbooked(name, given, market.capacity[j]))
+        yield overbooked(market.capacity[j] - given, size, name, given, market.capacity[j])
         for i, user in enumerate(market.users):
             if shares[i, j] < 0:
-                yield Case(shares[i, j], size, Overbooked(name, shares[i, j], market.capacity[j], user))
+                yield overbooked(shares[i, j], size, name, shares[i, j], market.capacity[j], user)
 
 
-def conserving(market: Market, shares: Any) -> Iterator[Case]:
+def conserving(market: Market, shares: Any) -> Iterator[SlackCase]:
     """A GPU is idle that nobody uses; what a user could do with it is limited by what it still asks for."""
     uses = [used(market, i, row) for i, row in enumerate(shares)]
     for j, (name, size) in enumerate(zip(market.types, sizes(market), strict=True)):
@@ -122,12 +117,12 @@ def conserving(market: Market, shares: Any) -> Iterator[Case]:
             if market.speedup[i, j] > 0:
                 room = market.limit[i] - sum(uses[i])
                 wasted = min(idle, room)
-                witness = Idle(name, idle, user, wasted)
+                shown = {"type": name, "idle": idle, "user": user, "could_use": wasted}
                 relative = min(idle / size, room / market.limit[i] if market.limit[i] < INFINITY else idle / size)
-                yield Case(-wasted, wasted / relative if relative else F(1), witness)
+                yield WorkConservation().case(-wasted, wasted / relative if relative else F(1), **shown)
 
 
-def adjacent(market: Market, shares: Any) -> Iterator[Case]:
+def adjacent(market: Market, shares: Any) -> Iterator[SlackCase]:
     """A gap is between two types that are held, and none of a type between them; the poorer side is what is missing."""
     there = [j for j, m in enumerate(market.capacity) if m > 0]
     for i, user in enumerate(market.users):
@@ -136,10 +131,10 @@ def adjacent(market: Market, shares: Any) -> Iterator[Case]:
             if row[a] > 0 and row[c] > 0 and all(x <= 0 for x in row[a + 1 : c]) and b == a + 1:
                 names = tuple(market.types[j] for j in there)
                 side = min(sum(row[: a + 1], F(0)), sum(row[c:], F(0)))
-                yield Case(-side, F(1), Gap(user, names[a], names[b], names[c], names))
+                yield gap(-side, user, names[a], names[b], names[c], names)
 
 
-DEFINITIONS: list[tuple[AllocationProperty, Callable[[Market, Any], Iterator[Case]]]] = [
+DEFINITIONS: list[tuple[AllocationProperty, Callable[[Market, Any], Iterator[SlackCase]]]] = [
     (EnvyFreeness(), envy),
     (SharingIncentive(), incentive),
     (Feasibility(), feasible),
@@ -151,7 +146,7 @@ DEFINITIONS: list[tuple[AllocationProperty, Callable[[Market, Any], Iterator[Cas
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("asked", "definition"), DEFINITIONS, ids=[each.name for each, _ in DEFINITIONS])
 def test_answer_and_margin_are_those_of_the_worst_case(
-    asked: AllocationProperty, definition: Callable[[Market, Any], Iterator[Case]], seed: int
+    asked: AllocationProperty, definition: Callable[[Market, Any], Iterator[SlackCase]], seed: int
 ) -> None:
     answers = set()
     for market, shares in drawn(
@@ -168,7 +163,7 @@ def test_answer_and_margin_are_those_of_the_worst_case(
             margins = {min(margin, F(0)) for margin in margins}
         assert verdict.margin in margins, (market, shares, cases)
         if verdict.answer is Answer.FAILS:
-            assert verdict.witness in [case.witness for case in cases if case.slack == verdict.margin]
+            assert verdict.witness.shown in [case.shown for case in cases if case.slack == verdict.margin]
             assert verdict.witness.refutes(market, shares)
         if asked.name == "adjacent_types":
             continue
@@ -188,27 +183,27 @@ def test_answer_and_margin_are_those_of_the_worst_case(
 
 @pytest.mark.parametrize(("asked", "definition"), DEFINITIONS[:3], ids=[each.name for each, _ in DEFINITIONS[:3]])
 def test_a_witness_refutes_where_its_case_fails_and_nowhere_else(
-    asked: AllocationProperty, definition: Callable[[Market, Any], Iterator[Case]]
+    asked: AllocationProperty, definition: Callable[[Market, Any], Iterator[SlackCase]]
 ) -> None:
     said = set()
     for market, shares in drawn(60, 7, below=asked.name == "feasibility"):
         for case in definition(market, shares):
-            said.add(case.witness.refutes(market, shares))
-            assert case.witness.refutes(market, shares) == (case.slack < 0)
+            said.add(case.refutes(market, shares))
+            assert case.refutes(market, shares) == (case.slack < 0)
     assert said == {True, False}
     market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
     # every GPU is given out, and u2 has none of the first type: no type is overbooked, no share is negative
     shares = market.shares([[1, "1/2"], [0, "1/2"]])
-    assert not any(Overbooked(name, F(1), F(1)).refutes(market, shares) for name in market.types)
-    assert not Overbooked("T1", F(0), F(1), "u2").refutes(market, shares)
+    assert not any(overbooked(0, 1, name, F(1), F(1)).refutes(market, shares) for name in market.types)
+    assert not overbooked(0, 1, "T1", F(0), F(1), "u2").refutes(market, shares)
 
 
 def test_an_idle_gpu_refutes_only_where_the_user_gains_from_it() -> None:
     said = set()
     for market, shares in drawn(60, 8):
         for case in conserving(market, shares):
-            said.add(case.witness.refutes(market, shares))
-            assert case.witness.refutes(market, shares) == (case.slack < 0), (market, shares, case)
+            said.add(case.refutes(market, shares))
+            assert case.refutes(market, shares) == (case.slack < 0), (market, shares, case)
     assert said == {True, False}
 
 
@@ -218,10 +213,10 @@ def test_a_gap_refutes_only_where_both_sides_are_held_in_order_and_the_middle_is
     for row in itertools.product((F(0), F(1, 2)), repeat=3):
         shares = np.array([row, [1 - x for x in row]], dtype=object)
         for slower, skipped, faster in itertools.product(order, repeat=3):
-            gap = Gap("u1", slower, skipped, faster, order).refutes(market, shares)
+            said = gap(-1, "u1", slower, skipped, faster, order).refutes(market, shares)
             held = dict(zip(order, row, strict=True))
             inside = slower < skipped < faster
-            assert gap == (inside and held[slower] > 0 and held[skipped] == 0 and held[faster] > 0) or not inside
+            assert said == (inside and held[slower] > 0 and held[skipped] == 0 and held[faster] > 0) or not inside
 
 
 @pytest.mark.parametrize("bit", [F(1, 10**9), F(1, 10**17), F(1, 10**40)])
@@ -237,7 +232,7 @@ def test_envy_that_floats_cannot_see_is_found(bit: Fraction) -> None:
         worst = min(envy(awkward, shares), key=lambda case: case.slack / case.size)
         verdict = EnvyFreeness().check(awkward, shares)
         assert (verdict.answer, verdict.margin) == (Answer.FAILS, worst.slack)
-        assert verdict.witness == worst.witness
+        assert verdict.witness.shown == worst.shown
 
 
 def test_what_is_within_the_tolerance_is_not_held() -> None:
@@ -286,7 +281,7 @@ def test_the_gain_without_a_loser_is_what_another_solver_finds() -> None:
         over = [sum(column) - m for column, m in zip(shares.T.tolist(), market.capacity, strict=True)]
         if max(over) > 0 or (shares < 0).any():
             assert verdict.answer is Answer.FAILS
-            assert isinstance(verdict.witness, Infeasible)
+            assert set(verdict.witness.shown) == {"type"}
             assert verdict.margin == min(-max(over), min(shares.ravel()))
             continue
         gained = most_gained(market, shares)
@@ -319,7 +314,7 @@ def test_what_does_not_dominate_does_not_refute() -> None:
         for j, name in enumerate(market.types):
             broken = sum(shares[:, j]) > market.capacity[j] or (shares[:, j] < 0).any()
             if broken or not (shares < 0).any():
-                assert Infeasible(name).refutes(market, shares) == broken
+                assert ParetoEfficiency().case(-1, 1, type=name).refutes(market, shares) == broken
     assert said == {True, False}
 
 

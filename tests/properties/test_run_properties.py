@@ -15,11 +15,11 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Market, Trace
 from fairopt.properties import Answer, EnvyFreeness, Verdict
 from fairopt.properties.property import SlackCase
-from fairopt.properties.runs.lease_kept import LeaseBroken, LeaseKept, promised
-from fairopt.properties.runs.no_starvation import NoStarvation, Starved
+from fairopt.properties.runs.lease_kept import LeaseKept, promised
+from fairopt.properties.runs.no_starvation import NoStarvation
 from fairopt.properties.runs.run_property import BOTH, ONE, TWO_GPUS, RunProperty, jobs, scripted
 from fairopt.properties.runs.sharing_incentive_over_time import SharingIncentiveOverTime
-from fairopt.properties.runs.work_conservation_over_time import IdleGpus, WorkConservationOverTime
+from fairopt.properties.runs.work_conservation_over_time import WorkConservationOverTime
 from fairopt.simulation import History, Setting
 from fairopt.simulation.gpu_time import time_on_whole_cluster
 from fairopt.testing.run_property_suite import cases, of_runs, run_property_suite
@@ -228,12 +228,29 @@ def test_verify_takes_a_history() -> None:
         verify(Market.of([[1]], capacity=[1]), [[1]], [LeaseKept()])
 
 
+def but(case: SlackCase, **shown: Any) -> SlackCase:
+    """Return a case that shows something else."""
+    return replace(case, shown={**case.shown, **shown})
+
+
+def broken_lease(job: str, begin: int, until: int, lease: int) -> SlackCase:
+    return LeaseKept().case(-1, 1, job=job, begin=begin, until=until, lease=lease)
+
+
+def starved(job: str, begin: int, end: int, bound: int) -> SlackCase:
+    return NoStarvation().case(-1, 1, job=job, begin=begin, end=end, bound=bound)
+
+
+def idle_gpus(job: str, begin: int, kind: str, gpus: int, free: int) -> SlackCase:
+    return WorkConservationOverTime().case(-1, 1, job=job, begin=begin, type=kind, gpus=gpus, free=free)
+
+
 def test_a_job_may_need_all_the_memory_of_a_type() -> None:
     idle = scripted(jobs([1, 1], [10, 10]), {"a": ONE}, {"b": ONE})
     for memory, right in ((8, True), (9, False)):
         needs = replace(idle.trace.jobs, memory=np.array([0, memory]))
         told = replace(idle, trace=replace(idle.trace, jobs=needs), cluster=replace(idle.cluster, memory=np.array([8])))
-        assert IdleGpus("b", 0, "T", 1, 1).refutes(told) is right
+        assert idle_gpus("b", 0, "T", 1, 1).refutes(told) is right
 
 
 def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
@@ -251,10 +268,10 @@ def test_hosts_that_are_down_break_no_lease_and_have_no_gpus() -> None:
     assert LeaseKept().check(gone).answer is Answer.UNDECIDED
     idle = scripted(jobs([1, 1], [10, 10]), {"a": ((0, 1),)}, {"b": ((0, 1),)}, cluster=two)
     assert WorkConservationOverTime().check(idle).answer is Answer.FAILS
-    assert IdleGpus("b", 0, "T", 1, 1).refutes(idle)
+    assert idle_gpus("b", 0, "T", 1, 1).refutes(idle)
     half = replace(idle, rounds=(replace(idle.rounds[0], down=frozenset({two.hosts[1]})), idle.rounds[1]))
     assert WorkConservationOverTime().check(half).answer is Answer.HOLDS
-    assert not IdleGpus("b", 0, "T", 1, 1).refutes(half)
+    assert not idle_gpus("b", 0, "T", 1, 1).refutes(half)
 
 
 def test_a_tolerance_is_a_part_of_a_lease_of_a_bound_of_a_ratio_of_gpu_time() -> None:
@@ -284,42 +301,42 @@ def test_a_broken_lease_is_told_as_it_was() -> None:
     assert (broken.job, broken.begin, broken.until, broken.lease) == ("a", 0, 10, 20)
     assert broken.refutes(history)
     for other in ({"job": "b"}, {"job": "c"}, {"begin": 20}, {"begin": 10}, {"begin": -1}):
-        assert not replace(broken, **other).refutes(history), other
+        assert not but(broken, **other).refutes(history), other
     for lease in (30, 15, 10):
-        assert not replace(broken, lease=lease).refutes(history), lease
+        assert not but(broken, lease=lease).refutes(history), lease
     a, b = history.rounds[0].ran
     first = replace(history.rounds[0], ran=(replace(b, lease=Fraction(10)), a))
     assert broken.refutes(replace(history, rounds=(first, *history.rounds[1:])))  # whoever is told first
     turned = promised(scripted(jobs([1, 1], [30, 20]), *(dict.fromkeys(rest, ONE) for rest in ("ab", "a", "ab"))), 20)
-    assert LeaseBroken("b", 0, 10, 20).refutes(turned)
-    assert not LeaseBroken("a", 0, 10, 20).refutes(turned)
+    assert broken_lease("b", 0, 10, 20).refutes(turned)
+    assert not broken_lease("a", 0, 10, 20).refutes(turned)
     only = promised(scripted(jobs([1, 1], [20, 30]), *plan), 10)
-    assert not LeaseBroken("a", 0, 10, 10).refutes(only)  # it was kept to the end
+    assert not broken_lease("a", 0, 10, 10).refutes(only)  # it was kept to the end
     kept = scripted(jobs([1], [20]), {"a": ONE}, {"a": ONE}, leases={(0, "a"): 20})
-    assert not LeaseBroken("a", 0, 10, 20).refutes(kept)
+    assert not broken_lease("a", 0, 10, 20).refutes(kept)
     done = promised(scripted(jobs([1, 1], [10, 20]), {"a": ONE, "b": ONE}, {"b": ONE}), 30)
-    assert not LeaseBroken("a", 0, 10, 30).refutes(done)  # who is done needs no GPUs
+    assert not broken_lease("a", 0, 10, 30).refutes(done)  # who is done needs no GPUs
     two = Cluster.of(["T", "T"], [1, 1])
     moved = promised(scripted(jobs([1], [20]), {"a": ((0, 1),)}, {"a": ((1, 1),)}, cluster=two), 20)
-    assert LeaseBroken("a", 0, 10, 20).refutes(moved)
+    assert broken_lease("a", 0, 10, 20).refutes(moved)
     back = promised(scripted(jobs([1], [20]), {"a": ((1, 1),)}, {"a": ((0, 1),)}, cluster=two), 20)
-    assert LeaseBroken("a", 0, 10, 20).refutes(back)
+    assert broken_lease("a", 0, 10, 20).refutes(back)
     assert LeaseKept().check(back).margin == -10
 
 
 def test_a_wait_is_told_as_it_was() -> None:
     """b is there from 0, runs from 20 to 30 and is done then; a runs in the other rounds."""
     history = scripted(jobs([2, 2], [30, 10]), {"a": BOTH}, {"a": BOTH}, {"b": BOTH}, {"a": BOTH})
-    assert Starved("b", 0, 20, 19).refutes(history)
-    assert Starved("a", 20, 30, 9).refutes(history)
+    assert starved("b", 0, 20, 19).refutes(history)
+    assert starved("a", 20, 30, 9).refutes(history)
     for job, begin, end, bound in (
         *(("b", 0, 20, 20), ("b", 0, 21, 19), ("b", -1, 20, 19), ("b", 30, 40, 9), ("b", 15, 25, 5)),
         *(("a", 0, 20, 19), ("a", 20, 31, 9), ("a", 19, 30, 9), ("a", 40, 60, 9), ("a", 20, 30, 10)),
     ):
-        assert not Starved(job, begin, end, bound).refutes(history), (job, begin, end, bound)
+        assert not starved(job, begin, end, bound).refutes(history), (job, begin, end, bound)
     cut = replace(history, rounds=history.rounds[:1])
-    assert Starved("b", 0, 10, 9).refutes(cut)
-    assert not Starved("b", 0, 20, 9).refutes(cut)  # nobody knows what comes after
+    assert starved("b", 0, 10, 9).refutes(cut)
+    assert not starved("b", 0, 20, 9).refutes(cut)  # nobody knows what comes after
 
 
 def test_a_delay_is_told_as_it_was() -> None:
@@ -328,7 +345,7 @@ def test_a_delay_is_told_as_it_was() -> None:
     assert (late.job, late.took, late.own_part) == ("b", 50, 10)
     assert late.refutes(history)
     for other in ({"job": "a"}, {"took": 49}, {"took": 51}, {"own_part": 50}, {"own_part": 51}):
-        assert not replace(late, **other).refutes(history), other
+        assert not but(late, **other).refutes(history), other
 
 
 def test_idle_gpus_are_told_as_they_were() -> None:
@@ -340,13 +357,13 @@ def test_idle_gpus_are_told_as_they_were() -> None:
     idle = WorkConservationOverTime().check(history).witness
     assert (idle.job, idle.begin, idle.type, idle.gpus, idle.free) == ("b", 0, "T", 2, 2)
     assert idle.refutes(history)
-    assert IdleGpus("c", 10, "U", 1, 2).refutes(history)
-    assert IdleGpus("c", 0, "U", 1, 2).refutes(history)
+    assert idle_gpus("c", 10, "U", 1, 2).refutes(history)
+    assert idle_gpus("c", 0, "U", 1, 2).refutes(history)
     for job, begin, kind, free in (
         *(("a", 0, "T", 2), ("b", 0, "T", 1), ("b", 0, "T", 3), ("b", 10, "T", 0), ("b", 10, "U", 2)),
         *(("c", 0, "T", 2), ("c", 10, "T", 0), ("c", 10, "U", 1)),
     ):
-        assert not IdleGpus(job, begin, kind, 1, free).refutes(history), (job, begin, kind, free)
+        assert not idle_gpus(job, begin, kind, 1, free).refutes(history), (job, begin, kind, free)
 
 
 # -- the suite ---------------------------------------------------------------------------------------------------------
@@ -364,7 +381,7 @@ class Hasty(LeaseKept):
         yield from super().cases(history)
         for name, done in history.completion.items():
             if done is None:
-                yield SlackCase(Fraction(-1), 1, f"{name} is not done")
+                yield self.case(Fraction(-1), 1, job=name, begin=0, until=0, lease=1)
 
 
 class Vague(WorkConservationOverTime):
@@ -372,8 +389,7 @@ class Vague(WorkConservationOverTime):
 
     def cases(self, history: History) -> Iterator[SlackCase]:
         for case in super().cases(history):
-            shown = None if case.witness is None else replace(case.witness, free=case.witness.free + 1)
-            yield case._replace(witness=shown)
+            yield but(case, free=case.free + 1) if case.shown else case
 
 
 class Silent(LeaseKept):

@@ -19,9 +19,10 @@ from fairopt.proofs.verify import verify as proved
 from fairopt.properties import Answer, Verdict
 from fairopt.properties.entitlements import starving, whole_gangs
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, StarvedWhileLent
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
 from fairopt.properties.entitlements.whole_gangs import Chooser, Way
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
+from fairopt.properties.property import SlackCase
 from fairopt.testing.samples import entitled_markets, stated
 
 
@@ -170,11 +171,11 @@ def test_what_gangs_take_beside_gpus_can_be_had_too(
 def test_what_is_idle_in_part_and_lent_in_part_is_told_of_what_gangs_take_besides() -> None:
     market = with_cpu([5], stock=9, guarantee=5, held=8)
     stands = HeldAndOwed.of(market, now(market))
-    witness = StarvedWhileLent.of(stands, 0, 0, starving.Starving(stands).of(0, 0))
+    witness = NobodyStarvesWhileLent().owed(stands, 0, 0, starving.Starving(stands).of(0, 0))
     assert witness.others == (("cpu:all", (("", 1), ("b", 4))),)
     idle = with_cpu([5], stock=13, guarantee=5, held=8)
     stands = HeldAndOwed.of(idle, now(idle))
-    assert StarvedWhileLent.of(stands, 0, 0, starving.Starving(stands).of(0, 0)).others == ()
+    assert NobodyStarvesWhileLent().owed(stands, 0, 0, starving.Starving(stands).of(0, 0)).others == ()
 
 
 def test_a_group_lends_no_more_than_its_members_and_a_member_gets_it_once() -> None:
@@ -202,9 +203,15 @@ def test_of_the_second_good_all_that_waits_is_counted() -> None:
     assert verdict.margin == -6
 
 
+def starved(amount: int, gangs: tuple[Any, ...] = (), sources: tuple[Any, ...] = ()) -> SlackCase:
+    """Return the case of a, which is owed so many H100."""
+    shown = {"user": "a", "type": "H100", "amount": amount, "gangs": gangs, "sources": sources, "others": ()}
+    return NobodyStarvesWhileLent().case(-amount, 1, **shown)
+
+
 def test_gangs_that_have_some_of_their_gpus_are_run_and_others_started() -> None:
     gangs = (("g1", 4, "H100"), ("g2", 2, "A100"), ("g3", 2, "T4"))
-    said = {amount: str(StarvedWhileLent("a", "H100", amount, gangs, (("b", 4),))) for amount in (3, 4, 5)}
+    said = {amount: str(starved(amount, gangs, (("b", 4),))) for amount in (3, 4, 5)}
     assert {amount: words.partition(" ")[0] for amount, words in said.items()} == {3: "run", 4: "start", 5: "run"}
 
 
@@ -237,7 +244,7 @@ def test_who_holds_some_and_can_have_no_whole_gang_is_owed_nothing() -> None:
 
 def test_one_gpu_is_enough_to_starve() -> None:
     market = gangs_of([1], free=0, lent=2, guarantee=1)
-    assert StarvedWhileLent("a", "H100", 1, (), ()).refutes(market, now(market))
+    assert starved(1).refutes(market, now(market))
 
 
 def test_gangs_of_a_user_are_chosen_as_of_all_choices_the_best() -> None:

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairopt.problem import Market, worth
 from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Answer, Verdict
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 
 TWO_USERS = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
-
-
-@dataclass(frozen=True)
-class BelowHalf:
-    """A witness: a user, its throughput, and half of what its own partition would give it."""
-
-    user: str
-    throughput: Number
-    half: Number
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less, by the bare definition."""
-        i = market.users.index(self.user)
-        part = market.weight[i] / sum(market.weight.tolist())
-        return 2 * worth(market, i, shares[i]) < worth(market, i, market.capacity * part)
-
-    def __str__(self) -> str:
-        return f"{self.user} gets {number_text(self.throughput)}; half of its own partition is {number_text(self.half)}"
 
 
 class HalfShare(AllocationProperty):
@@ -49,12 +29,22 @@ class HalfShare(AllocationProperty):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, half = market.utility(shares), market.fair_utility() / 2
         worst = int(np.argmin((own - half) / half))
-        return self._by_slack(
-            market,
+        case = self.case(
             own[worst] - half[worst],  # the margin: negative where the property fails
             half[worst],  # what a tolerance is relative to
-            tolerance,
-            unit=f"throughput of {market.users[worst]}",
-            effort=f"{len(own)} users",
-            witness=BelowHalf(market.users[worst], own[worst], half[worst]),
+            user=market.users[worst],  # from here on what the case shows
+            throughput=own[worst],
+            half=half[worst],
         )
+        unit, effort = f"throughput of {case.user}", f"{len(own)} users"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return a case in a sentence."""
+        return f"{case.user} gets {number_text(case.throughput)}; half of its own partition is {number_text(case.half)}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user gets less, by the bare definition."""
+        i = market.users.index(case.user)
+        part = market.weight[i] / sum(market.weight.tolist())
+        return 2 * worth(market, i, shares[i]) < worth(market, i, market.capacity * part)

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from fairopt.problem import Entitled, Market
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
-
-
-@dataclass(frozen=True)
-class OverCap:
-    """A user or group that holds more of a type or good than its cap."""
-
-    node: str
-    type: str
-    held: Number
-    cap: Number
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether it, or all of its members together, hold more than its cap."""
-        stands = HeldAndOwed.of(market, shares)
-        at = stands.entitlements.node(self.node), stands.entitlements.columns.index(self.type)
-        return bool(stands.held[at] > stands.cap[at])
-
-    def __str__(self) -> str:
-        over = number_text(self.held - self.cap)
-        return f"take {over} {self.type} from {self.node}, which holds {number_text(self.held)} and may hold " + (
-            number_text(self.cap)
-        )
 
 
 class CapKept(EntitlementProperty):
     """No user and no group holds more of a type or good than its cap.
+
+    A failure shows who holds too much, of which type or good, how much, and its cap.
 
     Source: Kueue's borrowingLimit (nominalQuota and it are the cap), KAI's limit, Volcano's capability.
 
@@ -60,14 +36,18 @@ class CapKept(EntitlementProperty):
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         owed, slack = stands.entitlements, stands.cap - stands.held
-        node, column = divmod(int(np.argmin(slack / stands.size)), slack.shape[1])
-        witness = OverCap(owed.nodes[node], owed.columns[column], stands.held[node, column], stands.cap[node, column])
-        return self._by_slack(
-            market,
-            slack[node, column],
-            stands.size[column],
-            tolerance,
-            unit=f"GPUs of {witness.type}" if column < len(market.types) else witness.type,
-            effort=f"{int((stands.cap < INFINITY).sum())} caps",
-            witness=witness,
-        )
+        at = node, column = stands.tightest(slack)
+        shown = {"node": owed.nodes[node], "type": owed.columns[column], "held": stands.held[at], "cap": stands.cap[at]}
+        case, effort = self.case(slack[at], stands.size[column], **shown), f"{int((stands.cap < INFINITY).sum())} caps"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=stands.unit(column), effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return what to take from whom, in a sentence."""
+        over, held, cap = map(number_text, (case.held - case.cap, case.held, case.cap))
+        return f"take {over} {case.type} from {case.node}, which holds {held} and may hold {cap}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user, or all members of the group together, hold more than the cap."""
+        stands = HeldAndOwed.of(market, shares)
+        at = stands.place(case.node, case.type)
+        return bool(stands.held[at] > stands.cap[at])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairopt.certificates import Certificate
 from fairopt.policy import Optima
-from fairopt.problem import Entitlements, Market, worth
+from fairopt.problem import Entitlements, Market
 from fairopt.program import INFINITY, Array, Number, more_text, number_text
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
-from fairopt.properties.shares.envy_freeness import Envy, EnvyFreeness
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
+from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
 
@@ -37,22 +35,6 @@ _GUARANTEED = Market.of(
 )
 
 
-@dataclass(frozen=True)
-class PeerEnvy(Envy):
-    """A user, a peer that it envies, its throughput, and that with what the peer holds beyond its guarantee."""
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less than with the peer's GPUs beyond guarantee in the place of its own, by weight."""
-        i, other = (market.users.index(name) for name in (self.user, self.envied))
-        theirs = _in_place(market, shares, np.array([i]), np.array([other]))[0]
-        return worth(market, i, shares[i]) < worth(market, i, theirs)
-
-    def __str__(self) -> str:
-        got, theirs = number_text(self.throughput), more_text(self.with_others_shares, self.throughput)
-        beyond = f"with what {self.envied} holds beyond its guarantee, by weight"
-        return f"{self.user} gets {got}; {beyond}, in the place of what it holds so itself, it would get {theirs}"
-
-
 class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
     """Nobody would get more with what a peer holds beyond its guarantee in the place of what it holds so itself.
 
@@ -74,7 +56,6 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
         "E_l(x_l) >= E_l(min(g_l + pi_l / pi_i * b_i, cap_l)) for all users l, i in one group and of one tier;"
         " x = g + b, g within the guarantee"
     )
-    witness = PeerEnvy
     needs_speedups = True
     instances = (
         CitedInstance("OEF Eq. (6), beside a chief", _OFFICE, ((1, "1/4"), (0, "3/4"), (1, 1)), Answer.HOLDS),
@@ -105,15 +86,17 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
 
     def in_place(self, market: Market, shares: Array, users: Array, others: Array) -> Array:
         """Return what ``users`` (m,) would hold (m, k): beside their guarantees what others hold beyond theirs."""
-        return _in_place(market, shares, users, others)
+        owed, (n, k) = market.entitlements, market.shape
+        assert owed is not None
+        guarantee, cap = owed.guarantee[:n, :k], owed.cap[:n, :k]
+        sure = np.minimum(np.where(guarantee < INFINITY, guarantee, 0), cap)
+        within = np.minimum(shares, sure)
+        beyond = (shares - within)[others] * (market.weight[users] / market.weight[others])[:, None]
+        theirs = np.minimum(within[users] + beyond, cap[users])
+        return np.where((users == others)[:, None], shares[users], theirs)  # who has no peer is compared with itself
 
-
-def _in_place(market: Market, shares: Array, users: Array, others: Array) -> Array:
-    owed, (n, k) = market.entitlements, market.shape
-    assert owed is not None
-    guarantee, cap = owed.guarantee[:n, :k], owed.cap[:n, :k]
-    sure = np.minimum(np.where(guarantee < INFINITY, guarantee, 0), cap)
-    within = np.minimum(shares, sure)
-    beyond = (shares - within)[others] * (market.weight[users] / market.weight[others])[:, None]
-    theirs = np.minimum(within[users] + beyond, cap[users])
-    return np.where((users == others)[:, None], shares[users], theirs)  # who has no peer is compared with itself
+    def says(self, case: SlackCase) -> str:
+        """Return who envies which peer, and what it would get, in a sentence."""
+        got, theirs = number_text(case.throughput), more_text(case.with_others_shares, case.throughput)
+        beyond = f"with what {case.envied} holds beyond its guarantee, by weight"
+        return f"{case.user} gets {got}; {beyond}, in the place of what it holds so itself, it would get {theirs}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,38 +11,11 @@ from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
 #: How many GPUs one moves at a time; what siblings borrow is fair up to so many.
 STEP = 1
-
-
-@dataclass(frozen=True)
-class UnfairLoan:
-    """A user or group that borrows more, for its weight, than a sibling that wants one more GPU."""
-
-    borrower: str
-    sibling: str
-    type: str
-    borrowed: tuple[Number, Number]
-    weights: tuple[Number, Number]
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the sibling wants a GPU, and borrows less for its weight than the borrower would with one less."""
-        stands = HeldAndOwed.of(market, shares)
-        owed, j = stands.entitlements, market.types.index(self.type)
-        high, low = owed.node(self.borrower), owed.node(self.sibling)
-        alike = owed.parent[high] == owed.parent[low] and owed.tier[high] == owed.tier[low]
-        moves = stands.movable[high, j] >= STEP <= stands.more[low, j]
-        weight = owed.borrow_weight
-        borrowed, other = _borrowed(stands)[[high, low], j]
-        return bool(alike and moves and weight[low] * (borrowed - STEP) > weight[high] * other)
-
-    def __str__(self) -> str:
-        loans = zip(self.borrowed, self.weights, strict=True)
-        high, low = (f"which borrows {number_text(loan)} at weight {number_text(weight)}" for loan, weight in loans)
-        return f"move 1 {self.type} from {self.borrower}, {high}, to {self.sibling}, {low} and wants more"
 
 
 class GroupFairness(EntitlementProperty):
@@ -52,7 +24,8 @@ class GroupFairness(EntitlementProperty):
     Borrowed is what a user or group holds of a type beyond its guarantee b, and w its borrow weight. It fails for
     siblings c and d where c could use one more, one of d's can be taken back, and (b_d - 1) / w_d > b_c / w_c. So what
     siblings borrow of every type is max-min fair by weight up to one GPU, in every group and at the top. A weight of 0
-    has no claim. Moving a GPU between siblings changes nothing above them. The margin is in GPUs of the borrower.
+    has no claim. Moving a GPU between siblings changes nothing above them. The margin is in GPUs of the borrower. A
+    failure shows the borrower, the sibling that wants one more GPU, the type, and what both borrow, and their weights.
 
     Source: Kueue's fair sharing, KAI's over-quota weights; the definition is ours.
 
@@ -75,7 +48,7 @@ class GroupFairness(EntitlementProperty):
     def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         owed, borrowed = stands.entitlements, _borrowed(stands)
-        worst, size, witness = 0 * stands.free[0], stands.size[0], None
+        worst = self.case(0 * stands.free[0], stands.size[0])
         families = siblings(owed)
         for family in families:
             nodes = np.array(family)
@@ -89,14 +62,30 @@ class GroupFairness(EntitlementProperty):
                 over = borrowed[nodes, j] - STEP - weight * level.min()
                 over = np.where(stands.movable[nodes, j] >= STEP, over, 0)
                 high = int(np.argmax(over))
-                if over[high] / stands.size[j] > -worst / size:
-                    worst, size = -over[high], stands.size[j]
+                if over[high] / stands.size[j] > -worst.slack / worst.size:
                     pair = [nodes[high], low]
-                    loans, weights = tuple(borrowed[pair, j]), tuple(owed.borrow_weight[pair])
-                    witness = UnfairLoan(owed.nodes[pair[0]], owed.nodes[low], market.types[j], loans, weights)
+                    shown = {"borrower": owed.nodes[pair[0]], "sibling": owed.nodes[low], "type": market.types[j]}
+                    both = {"borrowed": tuple(borrowed[pair, j]), "weights": tuple(owed.borrow_weight[pair])}
+                    worst = self.case(-over[high], stands.size[j], **shown, **both)
         effort = f"{len(families)} groups of siblings of one tier, {len(market.types)} types"
-        unit = "GPUs" if witness is None else f"GPUs of {witness.type}"
-        return self._by_slack(market, worst, size, tolerance, unit=unit, effort=effort, witness=witness)
+        unit = f"GPUs of {worst.type}" if worst.shown else "GPUs"
+        return self._by_tightest(worst, tolerance, exact=market.exact, unit=unit, effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return which GPU to move, and who borrows what, in a sentence."""
+        loans = zip(case.borrowed, case.weights, strict=True)
+        high, low = (f"which borrows {number_text(loan)} at weight {number_text(weight)}" for loan, weight in loans)
+        return f"move 1 {case.type} from {case.borrower}, {high}, to {case.sibling}, {low} and wants more"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the sibling wants a GPU, and borrows less for its weight than the borrower would with one less."""
+        stands = HeldAndOwed.of(market, shares)
+        owed, j = stands.entitlements, market.types.index(case.type)
+        high, low = owed.node(case.borrower), owed.node(case.sibling)
+        alike = owed.parent[high] == owed.parent[low] and owed.tier[high] == owed.tier[low]
+        moves = stands.movable[high, j] >= STEP <= stands.more[low, j]
+        weight, (borrowed, other) = owed.borrow_weight, _borrowed(stands)[[high, low], j]
+        return bool(alike and moves and weight[low] * (borrowed - STEP) > weight[high] * other)
 
 
 def _borrowed(stands: HeldAndOwed) -> Array:

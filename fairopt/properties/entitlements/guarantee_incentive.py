@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,37 +12,16 @@ from fairopt.program import Array, Number, more_text, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import Asked, asks, most_served, says_who_asks, uses_of
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
-
-
-@dataclass(frozen=True)
-class WorseThanGuaranteed:
-    """A user, its throughput, the throughput of its guarantee, and what it is to be given of each type."""
-
-    user: str
-    throughput: Number
-    guaranteed: Number
-    missing: tuple[tuple[str, Number], ...]
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less out of its shares than out of its guarantee, for what it asks for."""
-        i = market.index(self.user)
-        asked, speeds = asks(market)[i], market.speedup[i]
-        own, owed = (uses_of(asked, speeds, bundle) for bundle in (shares[i], guarantees(market)[i]))
-        return bool((speeds * own).sum() < (speeds * owed).sum())
-
-    def __str__(self) -> str:
-        give = " and ".join(f"{number_text(amount)} {name}" for name, amount in self.missing)
-        got, own = number_text(self.throughput), more_text(self.guaranteed, self.throughput)
-        return f"give {self.user} {give} of its guarantee: it gets {got}, and its guarantee is worth {own}"
 
 
 class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
     """Each user's throughput, of what it asks for, is at least what it would be on its guarantee alone.
 
-    Where the market says of nobody what it holds or asks for, everybody asks for its demand.
+    Where the market says of nobody what it holds or asks for, everybody asks for its demand. A failure shows a
+    user, its throughput, that of its guarantee, and what is ``missing`` of each type of it.
 
     Source: sharing incentive (OEF Sec. 2.3.1 (3)) with the guarantee in place of the equal share.
 
@@ -80,9 +58,22 @@ class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
         got, own = pairs[worst]
         lacks = owed[worst] - shares[worst]
         missing = tuple((market.types[j], lacks[j]) for j in np.flatnonzero(lacks > 0))
-        witness = WorseThanGuaranteed(market.users[worst], got, own, missing)
-        unit, effort = f"throughput of {witness.user}", f"{len(pairs)} users"
-        return self._by_slack(market, got - own, fair[worst], tolerance, unit=unit, effort=effort, witness=witness)
+        shown = {"user": market.users[worst], "throughput": got, "guaranteed": own, "missing": missing}
+        case, effort = self.case(got - own, fair[worst], **shown), f"{len(pairs)} users"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=f"throughput of {case.user}", effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return what to give to whom, and what that is worth, in a sentence."""
+        give = " and ".join(f"{number_text(amount)} {name}" for name, amount in case.missing)
+        got, own = number_text(case.throughput), more_text(case.guaranteed, case.throughput)
+        return f"give {case.user} {give} of its guarantee: it gets {got}, and its guarantee is worth {own}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user gets less out of its shares than out of its guarantee, for what it asks for."""
+        i = market.index(case.user)
+        asked, speeds = asks(market)[i], market.speedup[i]
+        own, owed = (uses_of(asked, speeds, bundle) for bundle in (shares[i], guarantees(market)[i]))
+        return bool((speeds * own).sum() < (speeds * owed).sum())
 
 
 def _served(market: Market, user: int, asked: Asked, bundle: Array) -> Array | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairopt.problem import Entitled, Market
@@ -11,32 +9,8 @@ from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
-
-
-@dataclass(frozen=True)
-class BelowGuarantee:
-    """A user or group below what it is owed of a type or good, and from whom to take the difference ("" for idle)."""
-
-    node: str
-    type: str
-    held: Number
-    owed: Number
-    sources: tuple[tuple[str, Number], ...]
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether it holds less than its guarantee, and could use more within its caps."""
-        stands = HeldAndOwed.of(market, shares)
-        node, column = stands.entitlements.node(self.node), stands.entitlements.columns.index(self.type)
-        below = stands.held[node, column] < stands.guarantee[node, column]
-        return bool(below and stands.more[node, column] > 0)
-
-    def __str__(self) -> str:
-        holds = f"holds {number_text(self.held)} {self.type} and is owed {number_text(self.owed)}"
-        if not self.sources:
-            return f"{self.node} {holds}; nobody has any that can be taken back"
-        return f"{action(self.sources, self.type, self.node)}, which {holds}"
 
 
 class GuaranteeKept(EntitlementProperty):
@@ -44,7 +18,8 @@ class GuaranteeKept(EntitlementProperty):
 
     It could use what it asks for (`asks`) beside what it holds of other types, within the caps; gangs count as if they
     could be divided, as a policy's shares are. `NobodyStarvesWhileLent` counts whole gangs. Guarantees are at most what
-    there is.
+    there is. A failure shows who is below, of which type or good, what it holds and is owed, and the ``sources``: from
+    whom to take the difference ("" for what is idle), and how much.
 
     Source: Kueue's nominalQuota, KAI's quota, Volcano's deserved; the definition is ours.
 
@@ -68,21 +43,22 @@ class GuaranteeKept(EntitlementProperty):
         stands = HeldAndOwed.of(market, shares)
         short, owed = stands.short, stands.entitlements
         slack = np.where(short > 0, -short, np.maximum(stands.held - stands.guarantee, 0))
-        node, column = divmod(int(np.argmin(slack / stands.size)), slack.shape[1])
-        held = stands.held[node, column]
-        witness = BelowGuarantee(
-            owed.nodes[node],
-            owed.columns[column],
-            held,
-            held + short[node, column],
-            stands.sources(node, column, short[node, column]),
-        )
-        return self._by_slack(
-            market,
-            slack[node, column],
-            stands.size[column],
-            tolerance,
-            unit=f"GPUs of {witness.type}" if column < len(market.types) else witness.type,
-            effort=f"{len(owed.nodes)} users and groups, {slack.shape[1]} types and goods",
-            witness=witness,
-        )
+        at = node, column = stands.tightest(slack)
+        held, sources = stands.held[at], stands.sources(node, column, short[at])
+        shown = {"type": owed.columns[column], "held": held, "owed": held + short[at], "sources": sources}
+        case = self.case(slack[at], stands.size[column], node=owed.nodes[node], **shown)
+        effort = f"{len(owed.nodes)} users and groups, {slack.shape[1]} types and goods"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=stands.unit(column), effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return who is below its guarantee, and what to do, in a sentence."""
+        holds = f"holds {number_text(case.held)} {case.type} and is owed {number_text(case.owed)}"
+        if not case.sources:
+            return f"{case.node} {holds}; nobody has any that can be taken back"
+        return f"{action(case.sources, case.type, case.node)}, which {holds}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether it holds less than its guarantee, and could use more within its caps."""
+        stands = HeldAndOwed.of(market, shares)
+        at = stands.place(case.node, case.type)
+        return bool(stands.held[at] < stands.guarantee[at] and stands.more[at] > 0)

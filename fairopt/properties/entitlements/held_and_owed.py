@@ -140,6 +140,20 @@ class HeldAndOwed:
                 found.append((name, taken))
         return tuple(found)
 
+    def tightest(self, slack: Array) -> tuple[int, int]:
+        """Return at which node and column ``slack`` (N, c) is least for the size of the column."""
+        node, column = divmod(int(np.argmin(slack / self.size)), slack.shape[1])
+        return node, column
+
+    def place(self, node: str, column: str) -> tuple[int, int]:
+        """Return the places of a user or group and of a type or good, given their names."""
+        return self.entitlements.node(node), self.entitlements.columns.index(column)
+
+    def unit(self, column: int) -> str:
+        """Return the unit of a column: a type's is GPUs, a good's is its own."""
+        name = self.entitlements.columns[column]
+        return f"GPUs of {name}" if column < len(self.market.types) else name
+
     def goods(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
         """Return what a gang takes beside GPUs of a type: columns, and how much; nothing where shares do not say."""
         other = self.entitlements.gangs.other[gang]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,61 +12,8 @@ from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.entitlements.starving import Start, Starving
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
-
-
-@dataclass(frozen=True)
-class StarvedWhileLent:
-    """A user that is owed more of a type, the gangs to start with it, and from whom to take it ("" for what is idle).
-
-    ``gangs``: name, GPUs and type of each; empty where nobody says who asks. ``others``: what these take of other
-    columns and others must give back: the column, and from whom to take it.
-    """
-
-    user: str
-    type: str
-    amount: Number
-    gangs: tuple[tuple[str, int, str], ...]
-    sources: tuple[tuple[str, Number], ...]
-    others: tuple[tuple[str, tuple[tuple[str, Number], ...]], ...] = ()
-
-    @classmethod
-    def of(cls, stands: HeldAndOwed, user: int, column: int, start: Start) -> StarvedWhileLent:
-        """Return the witness for a user that is owed ``start`` of a column."""
-        owed, gangs = stands.entitlements, stands.entitlements.gangs
-        from_whom = {at: stands.sources(user, at, more) for at, more in {column: start.amount, **start.others}.items()}
-        return cls(
-            owed.users[user],
-            owed.columns[column],
-            start.amount,
-            tuple((gangs.names[each.gang], int(gangs.gpus[each.gang]), owed.types[each.type]) for each in start.gangs),
-            from_whom.pop(column),
-            tuple((owed.columns[at], sources) for at, sources in from_whom.items() if any(name for name, _ in sources)),
-        )
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user is owed more that can be had, some of it from those who hold more than their guarantees."""
-        stands = HeldAndOwed.of(market, shares)
-        return Starving(stands).of(market.index(self.user), stands.entitlements.columns.index(self.type)).amount > 0
-
-    def __str__(self) -> str:
-        told = [(self.type, self.sources), *self.others]
-        how = " and ".join(action(sources, type_, self.user) for type_, sources in told)
-        if not self.gangs:
-            return f"{how}, which holds less than its guarantee and waits"
-        kinds: dict[str, Counter[int]] = {}
-        for _, gpus, on in self.gangs:
-            kinds.setdefault(on, Counter())[gpus] += 1
-        said = [f"{' and '.join(map(_gangs, sizes.items()))} of {self.user} on {on}" for on, sizes in kinds.items()]
-        all_new = self.amount == sum(gpus for _, gpus, on in self.gangs if on == self.type)
-        verb = "start" if all_new or self.type not in kinds else "run"  # some of their GPUs may be there already
-        return f"{verb} {' and '.join(said)} within its guarantee: {how}"
-
-
-def _gangs(alike: tuple[int, int]) -> str:
-    size, count = alike
-    return f"{count} gangs of {size}" if count > 1 else f"a gang of {size}"
 
 
 class NobodyStarvesWhileLent(EntitlementProperty):
@@ -81,6 +27,10 @@ class NobodyStarvesWhileLent(EntitlementProperty):
     Each type and good is looked at by itself; where the shares are what users hold now, gangs count only if what they
     take of the others can be had too. Where there are too many ways to choose among gangs (`Chooser`),
     the margin is that of some choice, and UNDECIDED where no gang is found.
+
+    A failure shows a user that is owed more of a type, the ``gangs`` to start with it (name, GPUs and type of each;
+    none where nobody says who asks) and the ``sources``: from whom to take it ("" for what is idle), and how much. What
+    the gangs take of other columns, and others must give back, are ``others``: the column, and its sources.
 
     Source: Kueue's reclaimWithinCohort, KAI's reclaim; both reclaim for a whole gang within its quota. The definition
     is ours.
@@ -112,17 +62,50 @@ class NobodyStarvesWhileLent(EntitlementProperty):
             found = starving.of(user, column)
             if found.amount / stands.size[column] > start.amount / stands.size[who[1]]:
                 start, who = found, (user, column)
-        witness = StarvedWhileLent.of(stands, *who, start) if start.amount > 0 else None
-        unit = "GPUs" if witness is None else f"GPUs of {witness.type}" if who[1] < len(market.types) else witness.type
+        unit = stands.unit(who[1]) if start.amount > 0 else "GPUs"
         effort = f"{len(pairs)} pairs of a user and a type are below the guarantee"
         more = "" if starving.complete else "there are too many ways to choose among the gangs that wait"
-        verdict = self._by_slack(
-            market,
-            -start.amount,
-            stands.size[who[1]],
-            tolerance,
-            unit=unit,
-            effort=f"{effort}; more may starve: {more}" if more else effort,
-            witness=witness,
-        )
+        said = f"{effort}; more may starve: {more}" if more else effort
+        case = self.owed(stands, *who, start)
+        verdict = self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=said)
         return verdict if not more or verdict.holds is False else Verdict.undecided(self.name, more, effort=effort)
+
+    def owed(self, stands: HeldAndOwed, user: int, column: int, start: Start) -> SlackCase:
+        """Return the case of a user that is owed ``start`` of a column."""
+        owed, gangs = stands.entitlements, stands.entitlements.gangs
+        needed = {column: start.amount, **start.others}
+        sources = {owed.columns[at]: stands.sources(user, at, more) for at, more in needed.items()}
+        own, *others = sources.items()
+        shown = {
+            "user": owed.users[user],
+            "type": own[0],
+            "amount": start.amount,
+            "gangs": tuple((gangs.names[g], int(gangs.gpus[g]), owed.types[j]) for g, j, _ in start.gangs),
+            "sources": own[1],
+            "others": tuple((name, found) for name, found in others if any(lender for lender, _ in found)),
+        }
+        return self.case(-start.amount, stands.size[column], **shown)
+
+    def says(self, case: SlackCase) -> str:
+        """Return which gangs to start, and from whom to take what for them, in a sentence."""
+        told = [(case.type, case.sources), *case.others]
+        how = " and ".join(action(sources, type_, case.user) for type_, sources in told)
+        if not case.gangs:
+            return f"{how}, which holds less than its guarantee and waits"
+        kinds: dict[str, Counter[int]] = {}
+        for _, gpus, on in case.gangs:
+            kinds.setdefault(on, Counter())[gpus] += 1
+        said = [f"{' and '.join(map(_gangs, sizes.items()))} of {case.user} on {on}" for on, sizes in kinds.items()]
+        all_new = case.amount == sum(gpus for _, gpus, on in case.gangs if on == case.type)
+        verb = "start" if all_new or case.type not in kinds else "run"  # some of their GPUs may be there already
+        return f"{verb} {' and '.join(said)} within its guarantee: {how}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user is owed more that can be had, some of it from those who hold more than their guarantees."""
+        stands = HeldAndOwed.of(market, shares)
+        return Starving(stands).of(*stands.place(case.user, case.type)).amount > 0
+
+
+def _gangs(alike: tuple[int, int]) -> str:
+    size, count = alike
+    return f"{count} gangs of {size}" if count > 1 else f"a gang of {size}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairopt.problem import Market
@@ -11,31 +9,8 @@ from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.entitlements.cited import NOW, TEAMS
 from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, says_who_asks
-from fairopt.properties.property import CitedInstance
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
-
-
-@dataclass(frozen=True)
-class CouldStart:
-    """A gang that waits, and a type of which enough whole GPUs are free for it."""
-
-    gang: str
-    user: str
-    gpus: int
-    type: str
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the gang is pending and may run there, and neither free GPUs nor a cap nor another share stops it."""
-        stands = HeldAndOwed.of(market, shares)
-        gangs = stands.entitlements.gangs
-        gang, j = gangs.names.index(self.gang), market.types.index(self.type)
-        user = int(gangs.user[gang])
-        waits = gangs.pending[gang] and gangs.allowed[gang, j] and gangs.gpus[gang] <= stands.more[user, j]
-        fits = gangs.gpus[gang] <= min(stands.free[j] // 1, stands.room(user)[j])
-        return bool(waits and fits and stands.goods_are_free(gang, j))
-
-    def __str__(self) -> str:
-        return f"start {self.gang} of {self.user} on {self.gpus} idle {self.type}"
 
 
 class WholeGpuConservation(EntitlementProperty):
@@ -43,6 +18,7 @@ class WholeGpuConservation(EntitlementProperty):
 
     In a market whose shares are what users hold now, further goods must suffice too. In other shares, a user's gang
     waits where the shares leave at least so many GPUs of what the user asks for unserved. Hosts are not looked at.
+    A failure shows a gang, its user and GPUs, and the type of which enough are free.
 
     Source: work conservation (Gandiva_fair Sec. 3.3) with gangs.
 
@@ -73,7 +49,7 @@ class WholeGpuConservation(EntitlementProperty):
         free = (stands.free[:types] + slop) // 1
         rooms: dict[int, Array] = {}
         nearest: Number = INFINITY
-        largest, witness, size = 0, None, stands.size[0]
+        largest = None
         for gang in np.flatnonzero(gangs.pending & (gangs.gpus > 0)).tolist():
             user, gpus = int(gangs.user[gang]), int(gangs.gpus[gang])
             if user not in rooms:
@@ -83,9 +59,23 @@ class WholeGpuConservation(EntitlementProperty):
                     continue
                 if gpus > rooms[user][j]:
                     nearest = min(nearest, gpus - max(rooms[user][j], 0))
-                elif gpus > largest:
-                    largest, size = gpus, stands.size[j]
-                    witness = CouldStart(gangs.names[gang], market.users[user], gpus, market.types[j])
-        slack: Number = -largest if largest else nearest if nearest < INFINITY else 0 * stands.free[0]
+                elif largest is None or gpus > largest.gpus:
+                    shown = {"user": market.users[user], "gpus": gpus, "type": market.types[j]}
+                    largest = self.case(-gpus, stands.size[j], gang=gangs.names[gang], **shown)
+        case = largest or self.case(nearest if nearest < INFINITY else 0 * stands.free[0], stands.size[0])
         effort = f"{int(gangs.pending.sum())} pending gangs"
-        return self._by_slack(market, slack, size, tolerance, unit="GPUs", effort=effort, witness=witness)
+        return self._by_tightest(case, tolerance, exact=market.exact, unit="GPUs", effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return which gang to start where, in a sentence."""
+        return f"start {case.gang} of {case.user} on {case.gpus} idle {case.type}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the gang is pending and may run there, and neither free GPUs nor a cap nor another share stops it."""
+        stands = HeldAndOwed.of(market, shares)
+        gangs = stands.entitlements.gangs
+        gang, j = gangs.names.index(case.gang), market.types.index(case.type)
+        user = int(gangs.user[gang])
+        waits = gangs.pending[gang] and gangs.allowed[gang, j] and gangs.gpus[gang] <= stands.more[user, j]
+        fits = gangs.gpus[gang] <= min(stands.free[j] // 1, stands.room(user)[j])
+        return bool(waits and fits and stands.goods_are_free(gang, j))

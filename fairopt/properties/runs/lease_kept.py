@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
-from fairopt.program import Number, number_text
+from fairopt.program import number_text
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.runs.run_property import ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 
 
-@dataclass(frozen=True)
-class LeaseBroken:
-    """A job that was given its GPUs until ``lease``, and had them until ``until`` only."""
-
-    job: str
-    begin: Number
-    until: Number
-    lease: Number
-
-    def refutes(self, history: History) -> bool:
-        """Whether the job got the lease in one round, and does not hold it on the same GPUs in the next."""
-        for record, after in pairwise(history.rounds):
-            given = next((ran for ran in record.ran if ran.job == self.job and ran.begin == self.begin), None)
-            if given is not None:
-                then = next((ran for ran in after.ran if ran.job == self.job), None)
-                kept = then is not None and then.spots == given.spots and then.lease >= given.lease
-                return given.lease == self.lease > record.end and not given.completed and not kept
-        return False
-
-    def __str__(self) -> str:
-        begin, until, lease = map(number_text, (self.begin, self.until, self.lease))
-        return f"{self.job} is given its GPUs at {begin} until {lease}, and has them until {until}"
-
-
 class LeaseKept(RunProperty):
     """A job that is given a lease stays on the same GPUs until it ends, the job is done, or one of its hosts fails.
+
+    A failure shows a job that was given its GPUs from ``begin`` until ``lease``, and had them until ``until`` only.
 
     Source: ASTRAEA, TPDS 2022, Sec. 5.1 (leases).
     """
@@ -74,8 +52,23 @@ class LeaseKept(RunProperty):
                 if ran.lease > record.end and not (ran.completed or failed):
                     held = then.get(ran.job)
                     until = min(held.lease if held and held.spots == ran.spots else record.end, ran.lease)
-                    broken = LeaseBroken(ran.job, ran.begin, until, ran.lease)
-                    yield SlackCase(until - ran.lease, ran.lease - ran.begin, broken)
+                    shown = {"job": ran.job, "begin": ran.begin, "until": until, "lease": ran.lease}
+                    yield self.case(until - ran.lease, ran.lease - ran.begin, **shown)
+
+    def says(self, case: SlackCase) -> str:
+        """Return until when a job was given its GPUs, and until when it had them, in a sentence."""
+        begin, until, lease = map(number_text, (case.begin, case.until, case.lease))
+        return f"{case.job} is given its GPUs at {begin} until {lease}, and has them until {until}"
+
+    def fails(self, case: SlackCase, history: History) -> bool:
+        """Whether the job got the lease in one round, and does not hold it on the same GPUs in the next."""
+        for record, after in pairwise(history.rounds):
+            given = next((ran for ran in record.ran if ran.job == case.job and ran.begin == case.begin), None)
+            if given is not None:
+                then = next((ran for ran in after.ran if ran.job == case.job), None)
+                kept = then is not None and then.spots == given.spots and then.lease >= given.lease
+                return given.lease == case.lease > record.end and not given.completed and not kept
+        return False
 
 
 def promised(history: History, lease: int) -> History:

@@ -18,34 +18,13 @@ from fairopt.simulation.gpu_time import IdealTime, presence, time_on_own_part
 
 
 @dataclass(frozen=True)
-class Starved:
-    """A job that is present and holds no GPUs from ``begin`` to ``end``, longer than ``bound``."""
-
-    job: str
-    begin: Number
-    end: Number
-    bound: Number
-
-    def refutes(self, history: History) -> bool:
-        """Whether the job is there all the time, holds nothing, and that is longer than the bound."""
-        done = history.completion[self.job]
-        there = history.arrival[self.job] <= self.begin and (done is None or self.end <= done)
-        held = any(ran.begin < self.end and self.begin < ran.end for ran in history.ran[self.job])
-        return there and self.end <= history.until and not held and self.end - self.begin > self.bound
-
-    def __str__(self) -> str:
-        begin, end, bound = map(number_text, (self.begin, self.end, self.bound))
-        return f"{self.job} waits without GPUs from {begin} to {end}, longer than {bound}"
-
-
-@dataclass(frozen=True)
 class NoStarvation(RunProperty):
     """No job that can run waits without GPUs for longer than a bound, from the first round on that passes it over.
 
     The bound is ``longest`` where it is given, in the trace's unit of time; else what the job would take from
     beginning to end on its own 1/N part of the cluster (``ideal``, which must not fall in N), N being the mean number
     of jobs present while it waited. It is looked at whenever N changes, and at the end: in between the bound grows less
-    than the wait.
+    than the wait. A failure shows a job that holds no GPUs from ``begin`` to ``end``, longer than ``bound``.
 
     Source: starvation freedom, OEF Sec. 4.3; the part, FFT Sec. 6.1.5 after Themis.
     """
@@ -97,7 +76,20 @@ class NoStarvation(RunProperty):
                 waited = moment - begin
                 bound = self._bound(queue, row, present.integral(begin, moment) / waited)
                 tightest = 1 - waited / bound if tightest is None else min(tightest, 1 - waited / bound)
-                yield SlackCase(bound - waited, bound, Starved(jobs.names[row], begin, moment, bound))
+                shown = {"job": jobs.names[row], "begin": begin, "end": moment, "bound": bound}
+                yield self.case(bound - waited, bound, **shown)
+
+    def says(self, case: SlackCase) -> str:
+        """Return who waits how long, in a sentence."""
+        begin, end, bound = map(number_text, (case.begin, case.end, case.bound))
+        return f"{case.job} waits without GPUs from {begin} to {end}, longer than {bound}"
+
+    def fails(self, case: SlackCase, history: History) -> bool:
+        """Whether the job is there all the time, holds nothing, and that is longer than the bound."""
+        done = history.completion[case.job]
+        there = history.arrival[case.job] <= case.begin and (done is None or case.end <= done)
+        held = any(ran.begin < case.end and case.begin < ran.end for ran in history.ran[case.job])
+        return bool(there and case.end <= history.until and not held and case.end - case.begin > case.bound)
 
     def _bound(self, queue: Queue, row: int, present: Number) -> Number:
         if self.longest is None:

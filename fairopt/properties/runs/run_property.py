@@ -27,8 +27,8 @@ class RunProperty(OutcomeProperty):
     """A property of a run: anybody's, however its rounds were decided.
 
     It fails where a case fails: no failure is undone by what comes later. Where none has failed and not all jobs are
-    done, it is UNDECIDED. A witness has a method ``refutes(history)`` that decides by the bare definition.
-    ``instances``: at least one holds and one fails. ``looked_at`` says what the cases are; their sizes are positive.
+    done, it is UNDECIDED. `fails` of a case and a history decides by the bare definition. ``instances``: at least one
+    holds and one fails. ``looked_at`` says what the cases are; their sizes are positive.
     """
 
     problem = Setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairopt.program import Number, number_text
+from fairopt.program import number_text
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
@@ -14,30 +14,12 @@ from fairopt.simulation.gpu_time import IdealTime, finish_time_fairness, time_on
 
 
 @dataclass(frozen=True)
-class Delayed:
-    """A job, how long it took from its arrival on, how long it would have taken on its own part, and their ratio."""
-
-    job: str
-    rho: Number
-    took: Number
-    own_part: Number
-
-    def refutes(self, history: History) -> bool:
-        """Whether the job took as long as is said, and that is longer than on its own part."""
-        done = next(ran.end for record in history.rounds for ran in record.ran if ran.job == self.job and ran.completed)
-        took = done - history.arrival[self.job]
-        return bool(took == self.took > self.own_part)
-
-    def __str__(self) -> str:
-        took, own = number_text(self.took), number_text(self.own_part)
-        return f"{self.job} takes {took}; on its own part it would take {own} (rho {number_text(self.rho)})"
-
-
-@dataclass(frozen=True)
 class SharingIncentiveOverTime(RunProperty):
     """Each job that is done was done no later than on its own 1/N part of the cluster: finish-time fairness rho <= 1.
 
     N is the mean number of jobs present while the job was; ``ideal`` says how long it takes on its part.
+    A failure shows a job, how long it took from its arrival on, how long it would have taken on its own part, and their
+    ratio ``rho``.
 
     Source: Themis, NSDI 2020 (finish-time fairness); FFT Sec. 6.1.5.
     """
@@ -71,4 +53,15 @@ class SharingIncentiveOverTime(RunProperty):
             done = history.completion[name]
             assert done is not None
             took = done - history.arrival[name]
-            yield SlackCase(1 - rho, 1, Delayed(name, rho, took, took / rho))
+            yield self.case(1 - rho, 1, job=name, rho=rho, took=took, own_part=took / rho)
+
+    def says(self, case: SlackCase) -> str:
+        """Return how long a job takes, and would on its own part, in a sentence."""
+        took, own, rho = map(number_text, (case.took, case.own_part, case.rho))
+        return f"{case.job} takes {took}; on its own part it would take {own} (rho {rho})"
+
+    def fails(self, case: SlackCase, history: History) -> bool:
+        """Whether the job took as long as is said, and that is longer than on its own part."""
+        done = next(ran.end for record in history.rounds for ran in record.ran if ran.job == case.job and ran.completed)
+        took = done - history.arrival[case.job]
+        return bool(took == case.took > case.own_part)

@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from fairopt.problem import Queue
-from fairopt.program import Number, number_text
+from fairopt.program import number_text
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.runs.run_property import BOTH, ONE, RunProperty, jobs, scripted
 from fairopt.properties.verdict import Answer
 from fairopt.simulation import History
 
 
-@dataclass(frozen=True)
-class IdleGpus:
-    """A job that waits in the round that begins at ``begin``, and the type of which enough GPUs are free for it."""
-
-    job: str
-    begin: Number
-    type: str
-    gpus: int
-    free: int
-
-    def refutes(self, history: History) -> bool:
-        """Whether the job waits in that round, can run on the type, and as many GPUs of it are free as are said."""
-        jobs, cluster = history.trace.jobs, history.cluster
-        record = next(record for record in history.rounds if record.begin == self.begin)
-        row, kind = jobs.names.index(self.job), cluster.types.index(self.type)
-        hosts = zip(cluster.hosts, cluster.gpu_type, cluster.gpus.tolist(), strict=True)
-        has = {host: gpus for host, of, gpus in hosts if of == kind}
-        there = sum(gpus for host, gpus in has.items() if host not in record.down)
-        used = sum(gpus for ran in record.ran for host, gpus in ran.spots if host in has)
-        able = jobs.throughput[row, kind] > 0 and jobs.memory[row] <= cluster.memory[kind]
-        return bool(self.job in record.waiting and able and jobs.gpus[row] <= there - used == self.free)
-
-    def __str__(self) -> str:
-        at = number_text(self.begin)
-        return f"{self.job} waits for {self.gpus} GPUs at {at}, and {self.free} of {self.type} are free"
-
-
 class WorkConservationOverTime(RunProperty):
     """In no round does a gang wait that would fit on free GPUs of one type that it can use.
 
     Decided at the beginning of each round, for jobs that are there then; hosts that are down have no GPUs. The margin
-    is the GPU-time that the gang could have held.
+    is the GPU-time that the gang could have held. A failure shows a job that waits for ``gpus`` in the round from
+    ``begin`` on, and the type of which as many, or more, are ``free``.
 
     Source: work conservation, Gandiva_fair Sec. 3.3; gangs are all or nothing, FFT Sec. 4.1.
     """
@@ -95,9 +68,26 @@ class WorkConservationOverTime(RunProperty):
             able = [row for row in waiting if len(fits[row])]
             length = record.end - record.begin
             if not able:
-                yield SlackCase(0 * length, length)
+                yield self.case(0 * length, length)
                 continue
             row = max(able, key=lambda row: int(jobs.gpus[row]))
             size, kind = int(jobs.gpus[row]), int(fits[row][0])
-            witness = IdleGpus(jobs.names[row], record.begin, cluster.types[kind], size, int(free[kind]))
-            yield SlackCase(-size * length, size * length, witness)
+            shown = {"type": cluster.types[kind], "gpus": size, "free": int(free[kind])}
+            yield self.case(-size * length, size * length, job=jobs.names[row], begin=record.begin, **shown)
+
+    def says(self, case: SlackCase) -> str:
+        """Return who waits when, and what is free, in a sentence."""
+        at = number_text(case.begin)
+        return f"{case.job} waits for {case.gpus} GPUs at {at}, and {case.free} of {case.type} are free"
+
+    def fails(self, case: SlackCase, history: History) -> bool:
+        """Whether the job waits in that round, can run on the type, and as many GPUs of it are free as are said."""
+        jobs, cluster = history.trace.jobs, history.cluster
+        record = next(record for record in history.rounds if record.begin == case.begin)
+        row, kind = jobs.names.index(case.job), cluster.types.index(case.type)
+        hosts = zip(cluster.hosts, cluster.gpu_type, cluster.gpus.tolist(), strict=True)
+        has = {host: gpus for host, of, gpus in hosts if of == kind}
+        there = sum(gpus for host, gpus in has.items() if host not in record.down)
+        used = sum(gpus for ran in record.ran for host, gpus in ran.spots if host in has)
+        able = jobs.throughput[row, kind] > 0 and jobs.memory[row] <= cluster.memory[kind]
+        return bool(case.job in record.waiting and able and jobs.gpus[row] <= there - used == case.free)

@@ -25,24 +25,12 @@ Worth = Callable[[JobSchedule], Number]
 
 
 @dataclass(frozen=True)
-class DominatingSchedules:
-    """Schedules that leave no tenant with less utility, and some with more; payments stay as they are."""
-
-    schedules: tuple[JobSchedule, ...]
-    before: tuple[Number, ...]
-    after: tuple[Number, ...]
-
-    def __str__(self) -> str:
-        told = "; ".join(f"job {each.job} in slots {each.first} to {each.last}" for each in self.schedules)
-        return f"utilities {list(map(str, self.before))} become {list(map(str, self.after))} with {told}"
-
-
-@dataclass(frozen=True)
 class ScheduleParetoEfficiency(OutcomeProperty):
     """No other feasible schedules of the same jobs leave every tenant at least its revenue, and one more.
 
     Revenue is utility plus what is paid to a tenant minus what it pays. Payments stay as in the plan, so that a
-    dominating plan needs nobody's agreement to others.
+    dominating plan needs nobody's agreement to others. A
+    failure shows schedules that leave no tenant with less utility, and some with more, and the utilities before, after.
 
     * ``columns``: which schedules a job may have; with those of some slots only, it is efficiency within these slots.
       None for all that can be of use, in as many slots.
@@ -77,9 +65,14 @@ class ScheduleParetoEfficiency(OutcomeProperty):
         after = search.tenants(best)
         had: Number = sum(before, start=Fraction(0))
         grown = sum(after) - had
-        case = SlackCase(-grown, max(had, -had), DominatingSchedules(best, before, after))
+        case = self.case(-grown, max(had, -had), schedules=best, before=before, after=after)
         effort = f"{search.looked} packings of {sum(map(len, search.choices))} schedules"
         return self._by_tightest(case, tolerance, exact=not isinstance(grown, float), unit="revenue", effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return which schedules make somebody better off, in a sentence."""
+        told = "; ".join(f"job {each.job} in slots {each.first} to {each.last}" for each in case.schedules)
+        return f"utilities {list(map(str, case.before))} become {list(map(str, case.after))} with {told}"
 
 
 def all_columns(batch: Batch) -> Columns:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fairopt.policy import Plan
@@ -17,22 +16,11 @@ from fairopt.properties.verdict import Verdict
 SOURCE = "Astraea (posted prices)"
 
 
-@dataclass(frozen=True)
-class Shortfall:
-    """Who has what where there should be more: ``who`` a job or a tenant, ``slot`` 0 where it is about all of them."""
-
-    who: str
-    has: Number
-    needs: Number
-    slot: int = 0
-
-    def __str__(self) -> str:
-        at = f" in slot {self.slot}" if self.slot else ""
-        return f"{self.who} has {self.has}{at} where it should have {self.needs}"
-
-
 class PlanProperty(OutcomeProperty):
-    """A property of a plan: anybody's, however it came about."""
+    """A property of a plan: anybody's, however it came about.
+
+    A failure shows ``who`` has what where there should be more, a job or a tenant, and the ``slot``, 0 for all of them.
+    """
 
     problem = Batch
     of = "schedule"
@@ -45,13 +33,20 @@ class PlanProperty(OutcomeProperty):
         Errors: `NotCapable` where the plan lacks what the property is about.
         """
         cases = list(self.cases(plan))
-        worst = None
-        if cases:
-            slack, case = min(cases, key=lambda case: case[0])
-            worst = SlackCase(slack, max(case.has, -case.has, case.needs, -case.needs), case)
+        worst = min(cases, key=lambda case: case.slack, default=None)
         exact = worst is None or not isinstance(worst.slack, float)
         return self._by_tightest(worst, tolerance, exact=exact, unit=self.unit, effort=f"{len(cases)} cases")
 
     @abstractmethod
-    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
-        """Yield for each case its slack, negative where it fails, and what it is."""
+    def cases(self, plan: Plan) -> Iterable[SlackCase]:
+        """Yield the cases."""
+
+    def compared(self, who: str, has: Number, needs: Number, slot: int = 0, *, equal: bool = False) -> SlackCase:
+        """Return the case of who has what, and needs as much or more, or, where they must be ``equal``, the same."""
+        slack = min(has - needs, needs - has) if equal else has - needs
+        return self.case(slack, max(has, -has, needs, -needs), who=who, has=has, needs=needs, slot=slot)
+
+    def says(self, case: SlackCase) -> str:
+        """Return who has what, and should have, in a sentence."""
+        at = f" in slot {case.slot}" if case.slot else ""
+        return f"{case.who} has {case.has}{at} where it should have {case.needs}"

@@ -9,7 +9,8 @@ from fractions import Fraction
 from fairopt.errors import NotCapable
 from fairopt.policy import Admission, Plan, Policy, decide
 from fairopt.program import Number
-from fairopt.properties.schedules.plan_property import SOURCE, PlanProperty, Shortfall
+from fairopt.properties.property import SlackCase
+from fairopt.properties.schedules.plan_property import SOURCE, PlanProperty
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,11 @@ class BudgetBalance(PlanProperty):
     source = f"{SOURCE} Eq. (2)"
     definition = "sum_u rho_j^u(t) = c_jw(t) + c_jp(t) for each job and slot"
 
-    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+    def cases(self, plan: Plan) -> Iterable[SlackCase]:
         """Yield each payment."""
         for each in plan.payments:
             paid, got = each.workers + each.ps, sum(each.incomes, start=Fraction(0))
-            yield -abs(paid - got), Shortfall(plan.batch.jobs.names[each.job], got, paid, each.slot)
+            yield self.compared(plan.batch.jobs.names[each.job], got, paid, each.slot, equal=True)
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,14 @@ class IndividualRationality(PlanProperty):
     definition = "f_j(t+ - r_j) >= c_jw + c_jp for each job that runs"
     from_arrival: bool = True
 
-    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+    def cases(self, plan: Plan) -> Iterable[SlackCase]:
         """Yield each job that runs."""
         paid: dict[int, Number] = {each.job: Fraction(0) for each in plan.schedules}
         for each in plan.payments:
             paid[each.job] += each.workers + each.ps
         worth = plan.utilities if self.from_arrival else {each.job: each.utility for each in _admitted(plan)}
         for job, cost in paid.items():
-            yield worth[job] - cost, Shortfall(plan.batch.jobs.names[job], worth[job], cost)
+            yield self.compared(plan.batch.jobs.names[job], worth[job], cost)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class GainAsYouContribute(PlanProperty):
     source = f"{SOURCE} Eq. (2), (11)"
     definition = "rho_j^u(t) = unused_w^u / a_w(t) c_jw(t) + unused_p^u / a_p(t) c_jp(t)"
 
-    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+    def cases(self, plan: Plan) -> Iterable[SlackCase]:
         """Yield each tenant's part of each payment."""
         batch, types = plan.batch, {each.job: each for each in plan.schedules}
         _admitted(plan)
@@ -83,7 +84,7 @@ class GainAsYouContribute(PlanProperty):
             workers, ps = self._unused(plan, each.slot, one.worker_type, one.ps_type)
             for name, got, free_w, free_p in zip(batch.tenants, each.incomes, workers, ps, strict=True):
                 right = each.workers * free_w / max(sum(workers), 1) + each.ps * free_p / max(sum(ps), 1)
-                yield -abs(got - right), Shortfall(name, got, right, each.slot)
+                yield self.compared(name, got, right, each.slot, equal=True)
 
     def _unused(self, plan: Plan, slot: int, worker_type: int, ps_type: int) -> tuple[list[int], list[int]]:
         """Return the workers and the PS of a type that each tenant leaves unused in a slot."""
@@ -111,11 +112,11 @@ class RevenueFairness(PlanProperty):
     definition = "alpha_u = (g_u / sum f) / ((q_w^u / sum q_w + q_p^u / sum q_p) / 2) >= 1 for each tenant"
     unit = "ratio"
 
-    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+    def cases(self, plan: Plan) -> Iterable[SlackCase]:
         """Yield each tenant with a share."""
         for name, ratio in zip(plan.batch.tenants, fairness_ratios(plan), strict=True):
             if ratio is not None:
-                yield ratio - 1, Shortfall(name, ratio, 1)
+                yield self.compared(name, ratio, 1)
 
 
 def fairness_ratios(plan: Plan) -> tuple[Number | None, ...]:
@@ -152,11 +153,11 @@ class BatchSharingIncentive(PlanProperty):
     definition = "g_u >= g_u(alone) for each tenant"
     alone: Policy
 
-    def cases(self, plan: Plan) -> Iterable[tuple[Number, Shortfall]]:
+    def cases(self, plan: Plan) -> Iterable[SlackCase]:
         """Yield each tenant."""
         alone = decide(self.alone, plan.batch)
         for name, has, needs in zip(plan.batch.tenants, plan.gains, alone.gains, strict=True):
-            yield has - needs, Shortfall(name, has, needs)
+            yield self.compared(name, has, needs)
 
 
 def _admitted(plan: Plan) -> list[Admission]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -15,36 +14,17 @@ from fairopt.policy.optima import extended
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
 THREE_TYPES = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A user that holds two types of GPUs, and none of a type between them."""
-
-    user: str
-    slower: str
-    skipped: str
-    faster: str
-    order: tuple[str, ...]
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user holds both outer types, in this order, and nothing of the type between them."""
-        row = dict(zip(market.types, shares[market.users.index(self.user)], strict=True))
-        places = [self.order.index(name) for name in (self.slower, self.skipped, self.faster)]
-        return places == sorted(places) and min(row[self.slower], row[self.faster]) > 0 >= row[self.skipped]
-
-    def __str__(self) -> str:
-        return f"{self.user} holds {self.slower} and {self.faster}, but no {self.skipped}, which lies between them"
-
-
 class AdjacentTypes(AllocationProperty):
     """Each user's types follow one another, in the order of the market's types (slowest first) or in ``order``.
 
-    Types without GPUs are left out. The margin is minus the GPUs that the user holds on the poorer side of the gap.
+    Types without GPUs are left out. The margin is minus the GPUs that the user holds on the poorer side of the gap. A
+    failure shows the user, the types on both sides and the one that is skipped between them, and the order.
 
     Source: OEF Sec. 4.4, Theorem 5.2.
 
@@ -80,19 +60,30 @@ class AdjacentTypes(AllocationProperty):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         columns = self._columns(market)
         names = tuple(market.types[j] for j in columns)
-        worst, witness = 0 * shares[0, 0], None
+        worst = self.case(0 * shares[0, 0], 1)
         for i, user in enumerate(market.users):
             row = shares[i, columns]
             held = np.flatnonzero(row > tolerance * market.capacity[columns])
             for left, right in pairwise(held):
                 smaller_side = min(row[: left + 1].sum(), row[right:].sum())
-                if right > left + 1 and (witness is None or smaller_side > -worst):
-                    worst = -smaller_side
-                    witness = Gap(user, names[left], names[left + 1], names[right], names)
-        answer = Answer.HOLDS if witness is None else Answer.FAILS
+                if right > left + 1 and (not worst.shown or smaller_side > -worst.slack):
+                    slower, skipped, faster = names[left], names[left + 1], names[right]
+                    shown = {"user": user, "slower": slower, "skipped": skipped, "faster": faster, "order": names}
+                    worst = self.case(-smaller_side, 1, **shown)
+        answer, witness = (Answer.FAILS, worst) if worst.shown else (Answer.HOLDS, None)
         exact = market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any()
         effort = f"{len(market.users)} users over {' < '.join(names)}"
-        return Verdict(self.name, answer, worst, "GPUs", exact, effort, witness)
+        return Verdict(self.name, answer, worst.slack, "GPUs", exact, effort, witness)
+
+    def says(self, case: SlackCase) -> str:
+        """Return the gap in a sentence."""
+        return f"{case.user} holds {case.slower} and {case.faster}, but no {case.skipped}, which lies between them"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user holds both outer types, in this order, and nothing of the type between them."""
+        row = dict(zip(market.types, shares[market.users.index(case.user)], strict=True))
+        places = [case.order.index(name) for name in (case.slower, case.skipped, case.faster)]
+        return places == sorted(places) and min(row[case.slower], row[case.faster]) > 0 >= row[case.skipped]
 
     def _columns(self, market: Market) -> list[int]:
         names = market.types if self.order is None else self.order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from fairopt.problem.ranges import in_use
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, more_text, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import CitedInstance, OverOptima
+from fairopt.properties.property import CitedInstance, OverOptima, SlackCase
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
@@ -28,28 +28,10 @@ from fairopt.properties.within_bounds import LinearInSpeedups
 PAIRS = 10_000
 
 
-@dataclass(frozen=True)
-class Envy:
-    """A user, the one that it envies, its throughput, and the throughput of the other's shares (by weight)."""
-
-    user: str
-    envied: str
-    throughput: Number
-    with_others_shares: Number
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less out of its own shares than out of the other's, by weight."""
-        i, other = market.users.index(self.user), market.users.index(self.envied)
-        theirs = shares[other] * (market.weight[i] / market.weight[other])
-        return worth(market, i, shares[i]) < worth(market, i, theirs)
-
-    def __str__(self) -> str:
-        got, theirs = number_text(self.throughput), more_text(self.with_others_shares, self.throughput)
-        return f"{self.user} gets {got}; with the shares of {self.envied}, by weight, it would get {theirs}"
-
-
 class EnvyFreeness(LinearInSpeedups):
     """Nobody gets more out of another's shares, scaled by the two weights, than out of its own.
+
+    A failure shows the user, the one that is envied, its throughput, and that of the other's shares, by weight.
 
     Source: OEF Sec. 2.3.1 (2), Eq. (10c); weights Sec. 4.2.3 (weight w is w copies).
 
@@ -63,7 +45,6 @@ class EnvyFreeness(LinearInSpeedups):
     broken = "{who} envies another"
     source = "OEF Sec. 2.3.1 (2)"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
-    witness: ClassVar[type[Envy]] = Envy
     instances: ClassVar[tuple[CitedInstance, ...]] = (
         CitedInstance("OEF Eq. (2)", OEF_EXAMPLE, EQUATION_2, Answer.HOLDS),
         CitedInstance("OEF Eq. (1): u3 envies u2", OEF_EXAMPLE, EQUATION_1, Answer.FAILS),
@@ -85,15 +66,21 @@ class EnvyFreeness(LinearInSpeedups):
             at = int(np.argmin(slack))
             tightest.append((slack[at], users[part][at], others[part][at], value[at]))
         _, i, other, value = tightest[int(np.argmin([each[0] for each in tightest]))]
-        return self._by_slack(
-            market,
-            own[i] - value,
-            fair[i],
-            tolerance,
-            unit=f"throughput of {market.users[i]}",
-            effort=f"{int(self.pairs(market).sum())} pairs of users",
-            witness=self.witness(market.users[i], market.users[other], own[i], value),
-        )
+        shown = {"envied": market.users[other], "throughput": own[i], "with_others_shares": value}
+        case = self.case(own[i] - value, fair[i], user=market.users[i], **shown)
+        unit, effort = f"throughput of {case.user}", f"{int(self.pairs(market).sum())} pairs of users"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return who envies whom, and what it would get, in a sentence."""
+        got, theirs = number_text(case.throughput), more_text(case.with_others_shares, case.throughput)
+        return f"{case.user} gets {got}; with the shares of {case.envied}, by weight, it would get {theirs}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user gets less out of its own shares than out of the other's, by weight."""
+        i, other = market.users.index(case.user), market.users.index(case.envied)
+        theirs = self.in_place(market, shares, np.array([i]), np.array([other]))[0]
+        return worth(market, i, shares[i]) < worth(market, i, theirs)
 
     def pairs(self, market: Market) -> Array:
         """Return which users (n, n) are compared with which: everybody with everybody else."""

@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
-from fairopt.properties.property import AllocationProperty, CitedInstance
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.shares.cited import EQUATION_1, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
-
-
-@dataclass(frozen=True)
-class Overbooked:
-    """A type of which more GPUs are given out than there are, or a negative share."""
-
-    type: str
-    given: Number
-    capacity: Number
-    user: str | None = None
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the type is overbooked, or the user's share is negative."""
-        j = market.types.index(self.type)
-        if self.user is not None:
-            return bool(shares[market.users.index(self.user), j] < 0)
-        return bool(sum(shares[:, j].tolist()) > market.capacity[j])
-
-    def __str__(self) -> str:
-        if self.user is not None:
-            return f"{self.user} is given {number_text(self.given)} GPUs of {self.type}"
-        given, there = number_text(self.given), number_text(self.capacity)
-        if given == there:
-            more = number_text(self.given - self.capacity)
-            return f"{more} GPUs of {self.type} are given out beyond the {there} that there are"
-        return f"{given} GPUs of {self.type} are given out, and there are {there}"
 
 
 def sizes(market: Market) -> Array:
@@ -50,6 +22,8 @@ def sizes(market: Market) -> Array:
 
 class Feasibility(AllocationProperty):
     """No negative share, and of no type more than there is.
+
+    A failure shows the type, how much of it is given out and how much there is; of a negative share, whose it is.
 
     Source: OEF Eq. (9b), (10b).
 
@@ -82,6 +56,23 @@ class Feasibility(AllocationProperty):
         user, slack, given = None, left[tight], market.capacity[tight] - left[tight]
         if shares[i, j] / size[j] < min(0, left[tight] / size[tight]):
             tight, user, slack, given = j, market.users[i], shares[i, j], shares[i, j]
-        unit, effort = f"GPUs of {market.types[tight]}", f"{shares.size} shares and {len(left)} types"
-        witness = Overbooked(market.types[tight], given, market.capacity[tight], user)
-        return self._by_slack(market, slack, size[tight], tolerance, unit=unit, effort=effort, witness=witness)
+        shown = {"type": market.types[tight], "given": given, "capacity": market.capacity[tight], "user": user}
+        case, effort = self.case(slack, size[tight], **shown), f"{shares.size} shares and {len(left)} types"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=f"GPUs of {case.type}", effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return what is given out of a type, or the negative share, in a sentence."""
+        given, there = number_text(case.given), number_text(case.capacity)
+        if case.user is not None:
+            return f"{case.user} is given {given} GPUs of {case.type}"
+        if given == there:
+            more = number_text(case.given - case.capacity)
+            return f"{more} GPUs of {case.type} are given out beyond the {there} that there are"
+        return f"{given} GPUs of {case.type} are given out, and there are {there}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the type is overbooked, or the user's share is negative."""
+        j = market.types.index(case.type)
+        if case.user is not None:
+            return bool(shares[market.users.index(case.user), j] < 0)
+        return bool(sum(shares[:, j].tolist()) > market.capacity[j])

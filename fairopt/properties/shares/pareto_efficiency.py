@@ -21,7 +21,14 @@ from fairopt.problem.ranges import in_use, shrunk
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.boundary import Boundary
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, nothing_known, unknown_speedups
+from fairopt.properties.property import (
+    AllocationProperty,
+    CitedInstance,
+    OverOptima,
+    SlackCase,
+    nothing_known,
+    unknown_speedups,
+)
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, rate_of, reached, worst_cycle
@@ -59,21 +66,6 @@ class DominatingAllocation:
 
     def __str__(self) -> str:
         return f"{self.who} could get {number_text(max(self.gains))} more and nobody less"
-
-
-@dataclass(frozen=True)
-class Infeasible:
-    """The allocation is not feasible: the type that is overbooked most, or has a negative share."""
-
-    type: str
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether more is given out of the type than there is, or a share of it is negative."""
-        j = market.types.index(self.type)
-        return bool(sum(shares[:, j].tolist()) > market.capacity[j] or (shares[:, j] < 0).any())
-
-    def __str__(self) -> str:
-        return f"the allocation is not feasible on {self.type}, and only feasible ones are efficient"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +144,8 @@ class ParetoEfficiency(AllocationProperty):
             worst = np.minimum(market.capacity - shares.sum(axis=0), shares.min(axis=0))
             j = int(np.argmin(worst))
             effort = "none: the allocation is not feasible, and only feasible ones are efficient"
-            witness = Infeasible(market.types[j])
-            return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, witness)
+            case = self.case(worst[j], 1, type=market.types[j])
+            return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, case)
         own = market.utility(fitted)
         fair = market.fair_utility()
         program = largest_gain(market, own, fair)
@@ -177,13 +169,22 @@ class ParetoEfficiency(AllocationProperty):
         slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
         unit = "sum of gains, each over what the equal share is worth"
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
-        dominating = DominatingAllocation(better, gains, market.users)
-        verdict = self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=dominating)
+        case = self.case(slack, size)
+        verdict = self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
         untouched = bool((fitted == shares).all())
         verdict = replace(verdict, exact=verdict.exact and untouched)
         if verdict.answer is Answer.FAILS:
-            return verdict
+            return replace(verdict, witness=DominatingAllocation(better, gains, market.users))
         return replace(verdict, evidence=_weights(program, solution, fair))
+
+    def says(self, case: SlackCase) -> str:
+        """Return on which type an allocation is not feasible, in a sentence."""
+        return f"the allocation is not feasible on {case.type}, and only feasible ones are efficient"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether more is given out of the type than there is, or a share of it is negative."""
+        j = market.types.index(case.type)
+        return bool(sum(shares[:, j].tolist()) > market.capacity[j] or (shares[:, j] < 0).any())
 
     def _in_fractions(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         """Return the verdict on floats that lose what some gain, or what others would lose by it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -13,33 +12,16 @@ from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use
 from fairopt.program import Array, Number, more_text, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import CitedInstance, OverOptima
+from fairopt.properties.property import CitedInstance, OverOptima, SlackCase
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
 
 
-@dataclass(frozen=True)
-class WorseOff:
-    """A user, its throughput, and the throughput on its equal share."""
-
-    user: str
-    throughput: Number
-    own_partition: Number
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the user gets less than from its part, by weight, of every type."""
-        i = market.users.index(self.user)
-        part = market.weight[i] / sum(market.weight.tolist())
-        return worth(market, i, shares[i]) < worth(market, i, market.capacity * part)
-
-    def __str__(self) -> str:
-        got, own = number_text(self.throughput), more_text(self.own_partition, self.throughput)
-        return f"{self.user} gets {got}; its equal share is worth {own}"
-
-
 class SharingIncentive(LinearInSpeedups):
     """Each user gets at least the throughput of its weight's part of every type.
+
+    A failure shows a user, its throughput, and that of its own partition: its equal share.
 
     Source: OEF Sec. 2.3.1 (3); weights as in Gandiva_fair Sec. 2.1.
 
@@ -61,9 +43,21 @@ class SharingIncentive(LinearInSpeedups):
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         own, fair = market.utility(shares), market.fair_utility()
         worst = int(np.argmin((own - fair) / fair))
-        witness = WorseOff(market.users[worst], own[worst], fair[worst])
-        unit, slack, size = f"throughput of {witness.user}", own[worst] - fair[worst], fair[worst]
-        return self._by_slack(market, slack, size, tolerance, unit=unit, effort=f"{len(own)} users", witness=witness)
+        shown = {"user": market.users[worst], "throughput": own[worst], "own_partition": fair[worst]}
+        case = self.case(own[worst] - fair[worst], fair[worst], **shown)
+        unit, effort = f"throughput of {case.user}", f"{len(own)} users"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return what a user gets, and what its equal share is worth, in a sentence."""
+        got, own = number_text(case.throughput), more_text(case.own_partition, case.throughput)
+        return f"{case.user} gets {got}; its equal share is worth {own}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether the user gets less than from its part, by weight, of every type."""
+        i = market.users.index(case.user)
+        part = market.weight[i] / sum(market.weight.tolist())
+        return worth(market, i, shares[i]) < worth(market, i, market.capacity * part)
 
     def compared(self, market: Market, shares: Array) -> Iterator[tuple[int, Array | None, Array | None]]:
         """Yield each user with its shares and its part of every type, both as far as it uses them."""

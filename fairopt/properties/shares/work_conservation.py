@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairopt.problem import Market, usable
 from fairopt.problem.ranges import in_use
 from fairopt.program import INFINITY, Array, Number, number_text
-from fairopt.properties.property import AllocationProperty, CitedInstance
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.shares.cited import EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import sizes
 from fairopt.properties.verdict import Answer, Verdict
 
 
-@dataclass(frozen=True)
-class Idle:
-    """A type with idle GPUs and a user that could use them, or so many of them as its demand leaves (``could_use``).
-
-    GPUs held by a user that cannot use them are idle too.
-    """
-
-    type: str
-    idle: Number
-    user: str
-    could_use: Number
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether GPUs of the type are idle, and the user runs on them and uses fewer GPUs than it demands."""
-        i, j = market.users.index(self.user), market.types.index(self.type)
-        used = usable(market.speedup, shares, market.demand)
-        idle, room = market.capacity[j] - sum(used[:, j].tolist()), market.limit[i] - sum(used[i].tolist())
-        return bool(min(idle, room, market.speedup[i, j]) > 0)
-
-    def __str__(self) -> str:
-        what = "them" if self.could_use >= self.idle else f"{number_text(self.could_use)} of them"
-        return f"{number_text(self.idle)} GPUs of {self.type} idle; {self.user} could use {what}"
-
-
 class WorkConservation(AllocationProperty):
     """No GPU idles while a user that runs on it is below its demand.
+
+    GPUs held by a user that cannot use them are idle too. A failure shows a type, its idle GPUs, a user that could use
+    them, and how many of them its demand leaves.
 
     Source: Gandiva_fair Sec. 3.3; weaker than Pareto efficiency (OEF footnote 2).
 
@@ -78,6 +55,18 @@ class WorkConservation(AllocationProperty):
         wasted = min(idle[j], room[i])
         waste = relative[i, j] > 0
         slack, size = (-wasted, wasted / relative[i, j]) if waste else (0 * idle[j], 1)
-        witness = Idle(market.types[j], idle[j], market.users[i], wasted)
-        unit, effort = f"GPUs of {witness.type}", f"{len(idle)} types"
-        return self._by_slack(market, slack, size, tolerance, unit=unit, effort=effort, witness=witness)
+        shown = {"type": market.types[j], "idle": idle[j], "user": market.users[i], "could_use": wasted}
+        case, unit, effort = self.case(slack, size, **shown), f"GPUs of {market.types[j]}", f"{len(idle)} types"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
+
+    def says(self, case: SlackCase) -> str:
+        """Return what idles, and who could use it, in a sentence."""
+        what = "them" if case.could_use >= case.idle else f"{number_text(case.could_use)} of them"
+        return f"{number_text(case.idle)} GPUs of {case.type} idle; {case.user} could use {what}"
+
+    def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
+        """Whether GPUs of the type are idle, and the user runs on them and uses fewer GPUs than it demands."""
+        i, j = market.users.index(case.user), market.types.index(case.type)
+        used = usable(market.speedup, shares, market.demand)
+        idle, room = market.capacity[j] - sum(used[:, j].tolist()), market.limit[i] - sum(used[i].tolist())
+        return bool(min(idle, room, market.speedup[i, j]) > 0)
