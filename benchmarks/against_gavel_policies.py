@@ -141,7 +141,7 @@ def finish_time(policies: Any, drew: Drawn) -> float:
     left, waited = dict(enumerate(drew.left.tolist())), dict.fromkeys(drew.jobs, 0)
     theirs = in_gpus(made.get_allocation(speeds, gangs, weights, waited, left, cluster), drew)
     objective, jobs = FinishTimeFairness(normaliser=Normaliser.ISOLATED), drew.job_market()
-    found = objective.shares(jobs, Session(Highs())).shares
+    found = objective.shares(jobs, Session(Highs()))[1].values["share"]
     return apart(*(objective.largest(jobs, each, objective.isolated(jobs)) for each in (found, theirs)))
 
 
@@ -149,7 +149,7 @@ def makespan(policies: Any, drew: Drawn) -> float:
     made = policies.min_total_duration.MinTotalDurationPolicyWithPerf(solver="ECOS")
     speeds, gangs, _, cluster = drew.gavel()
     theirs = in_gpus(made.get_allocation(speeds, gangs, dict(enumerate(drew.left.tolist())), cluster), drew)
-    found = LeastMakespan().shares(drew.job_market(), Session(Highs())).shares
+    found = LeastMakespan().shares(drew.job_market(), Session(Highs()))[1].values["share"]
     return apart(*((drew.left / drew.rates(each)).max() for each in (found, theirs)))
 
 
@@ -160,7 +160,7 @@ def cost(policies: Any, drew: Drawn) -> float:
     more = {"instance_costs": COST, "SLOs": deadline, "num_steps_remaining": dict(enumerate(drew.left.tolist()))}
     theirs = in_gpus(made.get_allocation(speeds, gangs, cluster, **more), drew)
     objective = ThroughputByCost(COST, {f"j{i}": float(each) for i, each in deadline.items()})
-    found = objective.shares(drew.job_market(), Session(Highs())).shares
+    found = objective.shares(drew.job_market(), Session(Highs()))[1].values["share"]
     worth = drew.speed / drew.gang[:, None] / np.array([COST[name] for name in TYPES])
     return apart(*((worth * each).sum() for each in (found, theirs)))
 

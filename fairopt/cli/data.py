@@ -36,7 +36,7 @@ DATASET = ResultForm(
 
 _WRITTEN = (
     Key("file", str, "The file that was written."),
-    Key("kind", str, "What it is: a market, a trace, a cluster or a batch."),
+    Key("kind", str, "What it is: a market, a trace, a cluster, a batch or a program."),
     Key("holds", str, "What it holds, in short."),
 )
 WRITTEN = ResultForm(

@@ -1,15 +1,22 @@
-"""Evidence as files, for `fairopt check`."""
+"""Evidence as files, for `fairopt check`; and programs as files, for any solver."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fairopt.errors import BadInput, NotSolved
+import typer
+
+from fairopt import discovery
+from fairopt.cli import tables
+from fairopt.cli.data import WRITTEN
+from fairopt.cli.listing import print_json
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market
+from fairopt.problem.files.storage import require_place
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Property, Verdict
 
@@ -84,3 +91,36 @@ def write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> None
             written += 1
     then = f" in {folder}; decide them with: fairopt check {folder}" if written else ": nothing was written"
     print(f"{written} certificates{then}", file=sys.stderr)
+
+
+# -- programs --------------------------------------------------------------------------------------------------------
+Write = Annotated[
+    Path | None,
+    typer.Option(
+        "--write",
+        metavar="FILE",
+        help="Write the program that the policy asks a solver here, .mps or .lp, and solve nothing.",
+    ),
+]
+
+
+def write_program(policy: Policy, decide: Callable[[Any], object], path: Path, json_: bool) -> None:
+    """Write the first program that a policy asks the solver that ``decide`` takes, and say what the file holds.
+
+    Errors: `NotCapable` for a policy that is a rule and asks none.
+    """
+    from fairopt.backends.first_program import FirstProgram, written  # here, since few ask for it
+
+    require_place(path, "--write", (".lp", ".mps"))
+    if not policy.has_program:
+        others = [each.name for each in discovery.policies(policy.problem) if each.has_program]
+        remedy = f"There is one of {', '.join(others)}"
+        raise NotCapable(f"{policy.name} is a rule and not a program, so --write has nothing to write. {remedy}")
+    with tables.working(f"writing {path}"):
+        program = FirstProgram.of(decide, policy.name)
+        holds = written(program, path)
+    only = type(policy).decide is Formulated.decide
+    kind = f"the {'' if only else 'first '}program that {policy.name} asks a solver"
+    if json_:
+        return print_json(WRITTEN.json({}, file=str(path), kind="program", holds=holds))
+    tables.say(f"{path}: {kind}: {holds}.")

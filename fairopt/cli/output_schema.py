@@ -29,7 +29,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
     {
         name: schema_of(each)
         for name, each in {
-            "solve": forms.SOLVED,
+            "solve": {"anyOf": [forms.SOLVED.schema(), schema_of(data.WRITTEN)]},
             "verify": forms.VERIFIED,
             "compare": {"anyOf": [forms.COMPARISON.schema(), schema_of(StudyResults.form)]},
             "audit": Audit.form.schema(),
@@ -47,8 +47,8 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
             "lie": misreporting.MISREPORT,
             "frontier": Frontier.form,
             "incentives": incentives.INCENTIVES,
-            "run": round_json.RUN,
-            "schedule": scheduling.SCHEDULE,
+            "run": {"anyOf": [round_json.RUN.schema(), schema_of(data.WRITTEN)]},
+            "schedule": {"anyOf": [scheduling.SCHEDULE.schema(), schema_of(data.WRITTEN)]},
             "study run": StudyResults.form,
             "study merge": study_tables.MERGED,
             "study report": StudyResults.form,

@@ -9,12 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 from signal import Signals, default_int_handler, signal
 from threading import current_thread, main_thread
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fairopt import discovery
-from fairopt.cli import round_tables
+from fairopt.cli import evidence_files, round_tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file, input_option, require_different
 from fairopt.cli.listing import AsJson, Backend, policy_option
@@ -56,6 +56,7 @@ def run_command(
         Path | None,
         typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for proofs/verify.py."),
     ] = None,
+    program: evidence_files.Write = None,
     *,
     playing: Playing,
 ) -> None:
@@ -75,6 +76,14 @@ def run_command(
     given, there = read_trace_on(trace, cluster)
     rule = configured(discovery.policy(policy, Queue), settings or [])
     mechanics, seconds, rounds = playing.mechanics, playing.seconds, playing.rounds
+    if program is not None:
+        if strange := [option for option, path in {**written, "--resume": resume}.items() if path is not None]:
+            remedy = "Leave out one of the two"
+            raise BadInput("--write ends in the first round that asks for a program", place=strange[0], remedy=remedy)
+        how: dict[str, Any] = {"length": seconds, "mechanics": mechanics, "rounds": rounds}
+        return evidence_files.write_program(
+            rule, lambda asked: list(Engine(rule, given, there, backend=asked, **how)), program, json_
+        )
     solver = discovery.solver(rule, backend)
     if floats:
         given = given.as_(float)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from fairopt import discovery
-from fairopt.cli import schedule_tables, tables
+from fairopt.cli import evidence_files, schedule_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.forms import POLICY_NAME, SECONDS, VERIFIED
 from fairopt.cli.given import input_file
@@ -65,10 +65,13 @@ def schedule_command(
     settings: Settings = None,
     backend: Backend = "auto",
     json_: AsJson = False,
+    program: evidence_files.Write = None,
 ) -> None:
     """Say which jobs of a batch run where and when, and who pays whom."""
     problem = read_batch(batch)
     rule = configured(discovery.policy(policy, Batch), settings or [])
+    if program is not None:
+        return evidence_files.write_program(rule, lambda asked: decide(rule, problem, asked), program, json_)
     with tables.working(f"{policy} decides"):
         plan = decide(rule, problem, discovery.solver(rule, backend))
     if json_:

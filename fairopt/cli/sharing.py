@@ -76,13 +76,20 @@ def solve(
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None,
+    program: evidence_files.Write = None,
 ) -> None:
     """Compute one policy's allocation."""
+    if program is not None:
+        strange = {"--certificate": certificate, "--at-worst": at_worst, "--unique": unique or None}
+        _refuse(strange, "--write solves nothing")
     exact = exact or certificate is not None
     require_place(certificate, "--certificate")
     problem = read_market(market, types or ())
     problem = ranged(problem.normalised() if normalise else problem, error)
     rule = configured(discovery.policy(policy, Market), settings or [])
+    if program is not None:
+        with naming(market, of=Overpromised):
+            return evidence_files.write_program(rule, lambda asked: allocate(rule, problem, asked), program, json_)
     if at_worst is not None and problem.known.all():
         wrong = "no report can err: the market states its speedups without ranges"
         raise BadInput(wrong, place="--at-worst", remedy="Give --error 5%, or ranges in the market")

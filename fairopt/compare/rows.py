@@ -115,7 +115,8 @@ class Compared(Iterator[Row[O]], Tabular, Generic[O]):
         return self._known[-1]
 
     def __repr__(self) -> str:
-        known = few([label for row in self._known for label in row._table().rows]) or "nothing yet; print it for the answer"
+        names = [label for row in self._known for label in row._table().rows]
+        known = few(names) or "nothing yet; print it for the answer"
         others = f"; left out: {few(list(self.left_out))}" if self.left_out else ""
         return f"<Comparison on {self._problem!r}; computed: {known}{others}>"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from time import perf_counter
@@ -11,17 +12,38 @@ import numpy as np
 
 from fairopt.backends import Capability, Method, Session
 from fairopt.deadline import left
-from fairopt.errors import require
+from fairopt.errors import BadInput, require
 from fairopt.methods.gang_assignment import IDLE, solve_gangs, usable_gpus
 from fairopt.methods.result import duals_of
-from fairopt.models.fft.fairness import FairPart, FFTState, FluidPart, FullRound, Served, advance, refreshed
 from fairopt.models.fft.placement import HierarchicalPlacement
-from fairopt.models.fft.program import OneRound, Terms, UsableGpus, choices, terms
+from fairopt.models.fft.program import OneRound, UsableGpus, choices
 from fairopt.policy import Policy, Schedule, Seconds, Trait
 from fairopt.problem import exact
-from fairopt.problem.queue import Queue
+from fairopt.problem.numbers import shown
+from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, Program
-from fairopt.simulation import Placement, Request, placed
+from fairopt.simulation import Mechanics, Placement, Request, placed
+
+
+@dataclass(frozen=True)
+class FFTState:
+    """FFT's state between rounds, by the names of the jobs that were present and fit some type.
+
+    * ``compensation``: rho_j, in units of the job's work. ``coefficient``: mu_j, a ratio, of the last round.
+    * ``fair_end``: tau_j, in the trace's unit of time; its keys are A(t) of the last round.
+    * ``prices`` (k,), ``reward``: the multipliers of the last round's program, if the next one starts from them.
+
+    The type on which a job ran last is in `Queue.last`, which `run` keeps.
+
+    Source: FFT Sec. 4.2.2, Eq. (5).
+    """
+
+    compensation: Mapping[str, Number] = field(default_factory=dict)
+    coefficient: Mapping[str, Number] = field(default_factory=dict)
+    fair_end: Mapping[str, Number] = field(default_factory=dict)
+    prices: tuple[float, ...] = ()
+    reward: float = 0.0
+
 
 #: The type on which each job runs (n,), `IDLE` for none; the state; and the evidence for the schedule, by field.
 Answer: TypeAlias = tuple[Array, FFTState, dict[str, Any]]
@@ -42,7 +64,10 @@ class FFT(Policy):
       move.
     * ``in_rounds``: the compensation counts work in rounds on the job's fastest type. As printed, rho theta is in
       squares of the job's own unit of work, so a job that counts steps instead of epochs is compensated more.
-    * ``fair_part``: how tau_j is estimated. ``served``: the work of a round in Eq. (5).
+    * ``whole_gpus``, ``from_now``: readings of tau_j, see `fair_end`.
+    * ``served``: the work of a round in Eq. (5). None counts a full round, theta_j^i, as printed: loading and spreading
+      over hosts are not subtracted. A `Mechanics` counts the work after loading only, at the speed that the hosts allow
+      (Sec. 2.2: what migration takes off).
     * ``usable``: K(t); by default exact, the most GPUs that whole gangs on allowed types keep busy.
     * ``placement``: how hosts are chosen. ``gap``: the relative gap at which our own method may stop. ``warm_start``:
       whether it starts from the last round's multipliers, which it drops if they are far off. The cost is the same, but
@@ -72,8 +97,9 @@ class FFT(Policy):
     remaining: bool = False
     pauses: bool = False
     in_rounds: bool = False
-    fair_part: FairPart = field(default_factory=FluidPart)
-    served: Served = field(default_factory=FullRound)
+    whole_gpus: bool = False
+    from_now: bool = False
+    served: Mechanics | None = None
     usable: UsableGpus = usable_gpus
     placement: Placement = field(default_factory=HierarchicalPlacement)
     gap: float = 0.0
@@ -85,23 +111,65 @@ class FFT(Policy):
         require(self.gap >= 0, self.gap, "fft, gap", "Give a relative gap, not negative")
         object.__setattr__(self, "restart", restart)
 
-    def terms(self, problem: Queue, state: FFTState) -> Terms:
-        """Return the terms of the objective for every job and type, after ``state``."""
-        known = refreshed(problem, state, self.fair_part)
-        return terms(
-            problem,
-            known.compensation,
-            restart=self.restart,
-            remaining=self.remaining,
-            pauses=self.pauses,
-            in_rounds=self.in_rounds,
+    def fair_end(self, queue: Queue, count: int) -> Array:
+        """Return tau_j (n,): when each job would complete on a part 1/``count`` of every type, alone, never preempted.
+
+        It stays on one type: the one on which its part makes it fastest. All hosts count, also those that are down.
+        GPUs are divisible: a job has Y_i/|A(t)| of type i, and its gang's speed in proportion, at most 1, which is the
+        same as the whole gang for a part of the time. With ``whole_gpus`` it has floor(Y_i/|A(t)|), at least one. The
+        paper does not say what a gang does on less than its GPUs.
+
+        tau_j = a_j + W_j / speed, as if the job had had its present part since its arrival: W_j / (tau_j - a_j), the
+        work due in a round, is then the part's work in a round. With ``from_now`` it is now plus the time that the part
+        takes for the remaining work. Meaningless for jobs that fit no type.
+
+        Source: FFT Sec. 4.2.2 and its footnote 2.
+        """
+        now: Any = queue.now
+        speed = np.where(queue.fits, queue.jobs.throughput * self._fair_part(queue, count), now * 0).max(axis=1)
+        speed = np.where(speed > 0, speed, 1)
+        begun, work = (now, queue.remaining) if self.from_now else (queue.jobs.arrival, queue.jobs.work)
+        return np.asarray(begun + work / speed)
+
+    def _fair_part(self, queue: Queue, count: int) -> Array:
+        """Return the fraction of each job's gang (n, k), at most 1, that a part 1/``count`` of each type can run."""
+        gpus, capacity = queue.jobs.gpus[:, None], queue.cluster.capacity[None, :]
+        one = queue.number(1)
+        part = np.maximum(capacity // count, 1) * one / gpus if self.whole_gpus else capacity * one / (count * gpus)
+        return np.asarray(np.minimum(part, 1))
+
+    def refreshed(self, queue: Queue, state: FFTState) -> FFTState:
+        """Return the state for the jobs present: new jobs owe and are owed nothing, and jobs that left are dropped.
+
+        If a job came or went since the last round, tau_j is estimated again for all jobs. A(t) are those that fit.
+        """
+        rows = queue.fitting
+        names = [queue.jobs.names[row] for row in rows]
+        if state.fair_end.keys() == set(names):
+            return state
+        zero = queue.now * 0
+        if not rows:
+            return FFTState(prices=state.prices, reward=state.reward)
+        return replace(
+            state,
+            compensation={name: state.compensation.get(name, zero) for name in names},
+            coefficient={name: state.coefficient.get(name, zero) for name in names},
+            fair_end=dict(zip(names, self.fair_end(queue, len(rows))[rows].tolist(), strict=True)),
         )
 
     def one_round(self, problem: Queue, state: FFTState) -> OneRound:
         """Return the parts of the round's program, after ``state``."""
         allowed = choices(problem)
-        least = self.usable(problem.jobs.gpus, allowed, problem.room)
-        return OneRound(problem, self.terms(problem, state), allowed, least)
+        return OneRound.of(
+            problem,
+            self.refreshed(problem, state).compensation,
+            allowed,
+            self.usable(problem.jobs.gpus, allowed, problem.room),
+            restart=self.restart,
+            remaining=self.remaining,
+            pauses=self.pauses,
+            in_rounds=self.in_rounds,
+        )
 
     def formulate(self, problem: Queue, state: FFTState) -> Program:
         """Return the program of the round after ``state``, in the numbers of ``problem``."""
@@ -110,7 +178,7 @@ class FFT(Policy):
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Decide types by the program and hosts by the placement, and update the compensation."""
         begun = perf_counter()
-        known = refreshed(problem, state, self.fair_part)
+        known = self.refreshed(problem, state)
         one = self.one_round(problem, known)
         answer = _by_back_end(one, known, begun, solve) if solve.method is None else self._by_gangs(one, known, begun)
         type_of, after, proof = answer
@@ -120,11 +188,48 @@ class FFT(Policy):
             policy=self.name,
             queue=problem,
             placements=placements,
-            state=advance(problem, after, placements, self.served),
-            costs=one.terms.of(problem, placements),
+            state=self.advanced(problem, after, placements),
+            costs=one.costs(placements),
             notes={each.row: "chosen to run, but not placed" for each in requests if each.row not in placements},
             **proof,
         )
+
+    def advanced(self, queue: Queue, state: FFTState, placements: Mapping[int, Spots]) -> FFTState:
+        """Return the state after a round: the recursion (5) for every job in ``state``.
+
+        mu_j(t) = (t - a_j)/(tau_j - a_j), and rho_j(t+1) = max(0, rho_j + mu_j (W_j/(tau_j - a_j) - work in the
+        round)), with times in rounds. Errors: `BadInput` where a tau_j does not lie after the job's arrival.
+
+        Source: FFT Eq. (5).
+        """
+        jobs, zero = queue.jobs, queue.now * 0
+        after, coefficient = {}, {}
+        for row, name in enumerate(jobs.names):
+            if name not in state.fair_end:
+                continue
+            span = state.fair_end[name] - jobs.arrival[row]
+            if span <= 0:
+                raise BadInput(
+                    f"got {shown(state.fair_end[name])} for an arrival at {shown(jobs.arrival[row])}",
+                    place=f"job {name!r}, fair_end (tau)",
+                    remedy="A fair end lies after the arrival: work is positive and speeds are finite",
+                )
+            spots = placements.get(row, ())
+            mu = (queue.now - jobs.arrival[row]) / span
+            due = jobs.work[row] * queue.length / span
+            after[name] = max(zero, state.compensation[name] + mu * (due - self._work(queue, row, spots)))
+            coefficient[name] = mu
+        return replace(state, compensation=after, coefficient=coefficient)
+
+    def _work(self, queue: Queue, row: int, spots: Spots) -> Number:
+        """Return the work that a job does in a round on ``spots``, as Eq. (5) counts it: see ``served``."""
+        if not spots:
+            return queue.now * 0
+        if self.served is None:
+            done: Number = queue.jobs.throughput[row, queue.slowest(row, spots)] * queue.length
+            return done
+        loading = min(self.served.setup(queue, row, spots), queue.length)
+        return self.served.speed(queue, row, spots) * (queue.length - loading)
 
     def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> Answer:
         gangs = one.gangs()

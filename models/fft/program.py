@@ -13,71 +13,6 @@ from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, objects
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """The terms of the objective, each for every job and type (n, k); 0 where a job cannot run on a type.
-
-    ``age``: (t - a_j) theta/W, in rounds. ``volume``: d_j W_j/theta, in GPU-rounds. ``switching``: s, in rounds.
-    ``compensation``: rho theta, in squares of the job's unit of work; it is subtracted from the cost. As in the paper,
-    the sum of the four mixes units, so that the weight of ``compensation`` depends on the unit of work. With
-    ``in_rounds`` (see `FFT`) it is in rounds as well.
-
-    Source: FFT Eq. (3), (4), (6).
-    """
-
-    age: Array
-    volume: Array
-    switching: Array
-    compensation: Array
-
-    @property
-    def cost(self) -> Array:
-        """The coefficient of each x (n, k)."""
-        return np.asarray(self.age + self.volume + self.switching - self.compensation)
-
-    def of(self, queue: Queue, placements: Mapping[int, Spots]) -> Mapping[str, Number]:
-        """Return each term summed over a schedule, signed as in the objective, which is their sum.
-
-        A job whose GPUs lie on several types counts as on the slowest of them.
-        """
-        at = [(row, queue.slowest(row, spots)) for row, spots in placements.items() if spots]
-        zero = queue.now * 0
-        signed = vars(self) | {"compensation": -self.compensation}
-        return {name: sum((table[row, gpu_type] for row, gpu_type in at), zero) for name, table in signed.items()}
-
-
-def terms(
-    queue: Queue,
-    compensation: Mapping[str, Number],
-    *,
-    restart: Number = 0,
-    remaining: bool = False,
-    pauses: bool = False,
-    in_rounds: bool = False,
-) -> Terms:
-    """Return the cost of each job on each type, by term; the options are those of `FFT`.
-
-    Source: FFT Eq. (3), (4), (6); footnote 1 for W_j.
-    """
-    jobs, suits = queue.jobs, queue.suits
-    zero: Any = queue.now * 0
-    length: Any = queue.length
-    theta = np.where(suits, jobs.throughput * length, 1)
-    age = ((queue.now - jobs.arrival) / length)[:, None]
-    work = queue.remaining if remaining else jobs.work
-    owed = cast(objects(compensation.get(name, zero) for name in jobs.names), queue.number)[:, None] * theta
-    here = np.asarray(jobs.gpus[:, None] * work[:, None] / theta)
-    if in_rounds:
-        fastest = np.where(suits, theta, zero).max(axis=1, keepdims=True)
-        owed = owed / np.where(fastest > 0, fastest * fastest, 1)
-    return Terms(
-        age=np.where(suits, age * theta / jobs.work[:, None], zero),
-        volume=np.where(suits, here, zero),
-        switching=np.where(suits, switching(queue, restart, pauses), zero),
-        compensation=np.where(suits, owed, zero),
-    )
-
-
 def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
     """Return the penalty s (n, k), in rounds, for running each job on each type: 0 on the one that it ran on last.
 
@@ -134,24 +69,85 @@ def nothing(gangs: Array, allowed: Array, capacity: Array) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OneRound:
-    """The parts of the program of a round: ``allowed`` (n, k) from `choices`; ``least`` is K(t), GPUs to keep busy.
+    """The parts of the program of a round: the terms of the cost (n, k), 0 where a job cannot run on a type.
 
-    Source: FFT Eq. (1), (6), (7), Sec. 4.4.1.
+    ``age``: (t - a_j) theta/W, in rounds. ``volume``: d_j W_j/theta, in GPU-rounds. ``switching``: s, in rounds.
+    ``compensation``: rho theta, in squares of the job's unit of work; it is subtracted from the cost. As in the paper,
+    the sum of the four mixes units, so that the weight of ``compensation`` depends on the unit of work. With
+    ``in_rounds`` (see `FFT`) it is in rounds as well.
+
+    ``allowed`` (n, k) is from `choices`; ``least`` is K(t), GPUs to keep busy.
+
+    Source: FFT Eq. (1), (3), (4), (6), (7), Sec. 4.4.1.
     """
 
     queue: Queue
-    terms: Terms
+    age: Array
+    volume: Array
+    switching: Array
+    compensation: Array
     allowed: Array
     least: int
 
+    @classmethod
+    def of(
+        cls,
+        queue: Queue,
+        compensation: Mapping[str, Number],
+        allowed: Array,
+        least: int,
+        *,
+        restart: Number = 0,
+        remaining: bool = False,
+        pauses: bool = False,
+        in_rounds: bool = False,
+    ) -> OneRound:
+        """Return the parts for jobs that are owed so much ``compensation``; the options are those of `FFT`.
+
+        Source: FFT Eq. (3), (4), (6); footnote 1 for W_j.
+        """
+        jobs, suits = queue.jobs, queue.suits
+        zero: Any = queue.now * 0
+        length: Any = queue.length
+        theta = np.where(suits, jobs.throughput * length, 1)
+        age = ((queue.now - jobs.arrival) / length)[:, None] * theta / jobs.work[:, None]
+        volume = np.asarray(jobs.gpus[:, None] * (queue.remaining if remaining else jobs.work)[:, None] / theta)
+        owed = cast(objects(compensation.get(name, zero) for name in jobs.names), queue.number)[:, None] * theta
+        if in_rounds:
+            fastest = np.where(suits, theta, zero).max(axis=1, keepdims=True)
+            owed = owed / np.where(fastest > 0, fastest * fastest, 1)
+        terms = {"age": age, "volume": volume, "switching": switching(queue, restart, pauses), "compensation": owed}
+        masked = {name: np.where(suits, term, zero) for name, term in terms.items()}
+        return cls(queue, **masked, allowed=allowed, least=least)
+
+    @property
+    def cost(self) -> Array:
+        """The coefficient of each x (n, k)."""
+        return np.asarray(self.age + self.volume + self.switching - self.compensation)
+
+    def costs(self, placements: Mapping[int, Spots]) -> Mapping[str, Number]:
+        """Return each term summed over a schedule, signed as in the objective, which is their sum.
+
+        A job whose GPUs lie on several types counts as on the slowest of them.
+        """
+        at = [(row, self.queue.slowest(row, spots)) for row, spots in placements.items() if spots]
+        signed = {
+            "age": self.age,
+            "volume": self.volume,
+            "switching": self.switching,
+            "compensation": -self.compensation,
+        }
+        zero = self.queue.now * 0
+        return {name: sum((table[row, gpu_type] for row, gpu_type in at), zero) for name, table in signed.items()}
+
     def program(self) -> Program:
         """Return the program in binary ``x`` (n, k), in the queue's numbers, for any backend with integers."""
-        jobs, room, costs = self.queue.jobs, self.queue.room, self.terms
+        jobs, room = self.queue.jobs, self.queue.room
         p = Formulation("FFT round")
         labels = (jobs.names, self.queue.cluster.types)
         x = p.variable("x", self.allowed.shape, lower=0, upper=1, integer=True, labels=labels)
-        age, volume = (costs.age * x).sum(), (costs.volume * x).sum()
-        switching, owed = (costs.switching * x).sum(), (costs.compensation * x).sum()
+        age, volume = (self.age * x).sum(), (self.volume * x).sum()
+        switching, owed = (self.switching * x).sum(), (self.compensation * x).sum()
         p.minimize(
             age + volume + switching - owed,
             equation="sum_ji ((t - a_j) theta_ji / W_j + d_j W_j / theta_ji + s_ji - rho_j theta_ji) x_ji",
@@ -167,5 +163,5 @@ class OneRound:
 
     def gangs(self) -> GangAssignment:
         """Return the same problem for our own method, in floats."""
-        costs = np.where(self.allowed, self.terms.cost, 0).astype(float)
+        costs = np.where(self.allowed, self.cost, 0).astype(float)
         return GangAssignment(costs, self.queue.jobs.gpus, self.queue.room, self.least, self.allowed)

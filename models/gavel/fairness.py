@@ -5,17 +5,18 @@ Both answers have a proven bound: no shares are better than ``bound``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
+from typing import Any
 
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.backends.solution import not_negative
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.objectives import Objective, ObjectiveOptimum, throughput
+from fairopt.models.gavel.objectives import Objective, Shared, answered, throughput
 from fairopt.models.gavel.partitions import Normaliser
 from fairopt.numbers import arithmetic, objects
 from fairopt.problem.share_variables import shares_of
@@ -54,30 +55,34 @@ class FinishTimeFairness(Objective):
     whole: bool = False
     normaliser: Normaliser = Normaliser.OWN_PARTITION
 
-    def shares(
-        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
-    ) -> ObjectiveOptimum:
+    def shares(self, jobs: JobMarket, solve: Session, start: Any = None) -> Shared:
         """Return shares within ``tolerance`` of the least largest ratio. Errors: `NotCapable` without duals."""
         isolated, waited = self.isolated(jobs), any(jobs.elapsed > 0)
-        low = ((jobs.elapsed + jobs.remaining / jobs.fastest()) / isolated).max()  # nobody can do better alone
-        best: ObjectiveOptimum | None = None
+        low = least = self._alone(jobs)
         for count in range(1, MOST_PROGRAMS + 1):
-            program = self.formulate(jobs, jobs.remaining / (low * isolated - jobs.elapsed))
+            program = self.formulate(jobs, low)
             solution = solve.optimum(program)
-            shares = not_negative(program.variable("share", solution.point))
+            shares = self.read(jobs, program, solution.point)
             rho, part = self.largest(jobs, shares, isolated), program.value(solution.point)
             # if no job has waited the program is linear in 1/r, and its answer gives the least r itself
             raised = low / part if not waited else self._raised(jobs, isolated, low, part, program, solution.dual)
-            if best is None or rho < best.value:
-                best = ObjectiveOptimum(shares, rho, rho, program, solution)
-            best = replace(best, bound=min(raised, best.value), programs=count)
-            if not waited or raised <= low or best.value - best.bound <= self.tolerance * best.value:
-                return best  # in floats, the lower bound stops rising at the solver's own tolerance
+            if count == 1 or rho < least:
+                least, best, of_best = rho, answered(solution, shares, rho, rho), program
+            bound = min(raised, least)
+            if not waited or raised <= low or least - bound <= self.tolerance * least:
+                # in floats, the lower bound stops rising at the solver's own tolerance
+                return of_best, replace(best, bound=bound, effort={"programs": count})
             low = raised
         raise NotSolved(f"finish-time fairness is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)
 
-    def formulate(self, jobs: JobMarket, need: Array) -> Program:
-        """Return the program of one step: the largest fraction of ``need`` (n,) that all jobs' throughputs reach."""
+    def _alone(self, jobs: JobMarket) -> Number:
+        """Return the largest ratio that a job would have alone: nobody can do better."""
+        ratio: Number = ((jobs.elapsed + jobs.remaining / jobs.fastest()) / self.isolated(jobs)).max()
+        return ratio
+
+    def formulate(self, jobs: JobMarket, ratio: Number | None = None) -> Program:
+        """Return the program of one step: the largest part that all jobs reach of what they need for a ``ratio`` r."""
+        need = jobs.remaining / ((self._alone(jobs) if ratio is None else ratio) * self.isolated(jobs) - jobs.elapsed)
         p = Formulation("gavel, finish-time fairness")
         share = shares_of(p, jobs.market)
         part = p.variable("part")
@@ -145,38 +150,46 @@ class LeastTotalTime(Objective):
 
     tolerance: Fraction = Fraction(1, 10**3)
 
-    def shares(
-        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
-    ) -> ObjectiveOptimum:
+    def shares(self, jobs: JobMarket, solve: Session, start: Any = None) -> Shared:
         """Return shares within ``tolerance`` of the least sum."""
-        fastest = jobs.fastest()
-        worth = jobs.remaining / fastest * jobs.market.weight  # the time of each job at its best
-        market = jobs.market
-        shares = usable(market.speedup, market.equal_split(), market.demand)
+        fastest, worth = jobs.fastest(), self._worth(jobs)
+        shares = self._first(jobs)
         best, total = shares, self._sum(jobs, shares, worth, fastest)
         tangents = [_short(jobs.market.utility(shares) / fastest)]
         for count in range(1, MOST_PROGRAMS + 1):
-            program = self.formulate(jobs, worth / worth.max(), fastest, tangents)
+            program = self.formulate(jobs, tangents)
             solution = solve.optimum(program)
-            shares = not_negative(program.variable("share", solution.point))
+            shares = self.read(jobs, program, solution.point)
             reached, bound = self._sum(jobs, shares, worth, fastest), program.value(solution.point) * worth.max()
             if reached < total:
                 best, total = shares, reached
             if total - bound <= self.tolerance * total:
-                return ObjectiveOptimum(best, total, min(bound, total), program, solution, count)
+                return program, answered(solution, best, total, min(bound, total), count)
             least = np.minimum.reduce(tangents) / 4
             tangents.append(_short(np.maximum(jobs.market.utility(shares) / fastest, least)))
         raise NotSolved(f"the sum of times is not within {self.tolerance} after {MOST_PROGRAMS} programs", solution)
 
     @staticmethod
-    def formulate(jobs: JobMarket, worth: Array, fastest: Array, tangents: list[Array]) -> Program:
+    def _worth(jobs: JobMarket) -> Array:
+        """Return the time (n,) of each job at its best, times its weight."""
+        return np.asarray(jobs.remaining / jobs.fastest() * jobs.market.weight)
+
+    @staticmethod
+    def _first(jobs: JobMarket) -> Array:
+        """Return what jobs can use of the equal shares (n, k), with which the search begins."""
+        return usable(jobs.market.speedup, jobs.market.equal_split(), jobs.market.demand)
+
+    def formulate(self, jobs: JobMarket, tangents: Sequence[Array] = ()) -> Program:
         """Return the program of one step, with u_m the part of its best throughput that a job has."""
+        fastest, worth = jobs.fastest(), self._worth(jobs)
+        worth = worth / worth.max()
         p = Formulation("gavel, least total time")
         share = shares_of(p, jobs.market)
         time = p.variable("time", (len(jobs.rows),), lower=0, labels=(jobs.market.users,))
         part = throughput(jobs.market, share) / fastest
         p.minimize(time.sum(), equation="sum_m remaining_m / throughput_m", source="FFT Sec. 2.3")
-        for number, at in enumerate(tangents, start=1):
+        first = [_short(jobs.market.utility(self._first(jobs)) / fastest)]
+        for number, at in enumerate(tangents or first, start=1):
             p.constrain(
                 f"tangent_{number}",
                 part + time * (at**2 / worth) >= 2 * at,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,46 +21,24 @@ from fairopt.problem.numbers import exact
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Array, Formulation, Number, Program
 
-
-@dataclass(frozen=True, eq=False)
-class ObjectiveOptimum:
-    """The answer of an objective: ``shares`` (n, k), mean numbers of GPUs over time, and their value.
-
-    ``value`` is the objective of ``shares``, in the unit that the class names; no shares are better than ``bound``.
-    ``program``, ``solution``: the last program that was solved, and its answer; ``programs`` counts them. A method of
-    the objective's own has no program, and may give ``prices`` (k,) from which the next answer can start.
-    """
-
-    shares: Array
-    value: Number
-    bound: Number
-    program: Program | None
-    solution: Solution
-    programs: int = 1
-    prices: tuple[float, ...] = ()
+#: The last program that was solved, None where a method of the objective's own needs none, and the answer: its values
+#: are "share" (n, k), mean numbers of GPUs over time. ``objective`` is that of these shares, in the unit that the class
+#: names; no shares are better than ``bound``. ``effort`` counts the programs. The next answer may begin at
+#: ``warm_start``.
+Shared: TypeAlias = tuple[Program | None, Solution]
 
 
 class Objective(ABC):
-    """A way to share GPUs among jobs over time; by a ``method`` of its own where it has one and no backend is asked."""
+    """A way to share GPUs among jobs over time: one linear program, whose block "share" they are, unless it says so.
+
+    It may have a ``method`` of its own, for where no backend is asked.
+    """
 
     method: ClassVar[Method | None] = None
 
     @abstractmethod
-    def shares(
-        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
-    ) -> ObjectiveOptimum:
-        """Return the shares; ``jobs`` are in the numbers of ``solve``. Errors: `NotSolved`, `NotCapable`.
-
-        ``prices`` (k,) and ``value`` are those of the last answer by the method, from which it starts; () for none.
-        """
-
-
-class LinearObjective(Objective):
-    """An objective that is one linear program, from `formulate`; the shares are its block "share"."""
-
-    @abstractmethod
     def formulate(self, jobs: JobMarket) -> Program:
-        """Return the program in the numbers of ``jobs``."""
+        """Return the program in the numbers of ``jobs``; where there are several, the first."""
 
     def value(self, jobs: JobMarket, program: Program, point: Array) -> Number:
         """Return the objective at a point, in its unit; that of the program unless a class says otherwise."""
@@ -70,14 +48,22 @@ class LinearObjective(Objective):
         """Return the shares (n, k) at a point."""
         return not_negative(program.variable("share", point))
 
-    def shares(
-        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
-    ) -> ObjectiveOptimum:
-        """Formulate, solve, check, and read off the shares."""
+    def shares(self, jobs: JobMarket, solve: Session, start: Any = None) -> Shared:
+        """Formulate, solve, check, and read off the shares; ``jobs`` are in the numbers of ``solve``.
+
+        ``start``: the ``warm_start`` of the last answer. Errors: `NotSolved`, `NotCapable`.
+        """
         program = self.formulate(jobs)
         solution = solve.optimum(program)
         found = self.value(jobs, program, solution.point)
-        return ObjectiveOptimum(self.read(jobs, program, solution.point), found, found, program, solution)
+        return program, answered(solution, self.read(jobs, program, solution.point), found, found)
+
+
+def answered(solution: Solution, shares: Array, value: Number, bound: Number, programs: int = 1) -> Solution:
+    """Return the answer that the last of so many ``programs`` led to."""
+    effort = {"programs": programs}
+    values = {"share": shares}
+    return replace(solution, objective=value, bound=bound, values=values, effort=effort, warm_start=None)
 
 
 def throughput(market: Market, share: Affine) -> Affine:
@@ -87,7 +73,7 @@ def throughput(market: Market, share: Affine) -> Affine:
 
 
 @dataclass(frozen=True)
-class MaxMinShare(LinearObjective):
+class MaxMinShare(Objective):
     """Least attained service, aware of types: max-min of throughput relative to the job's equal share.
 
     Weights scale the equal share. Value: the least ratio. Where no backend is asked for it is found by prices of the
@@ -104,23 +90,16 @@ class MaxMinShare(LinearObjective):
         """Return the max-min program on the jobs."""
         return MaxMin(self.normaliser).formulate(jobs.market, None)
 
-    def shares(
-        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
-    ) -> ObjectiveOptimum:
+    def shares(self, jobs: JobMarket, solve: Session, start: Any = None) -> Shared:
         """Return the shares, found by prices of the types where no backend is asked for."""
         if solve.method is None:
             return super().shares(jobs, solve)
-        start = (jobs.market.types, (np.array(prices), value)) if prices else None
-        solution = solve.answer(MaxMin(self.normaliser), jobs.market, start)
-        assert solution.objective is not None
-        assert solution.bound is not None
-        _, (last, _) = solution.warm_start
-        shares = solution.values["share"]
-        return ObjectiveOptimum(shares, solution.objective, solution.bound, None, solution, 0, tuple(last.tolist()))
+        found = solve.answer(MaxMin(self.normaliser), jobs.market, start)
+        return None, replace(found, effort={"programs": 0})
 
 
 @dataclass(frozen=True)
-class LeastMakespan(LinearObjective):
+class LeastMakespan(Objective):
     """The least makespan: min over X of max_m remaining_m / throughput_m(X); one program, and exact.
 
     With t the reciprocal, it maximises t such that throughput_m >= t remaining_m, without search. Value: time until the
@@ -157,7 +136,7 @@ class LeastMakespan(LinearObjective):
 
 
 @dataclass(frozen=True)
-class ShortestFirst(LinearObjective):
+class ShortestFirst(Objective):
     """Like shortest job first: throughputs relative to the job's best, summed with larger weights for shorter jobs.
 
     Jobs are ranked by their remaining time at best throughput; the r-th of n weighs n + 1 - r, times its own weight.
@@ -185,7 +164,7 @@ class ShortestFirst(LinearObjective):
 
 
 @dataclass(frozen=True)
-class LeastCost(LinearObjective):
+class LeastCost(Objective):
     """The most throughput for the money: max over X of sum_m throughput_m / sum_mj cost_j GPUs_mj.
 
     Throughputs of different jobs are added up relative to each job's best, times its weight. ``cost``: of a GPU for a
@@ -228,7 +207,7 @@ class LeastCost(LinearObjective):
 
 
 @dataclass(frozen=True)
-class ThroughputByCost(LinearObjective):
+class ThroughputByCost(Objective):
     """The most throughput, a GPU's counted over its price: max over X of sum_mj T_mj X_mj / cost_j.
 
     Throughputs of different jobs are added up in the jobs' own units, as in the source's scheduler; its paper has the
@@ -243,9 +222,7 @@ class ThroughputByCost(LinearObjective):
     cost: Mapping[str, object] = field(default_factory=dict)
     deadline: Mapping[str, object] = field(default_factory=dict)
 
-    def shares(
-        self, jobs: JobMarket, solve: Session, prices: tuple[float, ...] = (), value: float = 0.0
-    ) -> ObjectiveOptimum:
+    def shares(self, jobs: JobMarket, solve: Session, start: Any = None) -> Shared:
         """Return the shares that keep all deadlines, else those without."""
         kept = not self.deadline or solve(self.formulate(jobs)).status is not Status.INFEASIBLE
         return super().shares(jobs, solve) if kept else replace(self, deadline={}).shares(jobs, solve)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.backends import Method, Session
 from fairopt.models.common.shares_of_queue import JobMarket
-from fairopt.models.gavel.objectives import MaxMinShare, Objective, ObjectiveOptimum
+from fairopt.models.gavel.objectives import MaxMinShare, Objective, Shared
 from fairopt.numbers import arithmetic
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
@@ -103,6 +103,8 @@ class GavelRounds(Policy):
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
         """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
         current, answer = self._claims(problem, state, solve)
+        program, solution = answer or (None, None)
+        programs = solution.effort["programs"] if solution else 0
         placements = placed(problem, self._wants(problem, current.claims), self.placement)
         served = {}
         names, nobody = problem.jobs.names, ()
@@ -117,12 +119,12 @@ class GavelRounds(Policy):
             problem,
             placements,
             state=replace(current, claims=served),
-            costs={"objective": current.value, "bound": current.bound, "programs": answer.programs if answer else 0},
-            program=answer.program if answer else None,
-            solution=answer.solution if answer else None,
+            costs={"objective": current.value, "bound": current.bound, "programs": programs},
+            program=program,
+            solution=solution,
         )
 
-    def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, ObjectiveOptimum | None]:
+    def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Shared | None]:
         names = tuple(queue.jobs.names[row] for row in queue.able)
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (tuple(state.claims), state.capacity):
@@ -131,13 +133,11 @@ class GavelRounds(Policy):
         if jobs is None:
             return GavelState(capacity=capacity), None
         number = solve.number if solve.method is None else float
-        answer = self.objective.shares(jobs.as_(number), solve, state.prices, float(state.value))
-        sizes = queue.jobs.gpus[list(jobs.rows)]
-        shares = (
-            np.asarray(answer.shares)
-            if arithmetic(number).exact
-            else np.where(answer.shares > NOISE * sizes[:, None], answer.shares, 0.0)
-        )
+        start = (jobs.market.types, (np.array(state.prices), float(state.value))) if state.prices else None
+        program, answer = self.objective.shares(jobs.as_(number), solve, start)
+        sizes, shares = queue.jobs.gpus[list(jobs.rows)], np.asarray(answer.values["share"])
+        if not arithmetic(number).exact:
+            shares = np.where(shares > NOISE * sizes[:, None], shares, 0.0)
         fractions = cast(shares, queue.number) / sizes[:, None]
         nothing = (0,) * len(capacity)
         fresh = Claimed(nothing, nothing, nothing)
@@ -145,8 +145,9 @@ class GavelRounds(Policy):
         for name, part in zip(names, map(tuple, fractions.tolist()), strict=True):
             old = state.claims.get(name, fresh)
             claims[name] = Claimed(part, nothing, old.settled()) if self.reset else replace(old, fraction=part)
-        made = GavelState(claims, capacity, queue.number(answer.value), queue.number(answer.bound), answer.prices)
-        return made, answer
+        value, bound = (queue.number(each or 0) for each in (answer.objective, answer.bound))
+        prices = () if answer.warm_start is None else tuple(answer.warm_start[1][0].tolist())
+        return GavelState(claims, capacity, value, bound, prices), (program, answer)
 
     def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Request]:
         """Return who runs on which type, by priority."""

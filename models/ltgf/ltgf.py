@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from fairopt.backends import Session
+from fairopt.errors import require
 from fairopt.models.common.schedulers import Room, check_lease, lease_length, staying_first
-from fairopt.models.ltgf.preferences import NewJobsFirst, Preference
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number
@@ -163,6 +163,37 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
     return GpuTimeAccounts(gpu_time.begun, queue.now, queue.end, held, due, kept)
 
 
+#: A reason to select one job of a tenant before another; it does not change the order of tenants. Given the queue, the
+#: job's row and the length of a lease, it returns a rank; a larger one is selected earlier.
+Preference: TypeAlias = Callable[[Queue, int, Number], Number]
+
+
+def new_jobs_first(queue: Queue, row: int, term: Number) -> Number:
+    """Return 1 for a job that never ran, else 0: most jobs are short and complete soon.
+
+    Algorithm 2 already puts them first, since their rho is 0 and that of jobs that ran is larger. So this preference
+    matters only together with others.
+
+    Source: ASTRAEA Sec. 5.2.1 (1), 6.1.1.
+    """
+    return int(queue.started[row] is None)
+
+
+def renew_long_jobs(queue: Queue, row: int, term: Number, terms: int = 4) -> Number:
+    """Return 1 for a running job that has had at least ``terms`` leases' worth of time, so that it is not preempted.
+
+    Source: ASTRAEA Sec. 5.2.1 (2), which gives no number of terms.
+    """
+    require(terms >= 1, terms, "preference, terms", "Give a number of leases, at least 1")
+    had = queue.attained[row] / int(queue.jobs.gpus[row])
+    return int(bool(queue.running[row]) and had >= terms * term)
+
+
+def urgent_first(queue: Queue, row: int, term: Number) -> Number:
+    """Return the priority that users gave a job. Source: ASTRAEA Sec. 5.2.1 (3)."""
+    return int(queue.jobs.priority[row])
+
+
 @dataclass(frozen=True)
 class LongTermGpuTimeFairness(Policy):
     """Each round, repeatedly: select the tenant served least fairly, and its job served least fairly.
@@ -172,7 +203,8 @@ class LongTermGpuTimeFairness(Policy):
       are free in every round, as in Sec. 5.1.2. With longer leases, jobs with an unexpired lease keep their GPUs and
       are not selected again.
     * ``adjusted``: Eq. (16) in place of (8), for tenants; jobs' fair shares, Eq. (13), then divide the quota as well.
-    * ``preferences``: criteria before fairness among the jobs of a tenant, in this order; none in Algorithm 2.
+    * ``preferences``: criteria before fairness among the jobs of a tenant, in this order; none in Algorithm 2. Each is
+      a `Preference`: `new_jobs_first`, `renew_long_jobs`, `urgent_first`.
     * ``backfill``: whether a tenant whose job does not fit may continue with its next job. As printed it may not: it is
       skipped for the rest of the round, even if another of its jobs could use the free GPUs.
     * ``placement``: where the selected jobs go.
@@ -210,7 +242,7 @@ class LongTermGpuTimeFairness(Policy):
     @classmethod
     def as_evaluated(cls, lease: object = 900) -> LongTermGpuTimeFairness:
         """Return the policy of the experiments in ASTRAEA Sec. 6.1: Eq. (16), new jobs first, leases of 900 seconds."""
-        return cls(lease=lease, adjusted=True, preferences=(NewJobsFirst(),))
+        return cls(lease=lease, adjusted=True, preferences=(new_jobs_first,))
 
     def start(self, problem: Queue) -> GpuTimeAccounts:
         """Return empty books."""
@@ -279,7 +311,7 @@ class LongTermGpuTimeFairness(Policy):
                 continue
             account = gpu_time.jobs[names[row]]
             rho = rho_order(account.held, account.due, due[1][account.basis])
-            before = tuple(-each.rank(queue, row, term) for each in self.preferences)
+            before = tuple(-rank(queue, row, term) for rank in self.preferences)
             of.setdefault(tenant[row], []).append((before, rho, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
 

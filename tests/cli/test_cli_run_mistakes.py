@@ -11,14 +11,16 @@ from ran_command import Ran
 from fairopt.configuring import choices, configured
 from fairopt.datasets import dataset_path
 from fairopt.errors import BadInput
-from fairopt.models.fft.fairness import WholeGpusPart
 from fairopt.models.fft.fft import FFT
+from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.models.fft.program import nothing
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import GangAwareLottery
 from fairopt.models.gandiva_fair.stride import GangAwareStride, fastest
 from fairopt.models.gavel.objectives import LeastCost, Objective
 from fairopt.models.gavel.rounds import GavelRounds
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness, urgent_first
+from fairopt.simulation import Mechanics
 from fairopt.simulation.placement import Placement
 
 CLUSTER = """
@@ -121,16 +123,19 @@ def test_options_that_are_functions_and_classes_are_named_by_module():
     models = "fairopt.models"
     least_cost = configured(GavelRounds(), [f"objective={models}.gavel.objectives:LeastCost"])
     assert least_cost == GavelRounds(LeastCost())
-    assert configured(FFT(), [f"fair_part={models}.fft.fairness:WholeGpusPart"]).fair_part == WholeGpusPart()
+    repacking = configured(FFT(), [f"placement={models}.fft.placement:HierarchicalPlacement"]).placement
+    assert repacking == HierarchicalPlacement()
     assert configured(FFT(), [f"usable={models}.fft.program:nothing"]).usable is nothing
+    preferences = configured(LongTermGpuTimeFairness(), [f"preferences={models}.ltgf.ltgf:urgent_first"]).preferences
+    assert preferences == (urgent_first,)
     assert configured(GangAwareStride(), [f"assign={models}.gandiva_fair.stride:fastest"]).assign is fastest
 
 
 def test_classes_that_come_with_the_policy_are_named_by_their_name_alone():
     assert configured(GavelRounds(), ["objective=LeastCost"]) == GavelRounds(LeastCost())
-    assert configured(FFT(), ["fair_part=WholeGpusPart"]).fair_part == WholeGpusPart()
+    assert configured(FFT(), ["served=Mechanics"]).served == Mechanics()
     assert {"HierarchicalPlacement", "Consolidated"} <= set(choices(Placement, FFT))
-    assert not {"Objective", "LinearObjective", "GavelRounds"} & set(choices(Objective, GavelRounds))
+    assert not {"Objective", "GavelRounds"} & set(choices(Objective, GavelRounds))
     with pytest.raises(BadInput, match="Did you mean 'LeastMakespan'"):
         configured(GavelRounds(), ["objective=leastmakespan"])
 
@@ -142,8 +147,8 @@ def test_classes_that_come_with_the_policy_are_named_by_their_name_alone():
         (FFT(), "usable=os:getcwd", "'os:getcwd' is no function of 3 arguments"),
         (FFT(), "usable=os:nothing", "'os:nothing' cannot be had"),
         (FFT(), "usable=no.such.module:nothing", "cannot be had"),
-        (FFT(), "fair_part=fairopt.models.fft.fairness:AfterLoading", "is no FairPart"),
-        (FFT(), "served=fairopt.models.fft.fairness:WholeGpusPart", "is no Served"),
+        (FFT(), "placement=fairopt.models.fft.fft:FFTState", "is no Placement"),
+        (FFT(), "served=fairopt.models.fft.fft:FFTState", "is no Mechanics"),
         (GavelRounds(), "objective=os:getcwd", "'os:getcwd' is no Objective"),
         (GangAwareStride(), "assign=os:getcwd", "'os:getcwd' is no"),
         (GangAwareLottery(), "longest=-1", "got -1"),

@@ -51,6 +51,7 @@ CALLS = (
         "study FOLDER/study.toml --jobs 1 --cells FOLDER/c.jsonl --page FOLDER/p.html --table FOLDER/t.csv",
         "c.jsonl p.html t.csv",
     ),
+    ("schedule", "schedule @astraea-example --policy packing --write FOLDER/x.mps", "x.mps"),
     ("study merge", "study merge FOLDER/c.jsonl -o FOLDER/all.jsonl", "all.jsonl"),
     ("study report", "study report FOLDER/c.jsonl --page FOLDER/q.html --table FOLDER/t.tex", "q.html t.tex"),
     ("bench run", "bench FOLDER/small.toml --json FOLDER/r.jsonl --report FOLDER/p.html", "r.jsonl p.html"),

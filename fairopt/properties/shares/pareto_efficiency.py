@@ -53,11 +53,9 @@ class DominatingAllocation:
 
     def refutes(self, market: Market, shares: Array) -> bool:
         """Whether the other allocation is feasible, hurts nobody and gives somebody more."""
-        fits = all(sum(column) <= m for column, m in zip(self.allocation.T.tolist(), market.capacity, strict=True))
-        positive = all(share >= 0 for share in self.allocation.ravel())
-        rows = enumerate(zip(shares, self.allocation, strict=True))
-        gains = [worth(market, i, after) - worth(market, i, before) for i, (before, after) in rows]
-        return fits and positive and min(gains) >= 0 and max(gains) > 0
+        gains = [worth(market, i, after) - worth(market, i, shares[i]) for i, after in enumerate(self.allocation)]
+        fits = (self.allocation.sum(axis=0) <= market.capacity).all() and (self.allocation >= 0).all()
+        return bool(fits and min(gains) >= 0 and max(gains) > 0)
 
     @property
     def who(self) -> str:
@@ -171,8 +169,7 @@ class ParetoEfficiency(AllocationProperty):
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
         case = self.case(slack, size)
         verdict = self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
-        untouched = bool((fitted == shares).all())
-        verdict = replace(verdict, exact=verdict.exact and untouched)
+        verdict = replace(verdict, exact=verdict.exact and bool((fitted == shares).all()))
         if verdict.answer is Answer.FAILS:
             return replace(verdict, witness=DominatingAllocation(better, gains, market.users))
         return replace(verdict, evidence=_weights(program, solution, fair))

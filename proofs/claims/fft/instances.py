@@ -9,8 +9,7 @@ from random import Random
 
 import numpy as np
 
-from fairopt.models.fft.fairness import FFTState, refreshed
-from fairopt.models.fft.fft import FFT
+from fairopt.models.fft.fft import FFT, FFTState
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.trace import Outage
@@ -65,7 +64,7 @@ def queues(count: int, *, jobs: int = 6, seed: int = 0) -> Iterator[tuple[Queue,
         last = tuple(((dice.randrange(hosts), 1),) if dice.random() < 0.6 else () for _ in range(jobs))
         running = np.array([bool(spots) and dice.random() < 0.7 for spots in last])
         queue = replace(Queue.fresh(rows, scene.cluster, length=LENGTH, now=now), last=last, running=running)
-        state = refreshed(queue, FFTState(), FFT().fair_part)
+        state = FFT().refreshed(queue, FFTState())
         owed = {name: Fraction(dice.randint(0, 40), 4) for name in state.compensation}
         yield queue, replace(state, compensation=owed)
 

@@ -16,7 +16,6 @@ from fairopt.backends.pyomo import Pyomo
 from fairopt.errors import NotSolved
 from fairopt.ledger import Finding, Ruling
 from fairopt.methods.gang_assignment import usable_gpus
-from fairopt.models.fft.fairness import AfterLoading, FluidPart, WholeGpusPart
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.models.fft.program import choices, smaller_total
@@ -167,9 +166,9 @@ def recursion() -> Finding:
             numbers += len(again)
             positive += sum(value > 0 for value in again.values())
     others = {
-        "whole GPUs instead of parts of GPUs": FFT(fair_part=WholeGpusPart()),
-        "tau from now on, for what remains": FFT(fair_part=FluidPart(from_now=True)),
-        "work without what loading takes": FFT(served=AfterLoading(Scene(Trace(_one_job()), _one_gpu()).mechanics)),
+        "whole GPUs instead of parts of GPUs": FFT(whole_gpus=True),
+        "tau from now on, for what remains": FFT(from_now=True),
+        "work without what loading takes": FFT(served=Scene(Trace(_one_job()), _one_gpu()).mechanics),
     }
     sample = list(scenes(8, seed=4, jobs=14))
     base = [_who(scene.play(FFT())) for scene in sample]
@@ -226,7 +225,7 @@ def program() -> Finding:
     for queue, state in queues(40, seed=5):
         count += 1
         policy = FFT(restart=Fraction(1, 4))
-        best, most = _by_trying_all(queue, policy.terms(queue, state).cost)
+        best, most = _by_trying_all(queue, policy.one_round(queue, state).cost)
         allowed = choices(queue)
         require(usable_gpus(queue.jobs.gpus, allowed, queue.room) == most, "K(t) is the most that can be busy")
         without_gap = [decide(policy, queue, each, state=state, options=Options(gap=0)) for each in solvers]

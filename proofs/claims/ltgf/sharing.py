@@ -10,8 +10,7 @@ from random import Random
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
-from fairopt.models.ltgf.preferences import NewJobsFirst
+from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness, new_jobs_first
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
@@ -42,7 +41,7 @@ def two_phases() -> Finding:
         who(played(LongTermGpuTimeFairness(preferences=preferences), *drawn(Random(seed)))) == who(history)
         for seed in range(DRAWS)
         for history in [played(LTGF, *drawn(Random(seed)))]
-        for preferences in [(NewJobsFirst(),)]
+        for preferences in [(new_jobs_first,)]
     )
     one = [_selection((a, b, c), "ABC", held, 4) for a, b, c in product((1, 2, 3, 4), repeat=3) for held in _past(3)]
     two = [_selection((a, b, c), "AAB", held, 4) for a, b, c in product((1, 2, 3, 4), repeat=3) for held in _past(2)]

@@ -13,8 +13,7 @@ import pytest
 from fairopt.backends import Highs, Options
 from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment import usable_gpus
-from fairopt.models.fft.fairness import AfterLoading, FFTState, FluidPart, WholeGpusPart, advance, refreshed
-from fairopt.models.fft.fft import FFT
+from fairopt.models.fft.fft import FFT, FFTState
 from fairopt.models.fft.program import choices, nothing, smaller_total
 from fairopt.policy import decide
 from fairopt.policy.schedule import refuse_broken
@@ -63,37 +62,37 @@ def random_queue(dice, *, most_jobs=6, exact=True):
 
 def random_state(dice, queue):
     owed = {name: F(dice.randint(0, 40), 4) for name in queue.jobs.names}
-    state = refreshed(queue, FFTState(), FluidPart())
+    state = FFT().refreshed(queue, FFTState())
     return replace(state, compensation={name: owed[name] for name in state.compensation})
 
 
 def test_terms_by_hand():
     # theta per round of 30: A 2 and 4, B 1 and 3; both are two rounds old; A ran on the slow type last
     queue = two_types(last=(((0, 1),), ()), running=np.array([True, False]))
-    state = replace(refreshed(queue, FFTState(), FluidPart()), compensation={"A": F(3), "B": F(0)})
-    got = FFT(restart=15).terms(queue, state)
+    state = replace(FFT().refreshed(queue, FFTState()), compensation={"A": F(3), "B": F(0)})
+    got = FFT(restart=15).one_round(queue, state)
     assert got.age.tolist() == [[F(4, 16), F(8, 16)], [F(2, 12), F(6, 12)]]
     assert got.volume.tolist() == [[8, 4], [24, 8]]
     assert got.switching.tolist() == [[0, F(15 + 30, 30)], [0, 0]]
     assert got.compensation.tolist() == [[6, 12], [0, 0]]
     # any schedule, term by term: A on the fast host and B nowhere; both on one type each
-    assert dict(FFT().terms(queue, state).of(queue, {0: ((1, 1),)})) == {
+    assert dict(FFT().one_round(queue, state).costs({0: ((1, 1),)})) == {
         "age": F(1, 2),
         "volume": 4,
         "switching": 1,
         "compensation": -12,
     }
-    both = FFT().terms(queue, state).of(queue, {0: ((0, 1),), 1: ((1, 2),)})
+    both = FFT().one_round(queue, state).costs({0: ((0, 1),), 1: ((1, 2),)})
     assert sum(both.values()) == F(1, 4) + 8 - 6 + F(1, 2) + 8
 
 
 def test_readings_of_the_terms():
     queue = two_types(last=(((0, 1),), ()), remaining=two_types().remaining / 2)
     state = FFT().start(queue)
-    assert FFT(remaining=True).terms(queue, state).volume.tolist() == [[4, 2], [12, 4]]
+    assert FFT(remaining=True).one_round(queue, state).volume.tolist() == [[4, 2], [12, 4]]
     # A did not run in the last round: coming back is free, unless pauses count
-    assert FFT().terms(queue, state).switching.tolist()[0] == [0, 1]
-    assert FFT(pauses=True).terms(queue, state).switching.tolist()[0] == [1, 1]
+    assert FFT().one_round(queue, state).switching.tolist()[0] == [0, 1]
+    assert FFT(pauses=True).one_round(queue, state).switching.tolist()[0] == [1, 1]
     with pytest.raises(BadInput, match="restart"):
         FFT(restart=-1)
 
@@ -108,8 +107,8 @@ def test_the_unit_of_work_does_not_matter_where_compensation_is_in_rounds():
     assert who(FFT(in_rounds=True), 1) == who(FFT(in_rounds=True), 64)
     assert who(FFT(), 1) != who(FFT(), 64)
     queue = two_types()
-    state = replace(refreshed(queue, FFTState(), FluidPart()), compensation={"A": F(3), "B": F(2)})
-    got = FFT(in_rounds=True).terms(queue, state).compensation.tolist()
+    state = replace(FFT().refreshed(queue, FFTState()), compensation={"A": F(3), "B": F(2)})
+    got = FFT(in_rounds=True).one_round(queue, state).compensation.tolist()
     assert got == [[F(3 * 2, 16), F(3 * 4, 16)], [F(2 * 1, 9), F(2 * 3, 9)]]
 
 
@@ -127,45 +126,44 @@ def test_memory_forbids_a_type():
 def test_tau_and_compensation_by_hand():
     # two jobs: half of 2 + 2 GPUs is one GPU each; A (gang of 1) is fully served, B (gang of 2) at half speed
     queue = two_types()
-    state = refreshed(queue, FFTState(), FluidPart())
+    state = FFT().refreshed(queue, FFTState())
     assert dict(state.fair_end) == {"A": 16 / F(2, 15), "B": 12 / (F(1, 10) / 2)}  # 120 and 240
     assert dict(state.compensation) == {"A": 0, "B": 0}
     # mu = 60/120 and 60/240; due a round 16 * 30/120 = 4 and 12 * 30/240 = 3/2; A runs on the slow type: 2 done
-    after = advance(queue, state, {0: ((0, 1),)}, FFT().served)
+    after = FFT().advanced(queue, state, {0: ((0, 1),)})
     assert dict(after.coefficient) == {"A": F(1, 2), "B": F(1, 4)}
     assert dict(after.compensation) == {"A": F(1, 2) * (4 - 2), "B": F(1, 4) * F(3, 2)}
     # once more, on the fast type: what is done is what is due, then more than that, and never less than nothing
-    again = advance(queue, after, {0: ((1, 1),), 1: ((1, 2),)}, FFT().served)
+    again = FFT().advanced(queue, after, {0: ((1, 1),), 1: ((1, 2),)})
     assert dict(again.compensation) == {"A": 1, "B": F(3, 8) - F(1, 4) * F(3, 2)}
     small = replace(after, compensation={"A": F(0), "B": F(1, 4)})
-    assert advance(queue, small, {1: ((1, 2),)}, FFT().served).compensation["B"] == 0
+    assert FFT().advanced(queue, small, {1: ((1, 2),)}).compensation["B"] == 0
 
 
 def test_readings_of_tau():
     queue = two_types(remaining=np.array([F(8), F(3)], dtype=object))
-    now = refreshed(queue, FFTState(), FluidPart(from_now=True)).fair_end
+    now = FFT(from_now=True).refreshed(queue, FFTState()).fair_end
     assert dict(now) == {"A": 60 + 8 / F(2, 15), "B": 60 + 3 / F(1, 20)}
-    assert dict(refreshed(queue, FFTState(), WholeGpusPart()).fair_end) == {"A": 120, "B": 240}
-    # among five jobs a fluid fifth of two GPUs is 2/5 of one; whole GPUs are one at least
-    assert FluidPart().part(queue, 5)[:, 1].tolist() == [F(2, 5), F(1, 5)]
-    assert WholeGpusPart().part(queue, 5)[:, 1].tolist() == [1, F(1, 2)]
+    assert dict(FFT(whole_gpus=True).refreshed(queue, FFTState()).fair_end) == {"A": 120, "B": 240}
+    # among five jobs a fluid fifth of two GPUs is 2/5 of one, and 1/5 of a gang of two; whole GPUs are one at least
+    assert FFT().fair_end(queue, 5).tolist() == [16 / (F(2, 5) * F(2, 15)), 12 / (F(1, 5) * F(1, 10))]
+    assert FFT(whole_gpus=True).fair_end(queue, 5).tolist() == [16 / F(2, 15), 12 / (F(1, 2) * F(1, 10))]
 
 
 def test_loading_may_count_against_progress():
     queue = two_types()
-    loading = AfterLoading(Mechanics(launch=10))
-    state = refreshed(queue, FFTState(), FluidPart())
-    after = advance(queue, state, {0: ((1, 1),)}, loading)
-    assert after.compensation["A"] == F(1, 2) * (4 - 4 * F(20, 30))
-    assert loading.work(queue, 0, ((1, 1),)) == F(8, 3)
+    loading = FFT(served=Mechanics(launch=10))
+    state = FFT().refreshed(queue, FFTState())
+    after = loading.advanced(queue, state, {0: ((1, 1),)})
+    assert after.compensation["A"] == F(1, 2) * (4 - F(8, 3))  # four a round, less a third for loading
 
 
 def test_tau_changes_only_when_a_job_comes_or_goes():
     queue = two_types()
-    state = refreshed(queue, FFTState(), FluidPart())
-    assert refreshed(replace(queue, now=F(90), index=3), state, FluidPart(from_now=True)) is state
+    state = FFT().refreshed(queue, FFTState())
+    assert FFT(from_now=True).refreshed(replace(queue, now=F(90), index=3), state) is state
     alone = Queue.fresh(queue.jobs.take([1]), queue.cluster, length=30, now=90, index=3)
-    later = refreshed(alone, replace(state, compensation={"A": F(1), "B": F(2)}), FluidPart())
+    later = FFT().refreshed(alone, replace(state, compensation={"A": F(1), "B": F(2)}))
     assert dict(later.fair_end) == {"B": 120}
     assert dict(later.compensation) == {"B": 2}
 
@@ -174,7 +172,7 @@ def test_a_fair_end_before_the_arrival_is_refused():
     queue = two_types()
     broken = FFTState(compensation={"A": F(0)}, coefficient={"A": F(0)}, fair_end={"A": F(0)})
     with pytest.raises(BadInput, match="tau"):
-        advance(queue, broken, {}, FFT().served)
+        FFT().advanced(queue, broken, {})
 
 
 def test_compensation_rises_while_starved_and_falls_while_served():
@@ -207,7 +205,7 @@ def test_own_algorithm_milp_and_brute_force_agree(exact):
             state = replace(state, compensation=owed)
         own = decide(FFT(), queue, state=state)
         other = decide(FFT(), queue, Highs(), state=state, options=Options(gap=0))
-        best, most = brute_force(queue, FFT().terms(queue, state).cost)
+        best, most = brute_force(queue, FFT().one_round(queue, state).cost)
         for schedule in (own, other):
             refuse_broken(schedule)
             assert float(sum(schedule.costs.values())) == pytest.approx(float(best), abs=1e-6)

@@ -143,23 +143,23 @@ def test_objectives_have_gavels_values() -> None:
     own = FinishTimeFairness(normaliser=Normaliser.ISOLATED)
     assert own.isolated(market) == pytest.approx(LEFT / [2.333333333, 1.6, 1.3, 4, 2.6])
     theirs = np.array([2.770448549, 1.899736148, 1.54353562, 4.749340369, 3.08707124])  # its throughputs
-    assert own.shares(market, highs).value == pytest.approx((LEFT / theirs / own.isolated(market)).max())
+    assert own.shares(market, highs)[1].objective == pytest.approx((LEFT / theirs / own.isolated(market)).max())
     theirs = np.array([0.5332771, 2.080196904, 4.667332645, 1.074012226, 1.560421074])
     longest = (LEFT / theirs).max()
-    assert 0.95 * longest < LeastMakespan().shares(market, highs).value < longest  # Gavel searches within 5%
+    assert 0.95 * longest < LeastMakespan().shares(market, highs)[1].objective < longest  # Gavel searches within 5%
 
 
 def test_throughput_by_cost_has_gavels_value_and_keeps_deadlines_where_it_can() -> None:
     market, highs = job_market(), Session(Highs())
     deadline = {"j1": 3 * 4000 / 3, "j3": 3 * 2000 / 5}
-    found = ThroughputByCost(COST, deadline).shares(market, highs)
-    rates = market.market.utility(found.shares)
+    _, found = ThroughputByCost(COST, deadline).shares(market, highs)
+    rates = market.market.utility(found.values["share"])
     assert rates == pytest.approx([2, 2.5, 0, 3, 9])
-    least = ThroughputByCost(COST, {"j2": 1800}).shares(market, highs)  # 5 steps a second
-    assert market.market.utility(least.shares)[2] == pytest.approx(5)
-    free = ThroughputByCost(COST).shares(market, highs)
-    too_soon = ThroughputByCost(COST, {"j2": 1200}).shares(market, highs)  # 7.5, and it has 6 at most
-    assert too_soon.value == free.value > least.value
+    _, least = ThroughputByCost(COST, {"j2": 1800}).shares(market, highs)  # 5 steps a second
+    assert market.market.utility(least.values["share"])[2] == pytest.approx(5)
+    _, free = ThroughputByCost(COST).shares(market, highs)
+    _, too_soon = ThroughputByCost(COST, {"j2": 1200}).shares(market, highs)  # 7.5, and it has 6 at most
+    assert too_soon.objective == free.objective > least.objective
     with pytest.raises(BadInput, match="cost: got 'a100'"):
         ThroughputByCost({"a100": 1}).shares(market, highs)
 

@@ -92,26 +92,26 @@ def drawn_queue(seed, jobs=6):
 def test_fft_table_1(objective, value):
     cluster, jobs = table_1()
     market = JobMarket.of(Queue.fresh(jobs, cluster, length=1))
-    answer = objective.shares(market, exact())
-    assert (answer.value, answer.bound) == (value, value)
-    assert answer.shares.tolist() == [[F(1, 2)] * 2] * 2
+    _, answer = objective.shares(market, exact())
+    assert (answer.objective, answer.bound) == (value, value)
+    assert answer.values["share"].tolist() == [[F(1, 2)] * 2] * 2
 
 
 def test_max_min_of_the_jobs_is_oefs_equation_3():
     cluster = Cluster.uniform({"GPU1": (1, 1), "GPU2": (1, 1)})
     jobs = Jobs.of(gpus=[1] * 3, work=[9] * 3, types=cluster.types, throughput=[[1, 2], [1, 3], [1, 4]])
-    shares = MaxMinShare().shares(JobMarket.of(Queue.fresh(jobs, cluster, length=1)), exact()).shares
+    shares = MaxMinShare().shares(JobMarket.of(Queue.fresh(jobs, cluster, length=1)), exact())[1].values["share"]
     assert shares.tolist() == [[F(10, 11), F(1, 11)], [F(1, 11), F(5, 11)], [0, F(5, 11)]]
 
 
 def test_the_least_cost_without_promises_is_the_best_pair_of_job_and_type():
     for seed in range(20):
         jobs = JobMarket.of(drawn_queue(seed))
-        answer = LeastCost(cost={"a": 1, "b": 3}).shares(jobs, exact())
+        _, answer = LeastCost(cost={"a": 1, "b": 3}).shares(jobs, exact())
         worth = jobs.market.speedup / jobs.fastest()[:, None] * jobs.market.weight[:, None] / np.array([F(1), F(3)])
-        assert answer.value == worth.max()
-        assert any(answer.shares.sum(axis=0) == jobs.market.capacity) or any(
-            answer.shares.sum(axis=1) == jobs.market.limit
+        assert answer.objective == worth.max()
+        assert any(answer.values["share"].sum(axis=0) == jobs.market.capacity) or any(
+            answer.values["share"].sum(axis=1) == jobs.market.limit
         )
 
 
@@ -126,8 +126,8 @@ def test_costs_must_be_of_types_and_positive():
 def test_shortest_first_serves_the_shorter_of_two_alike():
     cluster, _ = table_1()
     jobs = Jobs.of(gpus=[1, 1], work=[16, 8], types=cluster.types, throughput=[[8, 1], [8, 1]])
-    answer = ShortestFirst().shares(JobMarket.of(Queue.fresh(jobs, cluster, length=1)), exact())
-    assert answer.shares.tolist() == [[0, 1], [1, 0]]
+    _, answer = ShortestFirst().shares(JobMarket.of(Queue.fresh(jobs, cluster, length=1)), exact())
+    assert answer.values["share"].tolist() == [[0, 1], [1, 0]]
 
 
 # -- against others ------------------------------------------------------------------------------------------------
@@ -135,17 +135,17 @@ def test_shortest_first_serves_the_shorter_of_two_alike():
 def test_back_ends_agree_and_shares_are_possible(objective):
     for seed in range(6):
         jobs = JobMarket.of(drawn_queue(seed))
-        exactly = objective.shares(jobs, exact())
-        assert (exactly.shares.sum(axis=0) <= jobs.market.capacity).all()
-        assert (exactly.shares.sum(axis=1) <= jobs.market.limit).all()
-        assert (exactly.shares >= 0).all()
+        _, exactly = objective.shares(jobs, exact())
+        assert (exactly.values["share"].sum(axis=0) <= jobs.market.capacity).all()
+        assert (exactly.values["share"].sum(axis=1) <= jobs.market.limit).all()
+        assert (exactly.values["share"] >= 0).all()
         tolerance = float(getattr(objective, "tolerance", 1e-7))
-        nearly = objective.shares(jobs.as_(float), highs())
-        assert float(exactly.value) == pytest.approx(float(nearly.value), rel=2 * tolerance + 1e-7)
+        _, nearly = objective.shares(jobs.as_(float), highs())
+        assert float(exactly.objective) == pytest.approx(float(nearly.objective), rel=2 * tolerance + 1e-7)
         if hasattr(objective, "tolerance"):
-            assert 0 <= exactly.value - exactly.bound <= objective.tolerance * exactly.value
+            assert 0 <= exactly.objective - exactly.bound <= objective.tolerance * exactly.objective
         else:
-            assert exactly.value == exactly.bound
+            assert exactly.objective == exactly.bound
 
 
 def convex(jobs, objective):
@@ -173,18 +173,18 @@ def test_finish_time_fairness_is_that_of_a_convex_solver(whole):
             times = elapsed + cvxpy.multiply(remaining, cvxpy.inv_pos(speed))
             return cvxpy.max(cvxpy.multiply(times, 1 / isolated))
 
-        answer = FinishTimeFairness(whole=whole).shares(jobs, exact())
-        most = max(most, answer.programs)
-        assert float(answer.value) == pytest.approx(convex(jobs, largest), rel=1e-5)
+        _, answer = FinishTimeFairness(whole=whole).shares(jobs, exact())
+        most = max(most, answer.effort["programs"])
+        assert float(answer.objective) == pytest.approx(convex(jobs, largest), rel=1e-5)
     assert 2 <= most <= 12
 
 
 def test_nobody_has_waited_and_finish_time_fairness_is_one_exact_program():
     cluster = Cluster.uniform({"a": (1, 3), "b": (1, 2)})
     jobs = Jobs.of(gpus=[1, 2, 3], work=[5, 9, 30], types=cluster.types, throughput=[[1, 2], [1, 3], [2, 0]])
-    answer = FinishTimeFairness().shares(JobMarket.of(Queue.fresh(jobs, cluster, length=1)), exact())
-    assert (answer.programs, answer.value) == (1, answer.bound)
-    assert isinstance(answer.value, F)
+    _, answer = FinishTimeFairness().shares(JobMarket.of(Queue.fresh(jobs, cluster, length=1)), exact())
+    assert (answer.effort["programs"], answer.objective) == (1, answer.bound)
+    assert isinstance(answer.objective, F)
 
 
 def test_the_least_total_time_is_that_of_a_convex_solver():
@@ -192,9 +192,9 @@ def test_the_least_total_time_is_that_of_a_convex_solver():
         jobs = JobMarket.of(drawn_queue(seed))
         weighted = (jobs.remaining * jobs.market.weight).astype(float)
         least = convex(jobs, lambda cvxpy, speed, cost=weighted: cvxpy.sum(cvxpy.multiply(cost, cvxpy.inv_pos(speed))))
-        answer = LeastTotalTime().shares(jobs, exact())
+        _, answer = LeastTotalTime().shares(jobs, exact())
         assert float(answer.bound) <= least * (1 + 1e-7)
-        assert float(answer.value) == pytest.approx(least, rel=1e-3)
+        assert float(answer.objective) == pytest.approx(least, rel=1e-3)
 
 
 def test_the_least_makespan_is_that_of_bisection():
@@ -214,7 +214,7 @@ def test_the_least_makespan_is_that_of_bisection():
             middle = (low + high) / 2
             found = linprog(np.zeros(n * k), np.vstack([within, -speed]), [*room, *(-near.remaining / middle)])
             low, high = (low, middle) if found.status == 0 else (middle, high)
-        assert float(LeastMakespan().shares(jobs, exact()).value) == pytest.approx(high, rel=1e-5)
+        assert float(LeastMakespan().shares(jobs, exact())[1].objective) == pytest.approx(high, rel=1e-5)
 
 
 # -- rounds --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction as F
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,13 @@ import pytest
 
 from fairopt.backends import Highs
 from fairopt.errors import BadInput, NotCapable
-from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness, rho_order
-from fairopt.models.ltgf.preferences import NewJobsFirst, RenewLongJobs, UrgentFirst
+from fairopt.models.ltgf.ltgf import (
+    LongTermGpuTimeFairness,
+    new_jobs_first,
+    renew_long_jobs,
+    rho_order,
+    urgent_first,
+)
 from fairopt.policy import decide
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
@@ -134,12 +140,12 @@ def test_preferences() -> None:
 
     # at 50 the first two held 40 and were due 30 + 2/3 * 20; the third held 20 and was due 2/3 * 20
     assert first() == ["j1", "j2", "j1", "j3", "j2", "j1"]
-    assert first(NewJobsFirst()) == first()
-    assert first(UrgentFirst()) == ["j2"] * 6
-    assert first(RenewLongJobs(terms=2)) == ["j1", "j2", "j1", "j1", "j1", "j1"]
-    assert first(NewJobsFirst(), RenewLongJobs(terms=1)) == ["j1", "j2", "j2", "j3", "j3", "j3"]
+    assert first(new_jobs_first) == first()
+    assert first(urgent_first) == ["j2"] * 6
+    assert first(partial(renew_long_jobs, terms=2)) == ["j1", "j2", "j1", "j1", "j1", "j1"]
+    assert first(new_jobs_first, partial(renew_long_jobs, terms=1)) == ["j1", "j2", "j2", "j3", "j3", "j3"]
     with pytest.raises(BadInput, match="at least 1"):
-        RenewLongJobs(terms=0)
+        first(partial(renew_long_jobs, terms=0))
 
 
 def test_bad_options() -> None:
@@ -151,7 +157,7 @@ def test_bad_options() -> None:
     with pytest.raises(NotCapable, match="ltgf"):
         decide(LTGF(), queue, Highs())
     evaluated = LTGF.as_evaluated()
-    assert (evaluated.lease, evaluated.adjusted, evaluated.preferences) == (900, True, (NewJobsFirst(),))
+    assert (evaluated.lease, evaluated.adjusted, evaluated.preferences) == (900, True, (new_jobs_first,))
 
 
 # -- against the algorithm written out -----------------------------------------------------------------------------
@@ -175,7 +181,7 @@ def test_new_jobs_go_first_anyway() -> None:
         jobs = drawn(random.Random(seed))
         alike = [
             played(policy, jobs, of_gpus(4, 2)).rounds
-            for policy in (LTGF(lease=20), LTGF(lease=20, preferences=(NewJobsFirst(),)))
+            for policy in (LTGF(lease=20), LTGF(lease=20, preferences=(new_jobs_first,)))
         ]
         assert alike[0] == alike[1]
 
@@ -247,7 +253,7 @@ def test_resumes_and_agrees_in_floats(seed: int) -> None:
         lease=rng.choice([None, 12, 30]),
         adjusted=rng.random() < 0.5,
         backfill=rng.random() < 0.5,
-        preferences=rng.choice([(), (NewJobsFirst(),), (RenewLongJobs(2), UrgentFirst())]),
+        preferences=rng.choice([(), (new_jobs_first,), (partial(renew_long_jobs, terms=2), urgent_first)]),
     )
     whole = list(run(policy, trace, cluster, length=7))  # `run` refuses every broken schedule
     assert {ran.job for each in whole for ran in each.ran if ran.completed} == set(trace.jobs.names) - {
