@@ -167,8 +167,7 @@ class ParetoEfficiency(AllocationProperty):
         slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
         unit = "sum of gains, each over what the equal share is worth"
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
-        case = self.case(slack, size)
-        verdict = self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
+        verdict = self._by_tightest(self.case(slack, size), tolerance, exact=market.exact, unit=unit, effort=effort)
         verdict = replace(verdict, exact=verdict.exact and bool((fitted == shares).all()))
         if verdict.answer is Answer.FAILS:
             return replace(verdict, witness=DominatingAllocation(better, gains, market.users))
