@@ -158,7 +158,7 @@ def key(groups: Groups, properties: Sequence[Property]) -> list[str]:
     said = ["yes: it holds. NO: it fails, by so much."]
     for asked in properties:
         found = [verdict for group in groups for verdict in verdicts(group, asked)]
-        if isinstance(asked, MechanismProperty) and found:
+        if isinstance(asked, MechanismProperty) and any(each.answer is Answer.NOT_REFUTED for each in found):
             efforts = {verdict.effort for verdict in found}
             tried = f" ({efforts.pop()})" if len(efforts) == 1 and all(efforts) else ""
             said.append(f"none found: of the lies that were tried none pays, which proves nothing{tried}.")
