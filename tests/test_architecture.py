@@ -109,7 +109,7 @@ ALLOWED = {
     "properties": "problem program backends policy methods certificates schedules simulation",
     "compare": "*",
     "frontier": "backends certificates compare discovery evidence methods problem program properties",
-    "audit": "experiment compare discovery importing methods policy problem program properties",
+    "audit": "backends experiment compare discovery importing methods policy problem program properties",
     "testing": "*",
     "experiment": "backends by_name certificates codec compare configuring discovery evidence frontier policy problem"
     " program properties simulation workloads",

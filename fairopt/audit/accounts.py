@@ -7,7 +7,7 @@ A user is owed its guarantee. Where a file guarantees nothing to anybody, it is 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.rooms import OwedRoom
 from fairopt.errors import BadInput
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
@@ -203,7 +202,7 @@ class EntitlementAccounts:
     @cached_property
     def _starving_and_served(self) -> tuple[dict[int, dict[int, int]], frozenset[int]]:
         gangs, free, at_first = self.gangs, self.free.tolist(), self.free.tolist()
-        rooms: dict[int, OwedRoom] = {}
+        room, taken = dict[tuple[int, int], Any](), Counter[tuple[int, int, int]]()
         found: dict[int, dict[int, int]] = defaultdict(dict)
         served = []
         for gang in (each for each in self.order if gangs.pending[each] and gangs.gpus[each] > 0):
@@ -211,12 +210,13 @@ class EntitlementAccounts:
             where = [j for j in range(self.k) if gangs.allowed[gang, j] and gpus <= self.market.capacity[j]]
             capped = {j: not self.below_caps(gang, j) for j in where}
             where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
-            goods = {j: self.goods(gang, j) if self._owed_goods else () for j in where}
+            needs = {
+                j: [(j, gpus), *(each for each in self.said.goods_of(gang, j) if self._owed_good[each[0]])]
+                for j in where
+            }
             inside: list[int] = []
             for node in self.around(int(gangs.user[gang])):
-                if node not in rooms:
-                    rooms[node] = OwedRoom(self.owed_room[node].tolist(), self._goods_room(node), self.cap_room)
-                j = next((j for j in where if rooms[node].take(gpus, j, goods[j], inside)), None)
+                j = next((j for j in where if self._take(room, taken, node, needs[j], inside)), None)
                 inside.append(node)
                 if j is None:
                     continue
@@ -227,6 +227,37 @@ class EntitlementAccounts:
                         served.append(gang)
                 found[node][gang] = j
         return {node: found[node] for node in sorted(found) if found[node]}, frozenset(served)
+
+    def _take(
+        self,
+        room: dict[tuple[int, int], Any],
+        taken: Counter[tuple[int, int, int]],
+        node: int,
+        needs: Sequence[tuple[int, Any]],
+        inside: Sequence[int],
+    ) -> bool:
+        """Take what a gang ``needs`` (column, amount), GPUs first, of what a node is owed; False where it does not fit.
+
+        ``room``: by node and column, what is left of what it is owed, as far as that was asked for. ``inside``: the
+        nodes around the gang that this one is around, below whose caps it must fit beside what was ``taken`` there.
+        """
+        (j, gpus), *_ = needs
+        for at, amount in needs:
+            if (node, at) not in room:
+                room[node, at] = self._room_of(node, at)
+            if amount > room[node, at]:
+                return False
+        if any(taken[node, each, j] + gpus > self.cap_room[each, j] for each in inside):
+            return False
+        for at, amount in needs:
+            room[node, at] -= amount
+        taken.update({(node, each, j): gpus for each in inside})
+        return True
+
+    def _room_of(self, node: int, column: int) -> Any:
+        """Return what a node may still take of a column within what it is owed: of a type, whole GPUs."""
+        whole = column < self.k
+        return int(self.owed_room[node, column]) if whole else self.owed[node, column] - self.held[node, column]
 
     def below_caps(self, gang: int, gpu_type: int) -> bool:
         """Return whether the caps of its user and of the groups around leave room for a gang."""
@@ -265,23 +296,11 @@ class EntitlementAccounts:
                 found[group] += gangs
         return {group: sorted(gangs, key=self.place.__getitem__) for group, gangs in found.items()}
 
-    def _goods_room(self, node: int) -> dict[int, Any]:
-        """Return what a node may still take of the goods that are owed to somebody, by column."""
-        return {column: self.owed[node, column] - self.held[node, column] for column in self._owed_goods}
-
     @cached_property
-    def _owed_goods(self) -> tuple[int, ...]:
-        return tuple(column for column in range(self.k, self.owed.shape[1]) if (self.owed[:, column] > 0).any())
-
-    def goods(self, gang: int, gpu_type: int) -> tuple[tuple[int, Any], ...]:
-        """Return what a gang takes of the goods on a type: columns, and how much of each."""
-        row = self.gangs.other[gang]
-        return tuple((column, row[at]) for at, column in self._columns[gpu_type] if row[at])
-
-    @cached_property
-    def _columns(self) -> list[list[tuple[int, int]]]:
-        at = [[(i, self.said.good(name, j)) for i, name in enumerate(self.gangs.resources)] for j in range(self.k)]
-        return [[(i, column) for i, column in pairs if column is not None] for pairs in at]
+    def _owed_good(self) -> list[bool]:
+        """Whether anything of a column is owed to anybody."""
+        owed: list[bool] = np.asarray((self.owed > 0).any(axis=0)).tolist()
+        return owed
 
     @cached_property
     def short(self) -> Array:

@@ -12,7 +12,7 @@ from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternatives, chosen, is_large
 from fairopt.audit.declared import DeclaredValue, compared
-from fairopt.audit.reading import Audited, read_source, with_rates, with_speedups
+from fairopt.audit.reading import read_source, with_rates, with_speedups
 from fairopt.audit.reasons import Reason, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
@@ -258,7 +258,7 @@ def audit(
     reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a runs
     """
     source = _source(given, importer, watch)
-    market = source.market
+    market: Market = source.problem
     if speedups is not None:
         market = with_speedups(market, speedups)
     if rates is not None:
@@ -286,18 +286,18 @@ def audit(
         guarantees=guarantees,
         caps=caps,
         mends=needed,
-        declared=tuple(compared(accounts, source.imported.declared, rules, source.imported.counted)),
+        declared=tuple(compared(accounts, source.declared, rules, source.counted)),
         alternatives=tuple(alternatives(accounts, rules, asked, watch)),
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),
-        unplaced=source.imported.unplaced,
+        unplaced=source.unplaced,
     )
 
 
-def _source(given: Any, importer: str, watch: Callable[[str], None]) -> Audited:
+def _source(given: Any, importer: str, watch: Callable[[str], None]) -> Imported:
     if isinstance(given, Market | Imported):
-        return Audited(given if isinstance(given, Imported) else Imported(given), importer)
+        return (given if isinstance(given, Imported) else Imported(given))._replace(importer=importer)
     watch("reading")
     return read_source(_paths(given), importer)
 

@@ -2,32 +2,31 @@
 
 Only whole preemptible gangs are stopped, and only of users that borrow. Of all such sets the one that takes the fewest
 GPUs below what users and groups are owed (none, mostly) is best, then the one of the fewest GPUs, then of the fewest
-gangs. It is found exactly, in whole numbers, by dynamic programming up the tree: for each node and each number of GPUs
-the best way to stop that many inside it. Where that choice leaves too little of CPU, memory or another good for those
-that are to start, `GoodsSearch` looks for the best one that leaves enough. Where either is too much work, a choice that
-does is taken, and said not to be known as the smallest.
+gangs, among those that set enough of CPU, memory and every other good free for those that are to start. An integer
+program of how many gangs to stop of each kind is solved for one after the other. Where that is too much work, a choice
+that does is taken, and said not to be known as the smallest.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
-from fairopt.audit.goods_search import Chosen, GoodsSearch
 from fairopt.audit.spare_goods import Limit, goods_of
-from fairopt.program import Array, Number
+from fairopt.backends import Highs
+from fairopt.backends.solution import Status
+from fairopt.program import Formulation, Number
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
-#: A GPU below what is owed outweighs any number of gangs.
-BELOW = 1 << 24
-#: The most numbers that are computed for the best ways to stop GPUs; beyond it a way is taken that does.
-MOST_NUMBERS = 30_000_000
-NEVER = np.int64(1) << 60
+#: The most seconds for each of the three programs; beyond it a way is taken that does.
+SECONDS = 20.0
 
 
 class Stopped(NamedTuple):
@@ -103,55 +102,99 @@ def smallest(
     >>> print(smallest(accounts, 0, 2, [0], {}))
     reclaim 2 H100: stop c of B
     """
-    kind, gangs, needed = accounts.market.types[gpu_type], accounts.gangs, max(0, needed)
+    kind, needed, missing = accounts.market.types[gpu_type], max(0, needed), missing or {}
     if not needed and not missing:
         return Reclaim(kind, 0, ())
-    may = {user: _parts(accounts, user, gpu_type) for user in users}
-    may = {user: parts for user, parts in may.items() if parts}
-    if sum(part.gpus for parts in may.values() for part in parts) < needed:
+    if reclaimable(accounts, gpu_type, users) < needed:
         return Reclaim(kind, needed, None)
-    slack = {
-        node: _slack(accounts, node, gpu_type, granted)
-        for node in {each for user in may for each in accounts.around(user)}
-    }
-    search = GoodsSearch(accounts, gpu_type, missing or {}, slack, BELOW)
-    chosen, is_smallest = _by_gpus(accounts, may, needed, slack), True
-    if chosen is None:
-        chosen, is_smallest = search.enough(may, needed), False
-    elif missing and not _frees(accounts, gpu_type, chosen, missing):
-        chosen, is_smallest = search.best(may, needed, chosen)
-    chosen.sort(key=lambda each: (each.user, each.gang is None, each.gang))
-    gpus = sum(each.gpus for each in chosen)
-    names = ((gangs.names[each.gang] if each.gang is not None else "", each.user, each.gpus) for each in chosen)
-    stops = tuple(Stopped(gang, accounts.market.users[user], count) for gang, user, count in names)
-    below = _below(accounts, chosen, slack)
-    return Reclaim(kind, needed, stops, gpus, below, _told(accounts, below), is_smallest)
+    kinds: dict[_Kind, list[Stopped]] = defaultdict(list)
+    for user in users:
+        for part in _parts(accounts, user, gpu_type):
+            taken = goods_of(accounts, [accounts.gang_called[part.gang]] if part.gang else [], gpu_type)
+            freed = tuple(taken.get(limit, 0) / least for limit, least in missing.items())
+            kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)].append(part)
+    slack: dict[int, int] = {}
+    for user in {each.user for each in kinds}:
+        slack |= {node: _slack(accounts, node, gpu_type, granted) for node in accounts.around(user)}
+    around = {node: [at for at, each in enumerate(kinds) if node in accounts.around(each.user)] for node in slack}
+    there = [min(needed, own[0].gpus) if each.single else len(own) for each, own in kinds.items()]
+    counts, is_smallest = _fewest(list(kinds), there, needed, around, slack)
+    gpus = [each.gpus * count for each, count in zip(kinds, counts, strict=True)]
+    stops: list[Stopped] = []
+    for each, own, count in zip(kinds, kinds.values(), counts, strict=True):
+        stops += [own[0]._replace(gpus=count)] * bool(count) if each.single else own[:count]
+    place = accounts.gang_called
+    stops.sort(key=lambda each: (accounts.said.node(each.user), not each.gang, place.get(each.gang, 0)))
+    took = {node: sum(gpus[at] for at in inside) for node, inside in around.items()}
+    below = {accounts.said.nodes[node]: most - slack[node] for node, most in took.items() if most > slack[node]}
+    return Reclaim(kind, needed, tuple(stops), sum(gpus), below, _told(accounts, below), is_smallest)
 
 
-def _by_gpus(
-    accounts: EntitlementAccounts, may: Mapping[int, Sequence[Chosen]], needed: int, slack: Mapping[int, int]
-) -> list[Chosen] | None:
-    """Return the best choice that frees so many GPUs, whatever else it sets free; None where that is too much work."""
-    sizes = [part.gpus for parts in may.values() for part in parts if part.gang is not None]
-    # of a set that frees more than this, some gang can be left out
-    most = needed + max(sizes, default=1) - 1
-    singles = sum(min(needed, part.gpus) for parts in may.values() for part in parts if part.gang is None)
-    if (len(sizes) + singles) * (most + 1) > MOST_NUMBERS:
-        return None
-    tables = _up_the_tree(
-        accounts, {user: [_table_of(part, needed) for part in parts] for user, parts in may.items()}, slack, most
-    )
-    top = _merged([tables[node] for node in accounts.said.tops if node in tables], most)
-    gpus = min(range(needed, len(top.cost)), key=lambda t: (top.cost[t] // BELOW, t, top.cost[t]))
-    return top.chosen(gpus)
+class _Kind(NamedTuple):
+    """What is alike in what may be stopped: whose it is, its GPUs, and which parts of the goods it sets free.
+
+    ``single``: GPUs that no listed gang holds, one by one.
+    """
+
+    user: int
+    gpus: int
+    freed: tuple[Number, ...]
+    single: bool
 
 
-def _frees(
-    accounts: EntitlementAccounts, gpu_type: int, chosen: Sequence[Chosen], missing: Mapping[Limit, Number]
-) -> bool:
-    """Return whether a choice sets all that is missing free."""
-    freed = goods_of(accounts, [each.gang for each in chosen if each.gang is not None], gpu_type)
-    return all(freed.get(limit, 0) >= amount for limit, amount in missing.items())
+def _fewest(
+    kinds: Sequence[_Kind], there: Sequence[int], needed: int, around: Mapping[int, list[int]], slack: Mapping[int, int]
+) -> tuple[list[int], bool]:
+    """Return how many to stop of each of ``kinds``, at most as many as are ``there``, and whether none is better.
+
+    ``around``: the kinds inside each node, which loses ``slack`` GPUs without harm.
+    """
+    gpus, counts, best = np.array([each.gpus for each in kinds]), list(there), list[int]()
+    risky = {node: own for node, own in around.items() if sum(gpus[at] * there[at] for at in own) > slack[node]}
+    goals = 2 + bool(risky)
+    while len(best) < goals:
+        p = Formulation("smallest reclaim")
+        stop = p.variable("stop", gpus.shape, lower=0, upper=np.array(there), integer=True)
+        below = p.variable("below", (len(risky),), lower=0)
+        ranks = [*[below.sum()] * bool(risky), (gpus * stop).sum(), stop.sum()]
+        p.minimize(ranks[len(best)])
+        p.constrain("gpus", (gpus * stop).sum() >= needed)
+        for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
+            p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
+        for number, (node, own) in enumerate(risky.items()):
+            p.constrain(f"owed {node}", (gpus[own] * stop[own]).sum() - below[number] <= slack[node])
+        for number, least in enumerate(best):
+            p.constrain(f"best {number}", ranks[number] <= least)
+        program = p.program()
+        found = Highs().solve(program, gap=0, time_limit=SECONDS)
+        if found.x is not None:
+            counts = [round(each) for each in program.variable("stop", found.x).tolist()]
+        if found.status is not Status.OPTIMAL or found.objective is None:
+            break
+        best.append(round(found.objective))
+    enough = _spare(kinds, counts, needed) is not None
+    if enough and len(best) == goals:
+        return counts, True
+    return _without_spare(kinds, counts if enough else list(there), needed), False
+
+
+def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: int) -> tuple[Number, ...] | None:
+    """Return what is stopped beyond what is needed, of GPUs and of each good; None where it is not enough."""
+    goods = zip(*(each.freed for each in kinds), strict=True)
+    own = [(needed, [each.gpus for each in kinds]), *((1, freed) for freed in goods)]
+    spare = tuple(sum(map(mul, values, counts)) - least for least, values in own)
+    return spare if min(spare) >= 0 else None
+
+
+def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: int) -> list[int]:
+    """Return as many of each kind without what it can do without, the largest left out first."""
+    for at in sorted(range(len(kinds)), key=lambda at: -kinds[at].gpus):
+        spare, values = _spare(kinds, counts, needed), (kinds[at].gpus, *kinds[at].freed)
+        assert spare is not None
+        counts[at] -= min(
+            [counts[at], *(int(more // value) for more, value in zip(spare, values, strict=True) if value)]
+        )
+    return counts
 
 
 def reclaimable(accounts: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> int:
@@ -159,7 +202,7 @@ def reclaimable(accounts: EntitlementAccounts, gpu_type: int, users: Collection[
     return sum(part.gpus for user in users for part in _parts(accounts, user, gpu_type))
 
 
-def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Chosen]:
+def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Stopped]:
     """Return what may be stopped of a user: each preemptible gang, and single GPUs that it holds beside its gangs.
 
     First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
@@ -174,8 +217,9 @@ def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Chos
         (each for each in runs if gangs.preemptible[each]),
         key=lambda each: (gangs.tier[each], -gangs.since[each], -each),
     )
-    parts = [Chosen(user, each, int(gangs.gpus[each])) for each in may]
-    return [*parts, Chosen(user, None, single)] if single > 0 else parts
+    name = accounts.market.users[user]
+    parts = [Stopped(gangs.names[each], name, int(gangs.gpus[each])) for each in may]
+    return [*parts, Stopped("", name, single)] if single > 0 else parts
 
 
 def _slack(accounts: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
@@ -185,14 +229,6 @@ def _slack(accounts: EntitlementAccounts, node: int, gpu_type: int, granted: Map
     """
     held, owed = accounts.held[node, gpu_type], accounts.owed[node, gpu_type]
     return int(min(BOUNDLESS, max(0, held - owed) // 1)) + granted.get(node, 0)
-
-
-def _below(accounts: EntitlementAccounts, chosen: Sequence[Chosen], slack: Mapping[int, int]) -> dict[str, int]:
-    taken: dict[int, int] = {}
-    for each in chosen:
-        for node in accounts.around(each.user):
-            taken[node] = taken.get(node, 0) + each.gpus
-    return {accounts.said.nodes[node]: gpus - slack[node] for node, gpus in taken.items() if gpus > slack[node]}
 
 
 def _told(accounts: EntitlementAccounts, below: Mapping[str, int]) -> tuple[str, ...]:
@@ -205,66 +241,3 @@ def _told(accounts: EntitlementAccounts, below: Mapping[str, int]) -> tuple[str,
         least[node] = max(inside, short)
         told += [accounts.said.nodes[node]] * (short > inside)
     return tuple(told)
-
-
-class _Table(NamedTuple):
-    """The least cost of stopping t GPUs (most + 1,), and how: the tables it is made of, and how many of the second.
-
-    One that is made of no others is of a user's gang, or (None) of GPUs that it holds beside its gangs.
-    """
-
-    cost: Array
-    first: _Table | None = None
-    second: _Table | None = None
-    of_second: Array | None = None
-    user: int = -1
-    gang: int | None = None
-
-    def chosen(self, gpus: int) -> list[Chosen]:
-        """Return what is stopped for so many GPUs."""
-        found, table = [], self
-        while table.first is not None and table.second is not None and table.of_second is not None:
-            part = int(table.of_second[gpus])
-            found += table.second.chosen(part)
-            table, gpus = table.first, gpus - part
-        return [*found, Chosen(table.user, table.gang, gpus)] if gpus else found
-
-
-def _up_the_tree(
-    accounts: EntitlementAccounts, may: Mapping[int, list[_Table]], slack: Mapping[int, int], most: int
-) -> dict[int, _Table]:
-    tables: dict[int, _Table] = {}
-    for node in accounts.said.upwards:
-        inside = [tables[child] for child in accounts.said.children[node] if child in tables]
-        if parts := may.get(node, inside):
-            found = _merged(parts, most)
-            below = np.maximum(np.arange(len(found.cost)) - slack[node], 0)
-            tables[node] = found._replace(cost=np.minimum(found.cost + BELOW * below, NEVER))
-    return tables
-
-
-def _table_of(part: Chosen, needed: int) -> _Table:
-    """Return the table of a gang, or of single GPUs, of which no more than ``needed`` are stopped."""
-    if part.gang is None:
-        return _Table(np.arange(min(needed, part.gpus) + 1), user=part.user)
-    cost = np.full(part.gpus + 1, NEVER)
-    cost[0], cost[part.gpus] = 0, 1
-    return _Table(cost, user=part.user, gang=part.gang)
-
-
-def _merged(parts: Sequence[_Table], most: int) -> _Table:
-    """Return the table of all parts together, for at most ``most`` GPUs."""
-    whole = parts[0]._replace(cost=parts[0].cost[: most + 1])
-    for part in parts[1:]:
-        length = min(most, len(whole.cost) + len(part.cost) - 2) + 1
-        cost, of_second = np.full(length, NEVER), np.zeros(length, dtype=np.int32)
-        for taken in np.flatnonzero(part.cost < NEVER).tolist():
-            end = min(length, taken + len(whole.cost))
-            if end <= taken:
-                continue
-            here = whole.cost[: end - taken] + part.cost[taken]
-            better = here < cost[taken:end]
-            cost[taken:end][better] = here[better]
-            of_second[taken:end][better] = taken
-        whole = _Table(cost, whole, part, of_second)
-    return whole

@@ -32,21 +32,6 @@ ANSWERS = {
 }
 
 
-class Bar(NamedTuple):
-    """The parts of a bar in percent: held within what is owed, held beyond it, and the place of what is owed."""
-
-    within: float
-    beyond: float
-    owed_at: float | None
-
-    @classmethod
-    def of(cls, own: TypeStatus, long: float) -> Bar:
-        """Return the bar of who stands so on a type, of which ``long`` GPUs fill all of it."""
-        inside = min(own.holds, own.owed)
-        mark = None if own.owed == INFINITY else 100 * float(own.owed) / long
-        return cls(100 * float(inside) / long, 100 * float(own.holds - inside) / long, mark)
-
-
 class PageLine(NamedTuple):
     """A line of the table of users: who, how it stands on a type (before and after), and how deep it is in the tree."""
 
@@ -54,12 +39,6 @@ class PageLine(NamedTuple):
     stands: tuple[TypeStatus, ...]
     depth: int = 0
     broken: bool = False
-
-    @property
-    def bars(self) -> list[Bar]:
-        """A bar for each way to stand, of one length."""
-        long = length(*self.stands)
-        return [Bar.of(each, long) for each in self.stands]
 
 
 def write_page(found: Audit | WhatIf, path: str | PathLike[str], files: Sequence[object] = ()) -> None:
@@ -97,6 +76,7 @@ def audit_templates() -> Any:
     """Return the templates of pages of audits. Errors: `NotInstalled` without Jinja2."""
     made = templates(__package__, "an audit's page")
     made.filters |= {"gpus": gpus_text, "signed": signed}
+    made.globals |= {"longest": longest, "infinity": INFINITY}
     return made
 
 
@@ -128,7 +108,7 @@ def _lines(found: Audit) -> Iterator[PageLine]:
             yield PageLine(row, (own,), depth, (row.name, own.type) in broken)
 
 
-def length(*stands: TypeStatus) -> float:
+def longest(stands: Sequence[TypeStatus]) -> float:
     """Return how many GPUs the longest bar of these is for."""
     ends = [end for own in stands for end in (own.holds, own.owed, own.cap) if end < INFINITY]
     return float(max(1, *ends))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
@@ -24,21 +23,8 @@ LARGE = 50 * 1024**2
 _OURS, BEGINNING = re.compile(r'^\s*"?schema"?\s*[=:]', re.M), 10_000
 
 
-class Audited(NamedTuple):
-    """What was read, and by whom: the importer's name, "" for a market file."""
-
-    imported: Imported
-    importer: str
-
-    @property
-    def market(self) -> Market:
-        """The market."""
-        market: Market = self.imported.problem
-        return market
-
-
-def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
-    """Return what files hold; ``importer`` names who reads them, "" for whoever can.
+def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
+    """Return what files hold, and who read it; ``importer`` names who reads them, "" for whoever can.
 
     A market file with entitlements is read as one. Errors: `BadInput` where nobody can read the files, with what each
     says, where several can, and where what is read is no market.
@@ -46,18 +32,18 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
     if not paths:
         raise BadInput("no file", place="FILE", remedy="Give a market, or a scheduler's own files")
     if importer:
-        return Audited(_market_of(read_with(discovery.load(discovery.IMPORTERS, importer), paths), importer), importer)
+        return _market_of(read_with(discovery.load(discovery.IMPORTERS, importer), paths), importer)
     for path in paths:
         with naming(path):
             size = Path(path).stat().st_size if Path(path).is_file() else 0
             if size > LARGE:
                 raise BadInput(f"{size} bytes", place="the file", remedy="Say what it is: --from NAME")
-    found: list[Audited] = []
+    found: list[Imported] = []
     refused: list[tuple[str, FairoptError]] = []
     if len(paths) == 1 and Path(paths[0]).suffix.lower() in (".toml", ".json", ".csv", ".gz"):
         try:
             market = read_market(paths[0])
-            return Audited(Imported(market), "")
+            return Imported(market)
         except BadInput as error:
             if _OURS.search(_beginning(paths[0])):
                 raise
@@ -65,7 +51,7 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Audited:
     for name in discovery.names(discovery.IMPORTERS):
         try:
             read = read_with(discovery.load(discovery.IMPORTERS, name), paths)
-            found.append(Audited(_market_of(read, name), name))
+            found.append(_market_of(read, name))
         except FairoptError as error:
             refused.append((name, error))
     if len(found) == 1:
@@ -97,7 +83,7 @@ def _market_of(read: Imported, importer: str) -> Imported:
     if not isinstance(read.problem, Market):
         got = f"{importer} makes a {type(read.problem).__name__} of it"
         raise BadInput(got, place="--from", remedy="An audit is of a market: users, types and who is owed what")
-    return read
+    return read._replace(importer=importer)
 
 
 def with_speedups(market: Market, path: AnyPath) -> Market:

@@ -137,7 +137,7 @@ def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
 
 
 def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
-    for column, amount in accounts.goods(gang, j):
+    for column, amount in accounts.said.goods_of(gang, j):
         name = accounts.said.columns[column]
         user = int(accounts.gangs.user[gang])
         for node in accounts.around(user):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem import Entitlements, Market
@@ -18,22 +18,14 @@ from fairopt.report import few
 NO_BOUND = ("none", "unlimited")
 
 
-class Settable(NamedTuple):
-    """What can be set: the field of the entitlements, whether it is by type, and how its value is read."""
-
-    field: str
-    by_type: bool
-    read: Callable[[Any, str], Any]
-
-
-#: What can be set of users and groups, by the words for it.
-SETTABLE: Mapping[str, Settable] = MappingProxyType(
+#: What can be set of users and groups: the words for it, and the column of the entitlements.
+SETTABLE: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(("quota", "guarantee"), Settable("guarantee", True, amount)),
-        **dict.fromkeys(("cap", "limit"), Settable("cap", True, amount)),
-        "reserve": Settable("reserve", True, amount),
-        "weight": Settable("borrow_weight", False, amount),
-        **dict.fromkeys(("priority", "tier"), Settable("tier", False, integer)),
+        **dict.fromkeys(("quota", "guarantee"), "guarantee"),
+        **dict.fromkeys(("cap", "limit"), "cap"),
+        "reserve": "reserve",
+        "weight": "borrow_weight",
+        **dict.fromkeys(("priority", "tier"), "tier"),
     }
 )
 CAPACITY = "capacity"
@@ -84,23 +76,23 @@ def read_setting(text: str, market: Market) -> SetTo:
         return SetTo("", rest, key, amount(given, place), adds)
     if key not in SETTABLE:
         raise BadInput(f"nothing is called {key!r}", place=place, remedy=nearest(key, [*SETTABLE, CAPACITY], "key"))
-    settable = SETTABLE[key]
-    if not settable.by_type:
+    column: Array = getattr(said, SETTABLE[key])
+    if column.ndim == 1:  # it is not by type
         if rest not in said.nodes:
             raise BadInput(f"there is no user or group {rest!r}", place=place, remedy=nearest(rest, said.nodes))
-        return SetTo(rest, "", key, settable.read(exact(given, place), place), adds)
+        return SetTo(rest, "", key, (integer if column.dtype.kind == "i" else amount)(exact(given, place), place), adds)
     ends = [i for i, letter in enumerate(rest) if letter == "."]
     known = [(rest[:i], rest[i + 1 :]) for i in ends if rest[:i] in said.nodes and rest[i + 1 :] in said.columns]
     if not known and rest in said.nodes:
-        remedy = f"Write {few([f'{rest}.{column}.{key}' for column in said.columns])}"
+        remedy = f"Write {few([f'{rest}.{name}.{key}' for name in said.columns])}"
         raise BadInput(f"a {key} is of one type, and none is named", place=place, remedy=remedy)
     if not known:
         pairs = [f"{each}.{column}" for each in said.nodes[:200] for column in said.columns]
         raise BadInput(f"{rest!r} is no user or group with a type", place=place, remedy=nearest(rest, pairs, "target"))
     if len(known) > 1:
         raise BadInput(f"it may be {known[0]} or {known[1]}", place=place, remedy="Rename one of them")
-    free = given in NO_BOUND and settable.field != "reserve"
-    value = INFINITY if free else settable.read(given, place)
+    free = given in NO_BOUND and SETTABLE[key] != "reserve"
+    value = INFINITY if free else amount(given, place)
     return SetTo(*known[0], key, value, adds)
 
 
@@ -127,7 +119,7 @@ def _capacity(market: Market, each: SetTo) -> Market:
 def _entitled(market: Market, each: SetTo) -> Market:
     said = market.entitlements
     assert said is not None
-    node, field = said.node(each.name), SETTABLE[each.key].field
+    node, field = said.node(each.name), SETTABLE[each.key]
     own: Array = getattr(said, field).copy()
     at: Any = (node, said.columns.index(each.type)) if each.type else node
     more = _new(own[at], each) - own[at]
@@ -157,9 +149,9 @@ def _require_in_order(market: Market, each: SetTo) -> None:
     said = market.entitlements
     if said is None or not (each.name and each.type):
         return
-    node, column, own = said.node(each.name), said.columns.index(each.type), SETTABLE[each.key].field
+    node, column, own = said.node(each.name), said.columns.index(each.type), SETTABLE[each.key]
     for low, high, endless in (("reserve", "quota", False), ("quota", "cap", True)):
-        fields = [SETTABLE[word].field for word in (low, high)]
+        fields = [SETTABLE[word] for word in (low, high)]
         least, most = (getattr(said, field)[node, column] for field in fields)
         if own not in fields or least <= most or (endless and least == INFINITY):
             continue

@@ -40,7 +40,7 @@ def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int)
     total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(accounts.gangs.user[gang])
-        for column, amount in accounts.goods(gang, gpu_type):
+        for column, amount in accounts.said.goods_of(gang, gpu_type):
             for node in (TOP, user, *accounts.above(user)):
                 limit = (node, column)
                 total[limit] = total[limit] + amount if limit in total else amount

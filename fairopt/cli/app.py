@@ -136,7 +136,8 @@ class Once(TyperCommand):
     def _keep_what_is_read(self, ctx: Any) -> None:
         """Refuse an option that names the file of an argument: what is written would replace what was read."""
         named = [(each, path) for each in self.params for path in _paths(ctx.params.get(each.name))]
-        read = {path.resolve(): each.display_name_raw for each, path in named if is_argument(each)}
+        # what stands for a file is called as it is
+        read = {Path(str(path)).resolve(): each.display_name_raw for each, path in named if is_argument(each)}
         for each, path in named:
             taken = read.get(path.resolve())
             if taken is not None and not is_argument(each) and each.name not in ctx.meta.get(READ, ()):

@@ -16,7 +16,7 @@ from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
 from fairopt.cli.app import EVERY
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Error, Html, Types, input_file, input_option, ranged
+from fairopt.cli.given import Columns, Error, Html, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
@@ -69,6 +69,7 @@ def compare(
     ] = None,
     error: Error = None,
     types: Types = None,
+    columns: Columns = None,
     evaluations: Annotated[
         int, typer.Option(metavar="N", help="Misreports to try for each policy.", min=1)
     ] = Effort.evaluations,

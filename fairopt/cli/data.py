@@ -10,7 +10,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import completing, listing, tables
-from fairopt.cli.given import data_set, described, input_file, names_of
+from fairopt.cli.given import COLUMNS, Columns, data_set, described, input_file, names_of
 from fairopt.cli.listing import NAME
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, read_with
@@ -72,6 +72,7 @@ def datasets(
 
 
 def import_(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
@@ -83,10 +84,12 @@ def import_(
     files: Annotated[list[Path], input_file("FILE", "Files, or a folder, of another tool.")],
     out: Annotated[Path, Out],
     json_: listing.AsJson = False,
+    columns: Columns = None,
 ) -> None:
     """Read files of another tool and write them as a file of fairopt's; what it has no place for is listed."""
     importer = discovery.load(discovery.IMPORTERS, name)
-    _write(lambda: read_with(importer, files), out, f"importer {name!r}", json_)
+    named = context.meta[COLUMNS]
+    _write(lambda: read_with(importer, files, named), out, f"importer {name!r}", json_)
 
 
 def _write(make: Callable[[], Imported], out: Path, place: str, json_: bool) -> None:

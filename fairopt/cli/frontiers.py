@@ -13,7 +13,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Certificates, Html, Normalise, Types, input_file
+from fairopt.cli.given import Certificates, Columns, Html, Normalise, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
@@ -60,6 +60,7 @@ def frontier_command(
     html: Html = None,
     certificates: Certificates = None,
     types: Types = None,
+    columns: Columns = None,
 ) -> None:
     """Say what each property costs of each goal, for every epsilon by which it may fail.
 

@@ -5,6 +5,8 @@ The last two become files of a temporary folder, so that every reader takes them
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +14,7 @@ from difflib import get_close_matches
 from inspect import getdoc
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -20,9 +23,22 @@ from fairopt import discovery
 from fairopt.cli.app import READ
 from fairopt.cli.completing import files_and
 from fairopt.errors import BadInput
-from fairopt.problem import Market
+from fairopt.problem import Market, Trace, write_trace
+from fairopt.problem.files.cells import column_of
 from fairopt.problem.files.problem import KINDS, kind_of, name_of
-from fairopt.problem.files.storage import LARGEST_FILE, SEPARATORS, naming, read_up_to, require_size, unpacked
+from fairopt.problem.files.storage import (
+    DOCUMENTS,
+    LARGEST_FILE,
+    SEPARATORS,
+    csv_text,
+    naming,
+    read_text,
+    read_up_to,
+    require_size,
+    separator,
+    suffix_to_read,
+    unpacked,
+)
 from fairopt.problem.ranges import relative_error, with_error
 
 STDIN = Path("-")
@@ -40,6 +56,36 @@ Error = Annotated[
 ]
 Normalise = Annotated[
     bool, typer.Option("--normalise", help="Measure each user in its throughput on the slowest type first.")
+]
+#: Where a command's context keeps what --column says.
+COLUMNS = "fairopt.columns"
+
+
+def _keep_columns(context: typer.Context, parameter: typer.CallbackParam, given: list[str] | None) -> list[str] | None:
+    """Keep which column says what for the tables that the command reads; each KEY once."""
+    said: dict[str, str] = {}
+    for text in given or ():
+        key, equals, name = (part.strip() for part in text.partition("="))
+        if not (key and equals and name):
+            raise BadInput(f"got {text!r}", place="--column", remedy="Write KEY=NAME, as --column submit=start_time")
+        if key in said:
+            raise BadInput(f"{key} is given twice", place="--column", remedy="Give each once")
+        said[key] = name
+    context.meta[COLUMNS] = said
+    return given
+
+
+#: Read before files are, whatever the order on the command line.
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="KEY=NAME",
+        help="Of a table: the column NAME says KEY, as submit=start_time (jobs: job, tenant, submit, start, end, "
+        "duration, gpus, type; a market: user, weight, demand, or a GPU type). May be repeated.",
+        callback=_keep_columns,
+        is_eager=True,
+    ),
 ]
 Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")]
 Certificates = Annotated[
@@ -93,7 +139,9 @@ def resolving(kinds: Sequence[type] = ()) -> dict[str, Any]:
         context.meta.setdefault(READ, set()).add(parameter.name)
         if isinstance(value, list | tuple):
             return [_file(context, each, parameter, kinds) for each in value]
-        return _file(context, value, parameter, kinds)
+        file = _file(context, value, parameter, kinds)
+        named = context.meta.get(COLUMNS) if {Market, Trace} & {*kinds} else None
+        return _with_columns(context, file, named, kinds) if named else file
 
     return {"callback": resolve, "autocompletion": files_and(lambda: names_of(kinds) if kinds else {})}
 
@@ -113,6 +161,44 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
         kind = kind_of(problem, f"data set {name!r}")
         return StandIn.write(context, f"@{name}", ".json", lambda file: KINDS[kind](problem, file))
     return path
+
+
+def _with_columns(context: typer.Context, file: Path, named: Mapping[str, str], kinds: Sequence[type]) -> Path:
+    """Return a table in whose place one stands whose columns are called as in files of fairopt.
+
+    A table of jobs is read as the importer job-csv reads it; one that has throughputs is a trace of fairopt, and a
+    market, but for what columns are called.
+    """
+    from fairopt.importing import job_csv  # here, so that other commands begin sooner
+
+    with naming(file):
+        if suffix_to_read(file, (*DOCUMENTS, ".csv", ".csv.gz")) in DOCUMENTS:
+            wrong = f"--column is for tables, and this is {file.suffix}"
+            raise BadInput(wrong, remedy="Leave --column out, or give a .csv")
+        jobs = Trace in kinds and all(map(job_csv.meant, named))
+        if Market not in kinds and not jobs:
+            unknown = next(key for key in named if not job_csv.meant(key))
+            raise BadInput(f"got {unknown}", place="--column", remedy=f"Say which is {', '.join(job_csv.KNOWN)}")
+        text = read_text(file)
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator(text)))
+        header = [name.strip() for name in rows[0]]
+        if jobs and not any(name.startswith("throughput ") for name in header):
+            problem, unplaced, *_ = job_csv.read(file, named)
+            for each in unplaced:
+                print(f"fairopt: {file}: not taken over: {each}", file=sys.stderr)
+            return StandIn.write(context, str(file), ".csv", lambda made: write_trace(problem, made))
+        for key, name in named.items():
+            known = _IN_TRACES.get(str(job_csv.meant(key)), key) if jobs else key
+            header[column_of(name, header, "line 1")] = known
+        first = header.index("user") if "user" in header and not jobs else 0  # a market begins with it
+        order = [first, *(at for at in range(len(header)) if at != first)]
+        moved = ([row[at] for at in order] if len(row) == len(order) else row for row in rows[1:])
+        table = csv_text([header[at] for at in order], moved)
+    return StandIn.write(context, str(file), ".csv", lambda made: made.write_text(table, "utf-8"))
+
+
+#: What columns of traces are called in files of fairopt, where it is not what the importer calls them.
+_IN_TRACES: Mapping[str, str] = MappingProxyType({"job": "job_id", "submit": "submit_s", "duration": "duration_s"})
 
 
 def suffix_told(data: bytes) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from fairopt.cli import comparison_tables, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Types, input_file
+from fairopt.cli.given import Columns, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.compare.incentives import AtMost, Incentives, PaidMisreport, incentives
 from fairopt.errors import NotCapable, NotSolved
@@ -45,6 +45,7 @@ def incentives_command(
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", min=0)] = 0,
     json_: AsJson = False,
     types: Types = None,
+    columns: Columns = None,
 ) -> None:
     """Say by how many times a lie multiplies what a user gets: the most that was found, and what is proved of all.
 

@@ -12,7 +12,7 @@ from fairopt import discovery
 from fairopt.cli import tables
 from fairopt.cli.evidence_files import write
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Types, input_file
+from fairopt.cli.given import Columns, Types, input_file
 from fairopt.cli.listing import AsJson, policy_option, show
 from fairopt.errors import NotCapable
 from fairopt.policy import Policy
@@ -55,6 +55,7 @@ def lie(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the market of the lie here.")] = None,
     json_: AsJson = False,
     types: Types = None,
+    columns: Columns = None,
 ) -> None:
     """Look for a misreport of speedups that pays under a policy.
 

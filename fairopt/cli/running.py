@@ -16,7 +16,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import evidence_files, round_tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import input_file, input_option, require_different
+from fairopt.cli.given import Columns, input_file, input_option, require_different
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
 from fairopt.cli.round_json import COLUMNS, WrittenRounds, measured
@@ -57,6 +57,7 @@ def run_command(
         typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for proofs/verify.py."),
     ] = None,
     program: evidence_files.Write = None,
+    columns: Columns = None,
     *,
     playing: Playing,
 ) -> None:

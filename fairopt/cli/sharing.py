@@ -13,7 +13,7 @@ from fairopt import discovery
 from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
 from fairopt.cli import evidence_files, forms, tables
-from fairopt.cli.given import Error, Normalise, Types, input_file, ranged
+from fairopt.cli.given import Columns, Error, Normalise, Types, input_file, ranged
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.cli.settings import Settings
 from fairopt.compare import verify as verified
@@ -67,6 +67,7 @@ def solve(
         typer.Option(metavar="FILE", help="Write the proof here, for `fairopt check FILE`; implies --exact."),
     ] = None,
     types: Types = None,
+    columns: Columns = None,
     canonical: Annotated[
         bool, typer.Option("--canonical", help="Where optima differ, take the lexicographic one.")
     ] = False,
@@ -156,6 +157,7 @@ def verify(
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),
     ] = None,
     types: Types = None,
+    columns: Columns = None,
 ) -> None:
     """Check an allocation, a schedule or a recorded run, made by anyone.
 

@@ -33,13 +33,15 @@ class Imported(NamedTuple):
 
     ``declared``: what the file itself says that a rule computes, such as a queue's share in its status, by the name of
     the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
-    file add up to it, where the problem does not hold what it takes.
+    file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
+    nobody asked for a name.
     """
 
     problem: Any
     unplaced: tuple[Unplaced, ...] = ()
     declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
+    importer: str = ""
 
 
 class ImportedGang(NamedTuple):
@@ -148,18 +150,25 @@ def both_owed(before: Market, after: Market, what: str) -> tuple[Entitlements, E
     return old, new
 
 
-def read_with(importer: Callable[..., Any], paths: Sequence[AnyPath]) -> Imported:
+def read_with(
+    importer: Callable[..., Any], paths: Sequence[AnyPath], columns: Mapping[str, str] = MappingProxyType({})
+) -> Imported:
     """Return what an importer makes of files, as `Imported` even where it returns only a problem.
 
-    Errors: `BadInput` for more files than it takes; those of the importer.
+    ``columns`` says which column of a table says what; an importer of tables has a parameter of that name.
+
+    Errors: `BadInput` for more files than it takes, and for columns where it takes none; those of the importer.
     """
     parameters = inspect.signature(importer).parameters.values()
+    if columns and "columns" not in (each.name for each in parameters):
+        remedy = "Leave --column out; job-csv reads any table of jobs"
+        raise BadInput("the importer reads no table whose columns could be named", place="--column", remedy=remedy)
     most = sum(each.kind is not each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
     if len(paths) != most and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
         remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
         raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy)
     with naming(", ".join(map(str, paths))):
-        found = importer(*paths)
+        found = importer(*paths, **({"columns": columns} if columns else {}))
     return found if isinstance(found, Imported) else Imported(found)
 
 

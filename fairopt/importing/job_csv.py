@@ -1,39 +1,57 @@
-"""Tables of jobs as a trace: any columns that say who came when, for how long, with how many GPUs."""
+"""Tables of jobs as a trace: any columns that say who came when, for how long, with how many GPUs.
+
+Among the names that are known are those of Slurm's sacct, of the traces of Philly and Helios, of Alibaba's tables (PAI
+2020: start and end, GPUs in percent for each instance; openb 2023) and of Gavel's and Shockwave's traces.
+"""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import ceil
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Places
 from fairopt.importing.sacct import TableJob, trace_of
 from fairopt.importing.slurm_records import lines_of
-from fairopt.importing.slurm_values import UNTYPED, duration, gres, moment, said
+from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, gres, moment, said, tres
+from fairopt.problem.files.cells import column_of, say_which
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount, shown, whole
 
-#: What columns are called, the usual name first.
+#: What columns are called, the usual name first, in small letters without signs and without the unit ``_s``.
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "jobid", "id", "name", "jobname"),
-    "tenant": ("tenant", "account", "user", "vc", "group", "project", "queue"),
-    "submit": ("submit", "submittime", "submitted", "arrival", "arrivaltime", "submittedtime", "timestamp"),
-    "duration": ("duration", "elapsed", "runtime", "elapsedraw", "runtimes", "seconds"),
-    "gpus": ("gpus", "gpu", "numgpus", "ngpus", "gpunum", "gpucount", "gres", "alloctres"),
-    "type": ("type", "gputype", "gpumodel"),
+    "tenant": ("tenant", "account", "vc", "virtualcluster", "team", "user", "group", "project", "queue"),
+    "submit": (
+        *("submit", "submittime", "submitted", "submission", "arrival", "arrivaltime", "submittedtime"),
+        *("creationtime", "timestamp"),
+    ),
+    "start": ("start", "starttime", "started", "scheduled", "scheduledtime"),
+    "end": ("end", "endtime", "finished", "finishtime", "deleted", "deletiontime"),
+    "duration": ("duration", "elapsed", "runtime", "run", "elapsedraw", "seconds"),
+    "gpus": (
+        *("gpus", "gpu", "numgpus", "numgpu", "ngpus", "gpunum", "gpucount", "scalefactor"),
+        *("gres", "alloctres", "allocgres", "reqtres", "reqgres"),
+    ),
+    "percent": ("percent", "plangpu"),
+    "instances": ("instances", "instnum", "numinst"),
+    "type": ("type", "gputype", "gpumodel", "gpuspec"),
 }
-_NEEDED = ("submit", "duration", "gpus")
+#: What must be said, and the columns that say it together where none says it alone.
+_NEEDED: Mapping[str, tuple[str, ...]] = {"submit": ("start",), "duration": ("start", "end"), "gpus": ("percent",)}
 
 
 def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
     """Read a CSV of jobs (also with ; tab or |) as a trace.
 
-    The columns are recognised by their names (`KNOWN`), or ``columns`` names them: job, tenant, submit, duration, gpus,
-    type. Times are seconds or as Slurm writes them (2026-11-22T08:30:00; 00:30:00, 1-02:03:04), GPUs a number or
-    "gpu:a100:4". Jobs of no duration or no GPUs are left out and counted. Rows are read one at a time. Errors:
-    `BadInput` that names the file, the line, the column, the value and what to do.
+    The columns are recognised by their names (`KNOWN`), or ``columns`` names them, as {"submit": "start_time"}. Times
+    are seconds or as Slurm writes them (2026-11-22T08:30:00; 00:30:00, 1-02:03:04), GPUs a number or "gpu:a100:4".
+    Where no column says when jobs came they come when they start; the duration may be that from start to end; parts of
+    GPUs (percent, for each of the instances) are rounded up. Jobs of no duration or no GPUs are left out and counted.
+    Rows are read one at a time, also of a file that is packed (.gz). Errors: `BadInput` that names the file, the line,
+    the column, the value and what to do.
 
     Source: none; the traces of Philly, Helios, PAI and ElasticFlow have such tables.
     """
@@ -47,6 +65,11 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
             if names.index(name) not in found.values():
                 why = "the trace has no such column, or another was recognised first"
                 places.note(f"job-csv, {name}", "", "the column", why)
+        if "submit" not in found:
+            places.note("job-csv, submit", "", "no column says it", "jobs come when they start")
+        if "tenant" not in found:
+            why = "all jobs are of one tenant; --column tenant=NAME says whose they are"
+            places.note("job-csv, tenant", "", "no column says it", why)
         return trace_of(_jobs(lines, names, found, places), places)
 
 
@@ -59,47 +82,75 @@ def _jobs(
             remedy = "Give one for each column"
             raise BadInput(f"{len(cells)} cells for {len(names)} columns", place=place, remedy=remedy)
         row = {what: cells[at].strip() for what, at in found.items()}
-        submit = Fraction(0) if row["submit"] == "0" else moment(row["submit"], f"{place}, submit")
-        text = row["duration"]
-        time = duration(text, f"{place}, duration") if ":" in text or "-" in text[1:] else _number(text, place)
+        submit, time = _moment(row, "submit" if "submit" in row else "start", place), _seconds(row, place)
         if submit is None or not time:
-            places.note("job-csv, duration", "", text, "a job that never ran has no work")
+            places.note("job-csv, duration", "", row.get("duration", ""), "a job that never ran has no work")
             continue
-        if row["gpus"].lower().replace("gres/", "").startswith("gpu"):
-            gpus = gres(row["gpus"].replace("=", ":"), f"{place}, gpus")
-        else:
-            count = whole(row["gpus"] or 0, f"{place}, gpus", least=0)
-            gpus = {said(row.get("type", "")) or UNTYPED: count} if count else {}
+        gpus = _gpus(row, place)
         if len(gpus) != 1:
-            places.note("job-csv, gpus", "", row["gpus"], "a job without GPUs, or on several types")
+            asked = row.get("gpus", row.get("percent", ""))
+            places.note("job-csv, gpus", "", asked, "a job without GPUs, or on several types")
             continue
         ((kind, count),) = gpus.items()
         yield row.get("job") or f"j{number}", row.get("tenant") or "tenant", submit, count, time, kind
 
 
-def _number(text: str, place: str) -> Fraction | None:
-    return amount(text, f"{place}, duration") if said(text) else None
+def _moment(row: Mapping[str, str], what: str, place: str) -> Fraction | None:
+    return Fraction(0) if row[what] == "0" else moment(row[what], f"{place}, {what}")
 
 
-def _columns(names: list[str], given: dict[str, str], place: str) -> dict[str, int]:
-    plain = [name.lower().replace("_", "").replace(" ", "").replace("-", "") for name in names]
-    found: dict[str, int] = {}
-    for what, usual in KNOWN.items():
-        if what in given:
-            wanted = given.pop(what)
-            if wanted not in names:
-                raise BadInput(f"no column {shown(wanted)}", place=place, remedy=nearest(wanted, names, "column"))
-            found[what] = names.index(wanted)
-            continue
-        at = next((plain.index(name) for name in usual if name in plain), None)
-        if at is not None:
-            found[what] = at
-    if given:
-        raise BadInput(f"got {shown(min(given))}", place="columns", remedy=f"Name some of {', '.join(KNOWN)}")
-    for what in _NEEDED:
-        if what not in found:
-            remedy = f"Call one {what}, or give columns={{{what!r}: ...}}; there are {', '.join(names)[:200]}"
-            raise BadInput(f"no column says the {what}", place=place, remedy=remedy)
+def _seconds(row: Mapping[str, str], place: str) -> Fraction | None:
+    """Return how long a job ran; None where nothing is said."""
+    if (text := row.get("duration")) is not None:
+        if ":" in text or "-" in text[1:]:
+            return duration(text, f"{place}, duration")
+        return amount(text, f"{place}, duration") if said(text) else None
+    start, end = _moment(row, "start", place), _moment(row, "end", place)
+    return None if start is None or end is None or end <= start else end - start
+
+
+def _gpus(row: Mapping[str, str], place: str) -> dict[str, int]:
+    """Return the GPUs of a job by type."""
+    text = row.get("gpus", "")
+    if text.lower().startswith("gpu"):
+        return gres(text.replace("=", ":"), f"{place}, gpus")
+    if "=" in text or "gres/" in text:
+        among = tres(text, f"{place}, gpus") if "=" in text else {}
+        return gpus_of(among, f"{place}, gpus") if among else gres(text, f"{place}, gpus")
+    if "gpus" in row:
+        count = whole(text or 0, f"{place}, gpus", least=0)
+    else:
+        parts = amount(row["percent"] or 0, f"{place}, percent") * amount(row.get("instances") or 1, place)
+        count = ceil(parts / 100)
+    return {said(row.get("type", "")) or UNTYPED: count} if count else {}
+
+
+def meant(name: str) -> str | None:
+    """Return what a column of that name says, of `KNOWN`; None where its name is not known.
+
+    >>> meant("submit_time"), meant("Submit_s"), meant("JobID"), meant("colour")
+    ('submit', 'submit', 'job', None)
+    """
+    return next((what for what, usual in KNOWN.items() if _plain(name) in usual), None)
+
+
+def _plain(name: str) -> str:
+    return "".join(sign for sign in name.lower().removesuffix("_s") if sign.isalnum())
+
+
+def _columns(names: list[str], given: Mapping[str, str], place: str) -> dict[str, int]:
+    """Return where the columns stand that say something, by what they say."""
+    plain, wanted = [_plain(name) for name in names], {}
+    for key, name in given.items():
+        what = meant(key)
+        if what is None:
+            raise BadInput(f"got {shown(key)}", place="columns", remedy=f"Name some of {', '.join(KNOWN)}")
+        wanted[what] = column_of(name, names, place)
+    usual = ((what, plain.index(name)) for what, known in KNOWN.items() for name in known if name in plain)
+    found = dict(reversed([*usual])) | wanted
+    for what, instead in _NEEDED.items():
+        if what not in found and not found.keys() >= {*instead}:
+            raise BadInput(f"no column says the {what}", place=place, remedy=say_which(what, names))
     return found
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Places
-from fairopt.importing.slurm_records import SlurmCommand, lines_of, table_rows, text_records
+from fairopt.importing.slurm_records import lines_of, table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
 from fairopt.problem import Jobs, Trace
-from fairopt.problem.files.schema import ObjectPart
+from fairopt.problem.files.cells import column_of, say_which
 from fairopt.problem.files.storage import AnyPath, naming
 
 _USED = frozenset(
@@ -19,6 +19,8 @@ _USED = frozenset(
 )
 
 
+#: sacct's names of what other tables of jobs say.
+_KEYS: Mapping[str, str] = {"job": "jobid", "tenant": "account", "duration": "elapsed", "gpus": "alloctres"}
 #: A job of a table: its name, tenant, submission, GPUs and work, and its GPU type, `UNTYPED` where it takes any.
 TableJob = tuple[str, str, Fraction, int, Fraction, str]
 
@@ -52,8 +54,10 @@ def trace_of(jobs: Iterable[TableJob], places: Places) -> Imported:
     return Imported(Trace(made), left)
 
 
-def read(path: AnyPath) -> Imported:
+def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
     """Read what ``sacct -aXP -o JobID,Account,User,Submit,Elapsed,State,AllocTRES`` printed, as a trace.
+
+    ``columns`` says which column is which where a table was renamed, as {"submit": "when"}.
 
     A job's work is the time that it ran, in seconds, on every GPU type that it may take; its tenant is its account.
     Times are seconds since the first submission. Rows are read one at a time. Left out, and counted: steps, jobs that
@@ -64,24 +68,37 @@ def read(path: AnyPath) -> Imported:
     """
     places = Places()
     with naming(path):
-        kind, first = next(text_records(path), (None, ObjectPart("line 1", {})))
-        missing = {"submit", "account"} - first.value.keys()
-        if kind is not SlurmCommand.JOB or missing:
+        header = next((line for _, line in lines_of(path) if line.strip()), "")
+        if "|" not in header:
+            next(text_records(path), None)  # says what the file is, and how it is printed
+        first = next(_rows(path, columns or {}), ("line 1", {}))[1]
+        missing = {"jobid", "submit", "account"} - first.keys()
+        if missing:
             remedy = "Give what sacct -aXP -o JobID,Account,User,Submit,Elapsed,State,AllocTRES printed"
-            raise BadInput(f"no column {', '.join(sorted(missing)) or 'JobID'}", place="line 1", remedy=remedy)
-        for name in sorted(first.value.keys() - _USED):
-            places.note(f"sacct, {name}", "", first.value[name], "the trace has no such column")
-        return trace_of(_jobs(path, places), places)
+            remedy += f". {say_which(min(missing), list(first))}" if first else ""
+            raise BadInput(f"no column {', '.join(sorted(missing))}", place="line 1", remedy=remedy)
+        for name in sorted(first.keys() - _USED):
+            places.note(f"sacct, {name}", "", first[name], "the trace has no such column")
+        return trace_of(_jobs(_rows(path, columns or {}), places), places)
 
 
-def _jobs(path: AnyPath, places: Places) -> Iterator[TableJob]:
+def _rows(path: AnyPath, columns: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of the table by column; ``columns`` says what some are called."""
+    known = {name.lower(): _KEYS.get(key.lower(), key.lower()) for key, name in columns.items()}
+    for place, row in table_rows(lines_of(path)):
+        for name in known:
+            column_of(name, list(row), "line 1")
+        yield place, {known.get(name, name): value for name, value in row.items()}
+
+
+def _jobs(rows: Iterable[tuple[str, dict[str, str]]], places: Places) -> Iterator[TableJob]:
     """Yield the jobs that ran, and note the others."""
 
     def leave(what: str, value: str, why: str) -> None:
         places.note(f"sacct, {what}", "", value, why)
 
     names: set[str] = set()
-    for place, row in table_rows(lines_of(path)):
+    for place, row in rows:
         name, state = said(row["jobid"]), (said(row.get("state", "")).split() or ["COMPLETED"])[0]
         if "." in name:
             leave("JobID", name, "a step of a job")

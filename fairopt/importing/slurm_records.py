@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+import gzip
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
@@ -67,7 +69,7 @@ def begins(path: AnyPath) -> str:
 
 
 def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a text file with their places, without reading the whole file.
+    """Yield the lines of a text file, packed where it ends in .gz, with their places; the whole file is never read.
 
     Errors: `BadInput` that names the file and the line, for what cannot be read, for more than ``most`` bytes, and for
     what is no text.
@@ -78,10 +80,12 @@ def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]
         size = Path(path).stat().st_size
         if size > most:
             raise BadInput(f"{size} bytes, at most {most}", place="the file", remedy="Give a smaller one")
-        with open(path, "rb") as stream:
+        with gzip.open(path) if Path(path).suffix.lower() == ".gz" else open(path, "rb") as stream:
             number = 0
-            while line := stream.readline(LONGEST + 1):
+            while line := _line(stream, f"line {number + 1}"):
                 number += 1
+                if stream.tell() > most:
+                    raise BadInput(f"more than {most} bytes", place="the file", remedy="Give a smaller one")
                 if len(line) > LONGEST:
                     raise BadInput(f"more than {LONGEST} bytes", place=f"line {number}", remedy="Give text in lines")
                 try:
@@ -89,6 +93,13 @@ def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]
                 except UnicodeDecodeError as error:
                     remedy = "Save the file as UTF-8 text"
                     raise BadInput("not UTF-8 text", place=f"line {number}", remedy=remedy) from error
+
+
+def _line(stream: BinaryIO | gzip.GzipFile, place: str) -> bytes:
+    try:
+        return stream.readline(LONGEST + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"cannot read: {error}", place=place, remedy="Give the whole file, or unpack it") from error
 
 
 def table_rows(lines: Iterator[tuple[str, str]], separator: str = "|") -> Iterator[tuple[str, dict[str, str]]]:

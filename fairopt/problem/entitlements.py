@@ -19,7 +19,7 @@ from fairopt.problem.entitled_rows import TOP, ByName, Good, Nodes, Row, by_name
 from fairopt.problem.gangs import Gangs, no_gangs
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount, integer
-from fairopt.program import INFINITY, Array, cast, objects
+from fairopt.program import INFINITY, Array, Number, cast, objects
 
 
 class Entitled(enum.Enum):
@@ -245,6 +245,19 @@ class Entitlements(Frozen):
         elsewhere = [at for flavor, at in flavors.items() if flavor not in self.types]
         found = own if own is not None else elsewhere[0] if elsewhere else None
         return None if found is None else len(self.types) + found
+
+    def goods_of(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
+        """Return what a gang takes beside GPUs, on a type: columns, and how much of each that it takes."""
+        takes = self.gangs.other[gang]
+        return [(column, takes[at]) for at, column in self._counted[gpu_type] if takes[at]]
+
+    @cached_property
+    def _counted(self) -> list[list[tuple[int, int]]]:
+        """For each type, which resource of a gang on it is counted in which column."""
+        found = [
+            [(at, self.good(name, j)) for at, name in enumerate(self.gangs.resources)] for j in range(len(self.types))
+        ]
+        return [[(at, column) for at, column in each if column is not None] for each in found]
 
     @cached_property
     def running_gangs(self) -> tuple[Array, Array]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fairopt.models.common.amounts import light
+from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Number
+from fairopt.program import Array, Number
 
 #: Amounts by column; a column that is left out is 0.
 Amounts = Mapping[int, Number]
@@ -21,12 +25,57 @@ def entitlements_of(market: Market) -> Entitlements:
     return market.entitlements
 
 
+@dataclass(eq=False, slots=True)
+class QueuedGang:
+    """A gang as rules move it about: its number among the market's, its queue (a node), and what it takes.
+
+    ``takes``: `Amounts` by the column of each type that it may run on; a rule that counts otherwise says so. ``place``:
+    where it stands among all gangs; those of the highest ``tier`` come first, then the eldest. ``on``: the type that it
+    runs on, -1 while it waits.
+    """
+
+    number: int
+    name: str
+    queue: int
+    takes: Any
+    tier: int = 0
+    preemptible: bool = True
+    place: int = 0
+    on: int = -1
+
+
+def gangs_of(owed: Entitlements) -> list[QueuedGang]:
+    """Return all gangs in their places."""
+    gangs = owed.gangs
+    users, tiers, kept, on = (each.tolist() for each in (gangs.user, gangs.tier, gangs.preemptible, gangs.on))
+    sizes, others, places = gangs.gpus.tolist(), gangs.other.tolist(), gangs.allowed
+    alike: dict[tuple[Any, ...], dict[int, Amounts]] = {}
+    out = []
+    for place, gang in enumerate(gangs.order().tolist()):
+        same = (sizes[gang], *others[gang], places[gang].tobytes())
+        if same not in alike:
+            alike[same] = {j: takes_of(owed, gang, j) for j in np.flatnonzero(places[gang]).tolist()}
+        row = (gangs.names[gang], users[gang], alike[same], tiers[gang], kept[gang], place, on[gang])
+        out.append(QueuedGang(gang, *row))
+    return out
+
+
+def by_queue(gangs: Iterable[QueuedGang]) -> dict[int, deque[QueuedGang]]:
+    """Return gangs by queue, in the order in which they are given."""
+    queues: dict[int, deque[QueuedGang]] = {}
+    for gang in gangs:
+        queues.setdefault(gang.queue, deque()).append(gang)
+    return queues
+
+
 @dataclass
 class Holdings:
     """What each node holds of each column, with those below it, and what is free; columns are types and goods.
 
-    ``parent`` (N,): the node above each, `TOP` for none. ``held`` (N, W) and ``free`` (W,) change with `add`; whole
-    numbers in them are ints, since Fractions take ten times as long.
+    ``parent`` (N,): the node above each, `TOP` for none. ``held`` (N, W) and ``free`` (W,) change as gangs start and
+    stop; whole numbers in them are ints, since Fractions take ten times as long. ``running``: gangs by number, the last
+    that started last; ``waiting``: those that wait by queue, the first first. ``started`` names those that started in
+    order; ``waits`` and ``stopped`` say by name why a gang does not run, or was stopped.
     """
 
     names: Sequence[str]
@@ -34,6 +83,11 @@ class Holdings:
     parent: Sequence[int]
     free: list[Any]
     held: list[list[Any]]
+    waiting: dict[int, deque[QueuedGang]]
+    running: dict[int, QueuedGang] = field(default_factory=dict)
+    started: list[str] = field(default_factory=list)
+    waits: dict[str, str] = field(default_factory=dict)
+    stopped: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
     def at_first(market: Market) -> Holdings:
@@ -42,7 +96,9 @@ class Holdings:
         held = [light(row) for row in owed.total(owed.held).tolist()]
         there = light([*market.capacity.tolist(), *owed.stock.tolist()])
         free = [all_ - sum(held[top][column] for top in owed.tops) for column, all_ in enumerate(there)]
-        return Holdings(owed.nodes, owed.columns, owed.parent.tolist(), free, held)
+        gangs = gangs_of(owed)
+        waiting, running = by_queue(each for each in gangs if each.on < 0), {g.number: g for g in gangs if g.on >= 0}
+        return Holdings(owed.nodes, owed.columns, owed.parent.tolist(), free, held, waiting, running)
 
     def above(self, node: int) -> Iterable[int]:
         """Yield a node, the one above it, and so on."""
@@ -62,27 +118,52 @@ class Holdings:
                 return column
         return None
 
-    def add(self, node: int, takes: Amounts, sign: int = 1) -> None:
-        """Let a node, and those above it, hold so much more, or with ``sign`` -1 less."""
-        for column, amount in takes.items():
+    def start(self, gang: QueuedGang, gpu_type: int) -> None:
+        """Let a gang run on a type; its queue, and those above it, then hold what it takes."""
+        gang.on = gpu_type
+        self.running[gang.number] = gang
+        self.started.append(gang.name)
+        self.waits.pop(gang.name, None)
+        self.stopped.pop(gang.name, None)
+        self._add(gang, 1)
+
+    def stop(self, gang: QueuedGang, why: str) -> None:
+        """Stop a gang that runs."""
+        del self.running[gang.number]
+        self.stopped[gang.name] = why
+        self._add(gang, -1)
+        gang.on = -1
+
+    def _add(self, gang: QueuedGang, sign: int) -> None:
+        for column, amount in gang.takes[gang.on].items():
             self.free[column] -= sign * amount
-            for at in self.above(node):
+            for at in self.above(gang.queue):
                 self.held[at][column] += sign * amount
 
     def said(self, amounts: Mapping[int, object]) -> str:
         """Return amounts in words."""
         return ", ".join(f"{_short(amount)} {self.columns[column]}" for column, amount in amounts.items())
 
+    def decided(
+        self, market: Market, unit: str, share: Mapping[str, Number], **more: Any
+    ) -> tuple[Array, DecisionReason]:
+        """Return the GPUs (n, k) that each user holds now, in the market's numbers, and why.
+
+        ``unit``, ``share`` and ``more`` are of the `DecisionReason`.
+        """
+        gangs, (n, k) = entitlements_of(market).gangs, market.shape
+        on = np.full(len(gangs), -1, dtype=np.int64)
+        on[list(self.running)] = [gang.on for gang in self.running.values()]
+        told = {"order": tuple(self.started), "waits": self.waits, "stopped": self.stopped} | more
+        held = np.array([row[:k] for row in self.held[:n]], dtype=market.capacity.dtype) + 0 * market.capacity
+        return held, DecisionReason(gangs.placed(on), unit, share, **told)
+
 
 def takes_of(owed: Entitlements, gang: int, gpu_type: int) -> dict[int, Number]:
     """Return what a gang takes on a type: its GPUs, and what is counted of the other resources."""
     gangs = owed.gangs
     takes: dict[int, Any] = {gpu_type: int(gangs.gpus[gang])} if gangs.gpus[gang] else {}
-    for at, resource in enumerate(gangs.resources):
-        column = owed.good(resource, gpu_type)
-        if column is not None and gangs.other[gang, at]:
-            takes[column] = light([gangs.other[gang, at]])[0]
-    return takes
+    return takes | {column: light([amount])[0] for column, amount in owed.goods_of(gang, gpu_type)}
 
 
 def _short(amount: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotCapable
-from fairopt.models.common.holdings import Amounts, Holdings, entitlements_of, takes_of
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, by_queue, entitlements_of, takes_of
 from fairopt.models.common.turns import TreeTurns
 from fairopt.models.drf.dominant import dominant_share, filled, rates
 from fairopt.policy import Claim, Computed, DecisionReason, Example, Trait
@@ -84,96 +84,50 @@ class DominantResourceFairness(Computed):
 
 def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array, DecisionReason]:
     """Give whole gangs to the user of least dominant share, one after another. Source: NSDI 2011, Algorithm 1."""
-    tasks = _Tasks(market)
-    gangs = tasks.gangs
-    waits: dict[str, str] = {}
-    queues: dict[int, deque[int]] = {}
-    put_back = preempt & ~gangs.pending & gangs.preemptible
-    for gang in gangs.order().tolist():
-        if gangs.pending[gang] or put_back[gang]:
-            queues.setdefault(int(gangs.user[gang]), deque()).append(gang)
-        if put_back[gang]:
-            tasks.stop(gang)
+    owed, room = entitlements_of(market), Holdings.at_first(market)
+    capacity, cap, weight = [*market.capacity, *owed.stock], owed.cap.tolist(), market.weight.tolist()
+    put_back = [gang for gang in room.running.values() if preempt and gang.preemptible]
+    for gang in put_back:  # for the type that it runs on
+        gang.takes = {gang.on: gang.takes[gang.on]}
+        room.stop(gang, "")
+    pending = [*put_back, *(gang for own in room.waiting.values() for gang in own)]
+    queues = by_queue(sorted(pending, key=lambda gang: gang.place))
 
-    def key(user: int) -> tuple[Number]:
-        return (tasks.share(user, queues[user][0] if counting_next else None),)
+    def share(user: int, gang: QueuedGang | None = None) -> Number:
+        """Return a user's dominant share over its weight, with ``gang`` on the first of its types, or without."""
+        held = list(room.held[user])
+        for column, amount in next(iter(gang.takes.values())).items() if gang else ():
+            held[column] += amount
+        return dominant_share(held, capacity, weight[user])
 
-    turns = TreeTurns.flat(queues, key)
+    turns = TreeTurns.flat(queues, lambda user: (share(user, queues[user][0] if counting_next else None),))
     while (user := turns.first()) is not None:
         gang = queues[user].popleft()
-        why = tasks.start(gang)
-        if why:
-            waits[gangs.names[gang]] = why
-            waits |= dict.fromkeys((gangs.names[other] for other in queues[user]), f"behind {gangs.names[gang]!r}")
+        why = []
+        for gpu_type, takes in gang.takes.items():
+            if not (reason := _obstacle(room, cap[user], user, takes)):
+                room.start(gang, gpu_type)
+                break
+            why.append(reason)
+        else:
+            room.waits[gang.name] = "; ".join(why)
+            room.waits |= dict.fromkeys((other.name for other in queues[user]), f"behind {gang.name!r}")
             queues[user].clear()
         turns.changed(user)
-    after = gangs.placed(np.array(tasks.on, dtype=np.int64))
-    stopped = {gangs.names[g]: waits.pop(gangs.names[g]) for g in np.flatnonzero(put_back & after.pending)}
-    shares = {name: tasks.share(user, None) for user, name in enumerate(market.users)}
-    order = tuple(gangs.names[gang] for gang in tasks.started)
-    rows = [row[: len(market.types)] for row in tasks.room.held[: len(market.users)]]
-    held = np.array(rows, dtype=market.speedup.dtype) + 0 * market.capacity
-    return held, DecisionReason(after, "dominant share over weight", shares, None, order, waits, stopped)
+    stopped = {gang.name: room.waits.pop(gang.name) for gang in put_back if gang.on < 0}
+    shares = {name: share(user) for user, name in enumerate(market.users)}
+    return room.decided(market, "dominant share over weight", shares, stopped=stopped)
 
 
-class _Tasks:
-    """What users hold while gangs start and stop, and ``on`` which type each gang runs; ``started``: in order."""
-
-    def __init__(self, market: Market) -> None:
-        self.owed = entitlements_of(market)
-        self.room, self.gangs = Holdings.at_first(market), self.owed.gangs
-        self.capacity = [*market.capacity, *self.owed.stock]
-        self.on: list[int] = self.gangs.on.tolist()
-        self.started: list[int] = []
-        self._cap, self._weight = self.owed.cap.tolist(), market.weight.tolist()
-        self._places = [np.flatnonzero(allowed).tolist() for allowed in self.gangs.allowed]
-        self._users: list[int] = self.gangs.user.tolist()
-        self._takes: dict[tuple[int, int], Amounts] = {}
-
-    def takes(self, gang: int, gpu_type: int) -> Amounts:
-        """Return what a gang takes on a type."""
-        if (gang, gpu_type) not in self._takes:
-            self._takes[gang, gpu_type] = takes_of(self.owed, gang, gpu_type)
-        return self._takes[gang, gpu_type]
-
-    def share(self, user: int, gang: int | None) -> Number:
-        """Return a user's dominant share over its weight, with ``gang`` on the first of its types, or without."""
-        held = self.room.held[user]
-        if gang is not None:
-            held = list(held)
-            ran = int(self.gangs.on[gang])
-            for column, amount in self.takes(gang, ran if ran >= 0 else self._places[gang][0]).items():
-                held[column] += amount
-        return dominant_share(held, self.capacity, self._weight[user])
-
-    def stop(self, gang: int) -> None:
-        """Put a gang that runs back into its user's queue, for the type that it runs on."""
-        self.room.add(self._users[gang], self.takes(gang, self.on[gang]), -1)
-        self._places[gang], self.on[gang] = [self.on[gang]], -1
-
-    def start(self, gang: int) -> str:
-        """Start a gang on the first of its types with room; return why not where there is none."""
-        user, why = self._users[gang], []
-        for gpu_type in self._places[gang]:
-            takes = self.takes(gang, gpu_type)
-            reason = self._obstacle(user, takes)
-            if not reason:
-                self.room.add(user, takes)
-                self.on[gang] = gpu_type
-                self.started.append(gang)
-                return ""
-            why.append(reason)
-        return "; ".join(why)
-
-    def _obstacle(self, user: int, takes: Amounts) -> str:
-        room, cap = self.room, self._cap[user]
-        for column, amount in takes.items():
-            needs, has = f"{room.columns[column]}: needs {amount}", room.held[user][column]
-            if amount > room.free[column]:
-                return f"{needs}, {room.free[column]} are free"
-            if has + amount > cap[column]:
-                return f"{needs}, {room.names[user]!r} has {has} of at most {cap[column]}"
-        return ""
+def _obstacle(room: Holdings, cap: Sequence[Any], user: int, takes: Amounts) -> str:
+    """Return why a user may not start what takes so much; "" where it may."""
+    for column, amount in takes.items():
+        needs, has = f"{room.columns[column]}: needs {amount}", room.held[user][column]
+        if amount > room.free[column]:
+            return f"{needs}, {room.free[column]} are free"
+        if has + amount > cap[column]:
+            return f"{needs}, {room.names[user]!r} has {has} of at most {cap[column]}"
+    return ""
 
 
 def _divided(market: Market) -> tuple[Array, DecisionReason]:

@@ -63,7 +63,8 @@ class ServerLoads:
 
     def settle(self, row: int, spots: Spots) -> None:
         """Make ``spots`` the home of a job."""
-        self.leave(row)
+        if row in self.home:
+            self.leave(row)
         self.home[row] = spots
         self._count(row, spots, 1)
         for host, gpus in spots:

@@ -112,8 +112,11 @@ def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool)
     # a job whose home has changed is new on its servers
     if moved := {name for name, home in homes.items() if before.homes.get(name) != home}:
         known = replace(known, passes={name: value for name, value in known.passes.items() if name not in moved})
-    for gpu_type in range(len(queue.cluster.types)):
-        one = _Type(servers, gpu_type, known, left)
+    rows: list[list[int]] = [[] for _ in queue.cluster.types]
+    for row in sorted(servers.home):
+        rows[servers.gpu_type(row)].append(row)
+    for gpu_type, own_rows in enumerate(rows):
+        one = _Type(servers, gpu_type, own_rows, known, left)
         entered_ |= one.passes
         there |= one.aggregates
         running |= one.run(shared)
@@ -130,19 +133,20 @@ def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool)
 
 
 class _Type:
-    """The central and the local schedulers of one type, for one quantum; ``left`` (H,) is used up in place."""
+    """The central and the local schedulers of one type, with its jobs, ``rows``; ``left`` (H,) is used up in place."""
 
-    def __init__(self, servers: ServerLoads, gpu_type: int, before: Strides, left: Array) -> None:
+    def __init__(self, servers: ServerLoads, gpu_type: int, rows: Sequence[int], before: Strides, left: Array) -> None:
         queue, known = servers.queue, before.passes
         self.servers, self.left, self.leased = servers, left, queue.leased
         self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, servers.sizes
         per_gpu = {user: in_units(each) for user, each in servers.per_gpu(gpu_type).items()}
-        rows = [row for row in sorted(servers.home) if servers.gpu_type(row) == gpu_type]
         self.tickets = {row: per_gpu[servers.users[row]] * self.gpus[row] for row in rows}
-        self.large = [row for row in rows if servers.large(row)]
+        self.large: list[int] = []
         self.small: dict[int, list[int]] = {}
         for row in rows:
-            if not servers.large(row):
+            if servers.large(row):
+                self.large.append(row)
+            else:
                 self.small.setdefault(servers.home[row][0][0], []).append(row)
         self.on_server = {host: sum(self.tickets[row] for row in here) for host, here in self.small.items()}
         self.passes: dict[str, int] = {}

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import gt
 from typing import Any
 
 from fairopt.models.common.amounts import ratio
+from fairopt.models.common.holdings import QueuedGang, by_queue
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.kai.pool import Amounts, NodePool, PoolJob
+from fairopt.models.kai.pool import Amounts, NodePool
 from fairopt.program import INFINITY, Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
 SCENARIOS = 20
 
 
-def in_order(pool: NodePool, jobs: Iterable[PoolJob]) -> Iterator[PoolJob]:
+def in_order(pool: NodePool, jobs: Iterable[QueuedGang]) -> Iterator[QueuedGang]:
     """Yield jobs, given by place, in the order in which the scheduler looks at them.
 
     A queue is compared by what it would hold with the first of its jobs; its place is found anew after each of its
     jobs, whether that started or not. Source: job_order_by_queue.go at d5bc503a.
     """
-    waiting: dict[int, deque[PoolJob]] = {}
-    for job in jobs:
-        waiting.setdefault(job.queue, deque()).append(job)
+    waiting = by_queue(jobs)
     turns = TreeTurns(
         pool.parent, pool.paths.__getitem__, waiting, lambda node, leaf: pool.order(node, waiting[leaf][0].takes)
     )
@@ -35,29 +33,27 @@ def in_order(pool: NodePool, jobs: Iterable[PoolJob]) -> Iterator[PoolJob]:
 
 
 class Cycle:
-    """A cycle; ``names`` are those of all gangs, ``saturation`` the least ratio that reclaim asks for.
+    """A cycle; ``saturation`` is the least ratio that reclaim asks for.
 
-    By gang, it has ``started`` jobs, ``stopped`` others and says why, and looked at some in this ``order``.
+    By number, it has ``started`` jobs, ``stopped`` others and says why, and looked at some in this ``order``.
 
     Source: actions/allocate/allocate.go, actions/reclaim/reclaim.go, actions/preempt/preempt.go and
     plugins/proportion/reclaimable at d5bc503a. The scheduler looks for victims node by node; here a pool has no nodes,
     and victims are taken in its order. Those to whom the scheduler would give back what they had stay.
     """
 
-    def __init__(self, pool: NodePool, names: tuple[str, ...], saturation: Number) -> None:
-        self._pool, self._names, self._saturation = pool, names, saturation
-        self._waiting = {job.gang: job for job in pool.waiting}
-        self._asking: dict[int, list[PoolJob]] = {}
-        for job in pool.waiting:
-            self._asking.setdefault(job.queue, []).append(job)
+    def __init__(self, pool: NodePool, saturation: Number) -> None:
+        self._pool, self._saturation = pool, saturation
+        self._waiting = {job.number: job for job in pool.waiting}
+        self._asking = by_queue(pool.waiting)
         #: the preemptible jobs that run in each queue, the first to be kept first
-        self._victims: dict[int, list[PoolJob]] = {}
+        self._victims: dict[int, list[QueuedGang]] = {}
         self._below: dict[int, int] = {}
         #: of a queue with victims: its place in the order, and the job that would be stopped next
-        self._ranks: dict[int, tuple[tuple[Any, ...], PoolJob]] = {}
+        self._ranks: dict[int, tuple[tuple[Any, ...], QueuedGang]] = {}
         for job in pool.running:
             self._keep(job)
-        self.started: dict[int, PoolJob] = {}
+        self.started: dict[int, QueuedGang] = {}
         self.stopped: dict[int, str] = {}
         self.order: list[int] = []
 
@@ -72,7 +68,7 @@ class Cycle:
         pool = self._pool
         least = [min((job.takes[r] for job in pool.waiting), default=0) for r in range(len(pool.free))]
         for job in in_order(pool, pool.waiting):
-            self.order.append(job.gang)
+            self.order.append(job.number)
             if pool.fits(job):
                 self._start(job)
             elif any(amount > free for amount, free in zip(least, pool.free, strict=True)):
@@ -86,18 +82,18 @@ class Cycle:
         """Start what jobs of lower priority in the same queue must make room for. Source: preempt.go."""
         self._evict(self._preempt, self._outranks)
 
-    def why(self, job: PoolJob) -> str:
+    def why(self, job: QueuedGang) -> str:
         """Return in words why a job waits after the cycle."""
         why = self._pool.blocked(job) or "it is looked at again in the next cycle"
         return f"{why}; {self._undue(job) or 'no other queue holds enough beyond what it is owed'}"
 
     @property
-    def waiting(self) -> list[PoolJob]:
+    def waiting(self) -> list[QueuedGang]:
         """The jobs that wait after the cycle, but for those that were stopped in it."""
         return list(self._waiting.values())
 
     # -- bookkeeping -----------------------------------------------------------------------------------------------
-    def _keep(self, job: PoolJob, change: int = 1) -> None:
+    def _keep(self, job: QueuedGang, change: int = 1) -> None:
         """Count a job that runs among those that may be stopped; with ``change`` -1 no longer."""
         if job.preemptible:
             running = self._victims.setdefault(job.queue, [])
@@ -109,22 +105,22 @@ class Cycle:
             self._below[node] = self._below.get(node, 0) + (change if job.preemptible else 0)
             self._ranks.pop(node, None)
 
-    def _start(self, job: PoolJob) -> None:
+    def _start(self, job: QueuedGang) -> None:
         self._pool.start(job)
         self._keep(job)
-        del self._waiting[job.gang]
-        self.started[job.gang] = job
+        del self._waiting[job.number]
+        self.started[job.number] = job
 
-    def _take(self, job: PoolJob) -> None:
+    def _take(self, job: QueuedGang) -> None:
         self._pool.stop(job)
         self._keep(job, -1)
 
-    def _give_back(self, job: PoolJob) -> None:
+    def _give_back(self, job: QueuedGang) -> None:
         self._pool.start(job)
         self._keep(job)
 
     # -- evicting --------------------------------------------------------------------------------------------------
-    def _evict(self, attempt: Callable[[PoolJob], bool], may: Callable[[PoolJob], bool]) -> None:
+    def _evict(self, attempt: Callable[[QueuedGang], bool], may: Callable[[QueuedGang], bool]) -> None:
         """Try jobs that wait and ``may``; none that asks for as much as one that failed in its queue is tried."""
         failed: dict[tuple[int, int, bool], list[Amounts]] = {}
         for job in in_order(self._pool, [each for each in self._waiting.values() if may(each)]):
@@ -134,13 +130,17 @@ class Cycle:
                 known.append(job.takes)
 
     def _make_room(
-        self, job: PoolJob, victim: Callable[[], PoolJob | None], allowed: Callable[[list[PoolJob]], bool], words: str
+        self,
+        job: QueuedGang,
+        victim: Callable[[], QueuedGang | None],
+        allowed: Callable[[list[QueuedGang]], bool],
+        words: str,
     ) -> bool:
         """Take one victim after the other until the job starts; give all back if it does not in the end.
 
         Source: by_pod_solver.go, runSimulation.
         """
-        taken: list[PoolJob] = []
+        taken: list[QueuedGang] = []
         tries = SCENARIOS
         while tries and (found := victim()) is not None:
             taken.append(found)
@@ -152,9 +152,9 @@ class Cycle:
                 if job in kept and allowed(lost):
                     self._start(job)
                     for each in lost:
-                        self.started.pop(each.gang, None)
-                        by = f"{self._names[job.gang]!r} of {self._pool.names[job.queue]!r}"
-                        self.stopped[each.gang] = f"{words} {by}"
+                        self.started.pop(each.number, None)
+                        by = f"{job.name!r} of {self._pool.names[job.queue]!r}"
+                        self.stopped[each.number] = f"{words} {by}"
                     return True
                 for each in kept - {job}:
                     self._take(each)
@@ -162,12 +162,12 @@ class Cycle:
             self._give_back(each)
         return False
 
-    def _played(self, job: PoolJob, taken: list[PoolJob]) -> set[PoolJob]:
+    def _played(self, job: QueuedGang, taken: list[QueuedGang]) -> set[QueuedGang]:
         """Allocate as the next cycle would, but only to the job and the victims; return who got what it takes.
 
         Victims are given it, the job is not yet. Source: TryToVirtuallyAllocatePreemptorAndGetVictims.
         """
-        kept: set[PoolJob] = set()
+        kept: set[QueuedGang] = set()
         left = {job, *taken}
         for each in in_order(self._pool, sorted([*self._ahead(left), *left], key=lambda each: each.place)):
             fits = each in left and self._pool.fits(each)
@@ -185,7 +185,7 @@ class Cycle:
             self._pool.stop(job)
         return kept
 
-    def _ahead(self, jobs: set[PoolJob]) -> Iterator[PoolJob]:
+    def _ahead(self, jobs: set[QueuedGang]) -> Iterator[QueuedGang]:
         """Yield the jobs that wait before the given ones in their queues, and make these come later.
 
         The more a queue's next job takes, the later the queue comes: of those in a row the one counts that takes the
@@ -195,12 +195,12 @@ class Cycle:
         for place, queue in sorted((job.place, job.queue) for job in jobs):
             places.setdefault(queue, []).append(place)
         for queue, row in places.items():
-            most: PoolJob | None = None
+            most: QueuedGang | None = None
             step = 0
             for each in self._asking.get(queue, ()):
                 if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
                     continue  # it takes no more than one before it
-                if each.gang not in self._waiting or each in jobs:
+                if each.number not in self._waiting or each in jobs:
                     continue
                 begun = step
                 while step < len(row) and row[step] < each.place:
@@ -214,21 +214,21 @@ class Cycle:
                 yield most
 
     # -- preempting ------------------------------------------------------------------------------------------------
-    def _outranks(self, job: PoolJob) -> bool:
+    def _outranks(self, job: QueuedGang) -> bool:
         running = self._victims.get(job.queue, [])
         return any(each.tier < job.tier for each in running[-1:]) and not self._pool.over_quota(job)
 
-    def _preempt(self, job: PoolJob) -> bool:
+    def _preempt(self, job: QueuedGang) -> bool:
         """Take from jobs of lower priority in the same queue; return whether the job starts. Source: preempt.go."""
 
-        def victim() -> PoolJob | None:
+        def victim() -> QueuedGang | None:
             running = self._victims.get(job.queue, [])
             return running[-1] if running and running[-1].tier < job.tier else None
 
         return self._make_room(job, victim, lambda _: True, "it made room for")
 
     # -- reclaiming ------------------------------------------------------------------------------------------------
-    def _reclaim(self, job: PoolJob) -> bool:
+    def _reclaim(self, job: QueuedGang) -> bool:
         """Take from other queues what they hold beyond their share; return whether the job starts."""
         if self._undue(job):
             return False
@@ -236,7 +236,7 @@ class Cycle:
         words = "it was reclaimed for"
         return self._make_room(job, lambda: self._victim(reach), lambda lost: self._bounded(job, lost), words)
 
-    def _undue(self, job: PoolJob) -> str:
+    def _undue(self, job: QueuedGang) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""
         pool = self._pool
         for r, amount in enumerate(job.takes):
@@ -248,7 +248,7 @@ class Cycle:
                 return f"its queue would hold {pool.said(r, fixed)} for good, and its quota is {pool.said(r, quota)}"
         return ""
 
-    def _victim(self, reach: _Reach) -> PoolJob | None:
+    def _victim(self, reach: _Reach) -> QueuedGang | None:
         """Return the last job, in the scheduler's order, of a queue that holds more than it should."""
         found: int | None = None
         for node, siblings in reach.levels:  # from the reclaiming queue upwards
@@ -260,7 +260,7 @@ class Cycle:
                 found = last
         return None if found is None else self._rank(found)[1]
 
-    def _rank(self, node: int) -> tuple[tuple[Any, ...], PoolJob]:
+    def _rank(self, node: int) -> tuple[tuple[Any, ...], QueuedGang]:
         if node not in self._ranks:
             below = [each for each in self._pool.children[node] if self._below.get(each)]
             job = self._rank(self._last(below))[1] if below else self._victims[node][-1]
@@ -270,7 +270,7 @@ class Cycle:
     def _last(self, nodes: Iterable[int]) -> int:
         return max(nodes, key=lambda node: self._rank(node)[0])
 
-    def _bounded(self, job: PoolJob, victims: list[PoolJob]) -> bool:
+    def _bounded(self, job: QueuedGang, victims: list[QueuedGang]) -> bool:
         """Whether the reclaiming queues stay within their shares, or less saturated than those that give.
 
         Source: reclaimable.go, reclaimingQueuesRemainWithinBoundaries, isFairShareSaturationLowerPerResource.
@@ -301,7 +301,7 @@ class _Reach:
     Source: filter_victims.go, FilterVictim; strategies.go, FitsReclaimStrategy; reclaimable.go, getLeveledQueues.
     """
 
-    def __init__(self, pool: NodePool, job: PoolJob) -> None:
+    def __init__(self, pool: NodePool, job: QueuedGang) -> None:
         self._pool, self._job = pool, job
         self._passed: dict[int, bool] = {}
         self.levels: list[tuple[int, list[int]]] = []

@@ -34,24 +34,17 @@ class QueueClaim(NamedTuple):
         return min(self.limit, self.request)
 
 
-class Division(NamedTuple):
-    """The fair share of each queue, and what is left over."""
-
-    shares: list[Number]
-    left: Number
-
-
-def divided(total: Number, claims: Sequence[QueueClaim], k: Number = 0) -> Division:
-    """Return the fair shares of siblings in ``total``.
+def divided(total: Number, claims: Sequence[QueueClaim], k: Number = 0) -> list[Number]:
+    """Return the fair shares of siblings in ``total``; what they leave of it, if anything, nobody gets.
 
     Source: resource_division.go at d5bc503a, setResourceShare.
 
     >>> divided(100, [QueueClaim(10, 100, weight=3), QueueClaim(10, 100, weight=1)])  # the simulator's README
-    Division(shares=[70, 30], left=0)
+    [70, 30]
     """
     shares = within_quota(total, claims)
     left = total - sum(shares)
-    return over_quota(left, shares, claims, k) if left > 0 else Division(shares, left * 0)
+    return over_quota(left, shares, claims, k) if left > 0 else shares
 
 
 def within_quota(total: Number, claims: Sequence[QueueClaim]) -> list[Number]:
@@ -62,7 +55,7 @@ def within_quota(total: Number, claims: Sequence[QueueClaim]) -> list[Number]:
     return [min(total if claim.deserved == INFINITY else claim.deserved, claim.requestable) for claim in claims]
 
 
-def over_quota(amount: Number, given: Sequence[Number], claims: Sequence[QueueClaim], k: Number = 0) -> Division:
+def over_quota(amount: Number, given: Sequence[Number], claims: Sequence[QueueClaim], k: Number = 0) -> list[Number]:
     """Return the shares after ``amount`` more was divided: by priority, then by weight and past usage.
 
     Each priority takes what it can in whole units before the next one is looked at. Then units that the rounding left
@@ -81,7 +74,7 @@ def over_quota(amount: Number, given: Sequence[Number], claims: Sequence[QueueCl
             unit = min(1, amount)
             shares[q] += unit
             amount -= unit
-    return Division(shares, amount)
+    return shares
 
 
 def _by_weight(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.kai.cycle import Cycle, saturation
-from fairopt.models.kai.pool import NodePool, Totals
+from fairopt.models.kai.pool import NodePool
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.numbers import amount, whole
@@ -82,11 +82,11 @@ class Kai(Computed):
         share: dict[str, Number] = dict.fromkeys(owed.nodes, number(0))
         last = k - 1 - np.argmax(gangs.allowed[:, ::-1], axis=1)  # the type after which a gang waits for good
         for cycle in range(self.cycles):
-            before, now = gangs, Totals(owed.running(gangs) if cycle else owed)
+            before, now = gangs, owed.running(gangs) if cycle else owed
             waits.clear()
             for j in range(k):
                 pool = NodePool(problem, now, gangs, j, self.k)
-                play = Cycle(pool, gangs.names, self.saturation)
+                play = Cycle(pool, self.saturation)
                 play.run()
                 on = gangs.on.copy()
                 on[list(play.started)] = j
@@ -98,7 +98,7 @@ class Kai(Computed):
                 gone = {gangs.names[gang]: why for gang, why in play.stopped.items()}
                 stopped.update(gone)
                 waits.update(gone)
-                waits.update({gangs.names[job.gang]: play.why(job) for job in play.waiting if last[job.gang] == j})
+                waits.update({job.name: play.why(job) for job in play.waiting if last[job.number] == j})
                 fair[:, j] = pool.shares[0]
                 for node, name in enumerate(owed.nodes):
                     if pool.shares[0][node] or pool.allocated[0][node]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from operator import add, gt, sub
-from typing import Any, NamedTuple
+from typing import Any
 
+from fairopt.models.common.holdings import QueuedGang
 from fairopt.models.kai.division import QueueClaim, divided
 from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitlements, Gangs, Market
@@ -18,55 +19,15 @@ NO_SHARE = 1000
 Amounts = tuple[Number, ...]
 
 
-class PoolJob(NamedTuple):
-    """A gang: its number in the market, its queue, and what it takes of each resource of a pool.
-
-    ``place``: where it stands in its queue; the highest priority comes first, then the eldest.
-    """
-
-    gang: int
-    queue: int
-    takes: Amounts
-    tier: int
-    preemptible: bool
-    place: int
-
-
-class Totals:
-    """What all pools have in common: what every queue (N, k + g) holds with those below it, and the gangs as jobs."""
-
-    def __init__(self, owed: Entitlements) -> None:
-        self.owed, self.held, self.fixed = owed, owed.total(owed.held), owed.total(owed.fixed)
-        self._jobs: dict[tuple[str, ...], list[PoolJob]] = {}
-
-    def jobs(self, resources: tuple[str, ...]) -> list[PoolJob]:
-        """Return all gangs with what they take of the given resources, in KAI's order within a queue."""
-        if resources not in self._jobs:
-            gangs = self.owed.gangs
-            amounts = [gangs.gpus.tolist()]
-            for resource in resources[1:]:
-                column = (
-                    gangs.other[:, gangs.resources.index(resource)] if resource in gangs.resources else gangs.gpus * 0
-                )
-                amounts.append([whole(each * UNITS.get(resource, 1)) for each in column.tolist()])
-            users, takes = gangs.user.tolist(), list(zip(*amounts, strict=True))
-            tiers, kept = gangs.tier.tolist(), gangs.preemptible.tolist()
-            self._jobs[resources] = [
-                PoolJob(gang, users[gang], takes[gang], tiers[gang], kept[gang], place)
-                for place, gang in enumerate(gangs.order().tolist())
-            ]
-        return self._jobs[resources]
-
-
 class NodePool:
     """The queues of one node pool; amounts are by resource (GPUs first) and then by node.
 
+    ``waiting`` and ``running``: the gangs that may run here, and those that do; what one ``takes`` is by resource.
     ``allocated`` and ``fixed`` (the part that is not preemptible) change as jobs start and stop; all else stands.
     Source: proportion.go at d5bc503a, createQueueResourceAttrs, updateQueuesCurrentResourceUsage, setFairShare.
     """
 
-    def __init__(self, market: Market, totals: Totals, gangs: Gangs, gpu_type: int, k: Number) -> None:
-        owed = totals.owed
+    def __init__(self, market: Market, owed: Entitlements, gangs: Gangs, gpu_type: int, k: Number) -> None:
         own = [j for j, good in enumerate(owed.goods) if good.flavor == owed.types[gpu_type]]
         self.type = gpu_type
         self.resources = ("GPU", *(owed.goods[j].resource for j in own))
@@ -83,15 +44,13 @@ class NodePool:
         self.children, self.tops = owed.children, owed.tops
         self.paths = [list(owed.path(node)) for node in range(len(owed.nodes))]
         self.deserved, self.limit = scaled(owed.guarantee), scaled(owed.cap)
-        self.allocated, self.fixed = scaled(totals.held), scaled(totals.fixed)
+        self.allocated, self.fixed = scaled(owed.total(owed.held)), scaled(owed.total(owed.fixed))
         self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
         self.free = [
             each - sum(row[q] for q in self.tops) for each, row in zip(self.total, self.allocated, strict=True)
         ]
-        running, may = gangs.on == gpu_type, gangs.pending & gangs.allowed[:, gpu_type]
-        jobs = totals.jobs(self.resources)
-        self.waiting = [job for job in jobs if may[job.gang]]
-        self.running = [job for job in jobs if running[job.gang]]
+        jobs = self._jobs(gangs, (gangs.pending & gangs.allowed[:, gpu_type]) | (gangs.on == gpu_type))
+        self.waiting, self.running = [job for job in jobs if job.on < 0], [job for job in jobs if job.on >= 0]
         weights = [whole(each) for each in owed.borrow_weight.tolist()]
         self.shares = [
             self._fair_shares(r, weights, owed.usage.tolist() if r == 0 else None, k)
@@ -99,6 +58,21 @@ class NodePool:
         ]
         self._places: dict[int, _Place] = {}
         self._changed: set[int] = set()
+
+    def _jobs(self, gangs: Gangs, chosen: Array) -> list[QueuedGang]:
+        """Return the gangs that are ``chosen`` (m,), in KAI's order within a queue."""
+        amounts = [gangs.gpus.tolist()]
+        for resource, unit in zip(self.resources[1:], self.units[1:], strict=True):
+            there = resource in gangs.resources
+            column = gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs)
+            amounts.append([whole(each * unit) for each in column])
+        users, tiers, kept = gangs.user.tolist(), gangs.tier.tolist(), gangs.preemptible.tolist()
+        takes, on, here = list(zip(*amounts, strict=True)), gangs.on.tolist(), chosen.tolist()
+        return [
+            QueuedGang(gang, gangs.names[gang], users[gang], takes[gang], tiers[gang], kept[gang], place, on[gang])
+            for place, gang in enumerate(gangs.order().tolist())
+            if here[gang]
+        ]
 
     def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
         """Divide the pool among the top queues, and each one's share among those below it."""
@@ -117,14 +91,14 @@ class NodePool:
                 for d, most in [(self.deserved[r], self.limit[r])]
                 for q in queues
             ]
-            for q, share in zip(queues, divided(amount, claims, k).shares, strict=True):
+            for q, share in zip(queues, divided(amount, claims, k), strict=True):
                 shares[q] = share
                 if self.children[q]:
                     level.append((share, self.children[q]))
         return shares
 
     # -- starting and stopping -------------------------------------------------------------------------------------
-    def start(self, job: PoolJob, sign: int = 1) -> None:
+    def start(self, job: QueuedGang, sign: int = 1) -> None:
         """Give a job what it takes; with ``sign`` -1 take it back."""
         for r, amount in enumerate(job.takes):
             self.free[r] -= sign * amount
@@ -134,19 +108,19 @@ class NodePool:
                     self.fixed[r][node] += sign * amount
         self._changed.update(self.paths[job.queue])
 
-    def stop(self, job: PoolJob) -> None:
+    def stop(self, job: QueuedGang) -> None:
         """Take back what a job has."""
         self.start(job, -1)
 
-    def over_limit(self, job: PoolJob) -> str:
+    def over_limit(self, job: QueuedGang) -> str:
         """Return in words which queue's limit the job would break; "" for none. Source: max_allowed_check.go."""
         return self._over(job, self.limit, self.allocated, "limit", "holds")
 
-    def over_quota(self, job: PoolJob) -> str:
+    def over_quota(self, job: QueuedGang) -> str:
         """Return in words which quota a job that is not preemptible would break. Source: quota_check.go."""
         return "" if job.preemptible else self._over(job, self.deserved, self.fixed, "quota", "holds for good")
 
-    def _over(self, job: PoolJob, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
+    def _over(self, job: QueuedGang, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
         for node in self.paths[job.queue]:
             for r, amount in enumerate(job.takes):
                 if amount and most[r][node] < held[r][node] + amount:
@@ -154,7 +128,7 @@ class NodePool:
                     return f"{found} {self.said(r, most[r][node])}, of which it {how} {self.said(r, held[r][node])}"
         return ""
 
-    def fits(self, job: PoolJob) -> bool:
+    def fits(self, job: QueuedGang) -> bool:
         """Whether a job can start as things are."""
         for r, amount in enumerate(job.takes):
             if amount:
@@ -168,7 +142,7 @@ class NodePool:
                         return False
         return True
 
-    def blocked(self, job: PoolJob) -> str:
+    def blocked(self, job: QueuedGang) -> str:
         """Return in words why a job cannot start as things are; "" where it can."""
         if why := self.over_limit(job) or self.over_quota(job):
             return why

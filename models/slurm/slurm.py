@@ -85,27 +85,23 @@ class SlurmQueue(Computed):
         assert owed is not None
         tree, nodes = AssociationTree.from_entitlements(owed)
         factor, value, users = self.find(tree)
-        on, waits = start(problem, self.order(owed.gangs, factor), backfill=self.backfill)
-        gangs = owed.gangs.placed(np.array(on, dtype=np.int64))
-        after = owed.running(gangs).held[:, : len(problem.types)]
+        room = start(problem, self.order(owed.gangs, factor), backfill=self.backfill)
         names = owed.nodes
         part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
-        shares = {names[node]: each for node, each in zip(nodes, value, strict=True) if each is not None}
         parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
-        grounds = DecisionReason(
-            gangs,
+
+        def told(column: Sequence[Number | None]) -> dict[str, Number]:
+            return {names[node]: each for node, each in zip(nodes, column, strict=True) if each is not None}
+
+        stated = {what: told(column) for what, column in self.further(tree, value).items()}
+        return room.decided(
+            problem,
             self.unit,
-            share=shares,
-            stated={"FairShare": dict(zip(owed.users, map(float, factor), strict=True))}
-            | {
-                what: {names[node]: each for node, each in zip(nodes, column, strict=True) if each is not None}
-                for what, column in self.further(tree, value).items()
-            },
+            told(value),
+            stated={"FairShare": dict(zip(owed.users, map(float, factor), strict=True))} | stated,
             owed=np.multiply.outer(parts, cast(problem.capacity, Fraction)),
             order=tuple(names[user] for user in users),
-            waits=waits,
         )
-        return problem.arithmetic.cast(after), grounds
 
     def order(self, gangs: Gangs, factor: Sequence[Fraction | Exponential]) -> list[int]:
         """Return the pending gangs, the one that goes first before the others; ``factor`` (n,) is by user.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairopt.models.common.amounts import light
-from fairopt.models.common.holdings import Holdings, entitlements_of, takes_of
+from fairopt.models.common.holdings import Holdings, entitlements_of
 from fairopt.problem import Market
 from fairopt.program import INFINITY
 
 
-def start(market: Market, order: Sequence[int], *, backfill: bool) -> tuple[list[int], dict[str, str]]:
-    """Return on which type each gang (m,) runs after pending ones were started in ``order``, and why others wait.
+def start(market: Market, order: Sequence[int], *, backfill: bool) -> Holdings:
+    """Return what is held after pending gangs were started in ``order``, by number, and why others wait.
 
     A job that breaks a limit is passed over. A job for which there are too few free GPUs keeps the types that it could
     take for itself: nobody after it starts there, unless with ``backfill``. What runs is not stopped. Types are tried
@@ -21,27 +21,24 @@ def start(market: Market, order: Sequence[int], *, backfill: bool) -> tuple[list
     ESLURM_NODES_BUSY, fail_by_part; ESLURM_ACCOUNTING_POLICY (assoc_limit_stop is off by default). A GPU type is taken
     for a partition. With ``backfill`` jobs are tried as in src/plugins/sched/backfill, without its time limits.
     """
-    owed = entitlements_of(market)
-    gangs, room, cap = owed.gangs, Holdings.at_first(market), [light(row) for row in owed.cap.tolist()]
-    there, limited = [int(each) for each in market.capacity], [any(each < INFINITY for each in row) for row in cap]
-    taken = owed.held[:, : len(there)].sum(axis=0)
+    owed, room = entitlements_of(market), Holdings.at_first(market)
+    cap = [light(row) for row in owed.cap.tolist()]
+    limited = [any(each < INFINITY for each in row) for row in cap]
+    there, taken = [int(each) for each in market.capacity], owed.held[:, : len(market.types)].sum(axis=0)
     room.free[: len(there)] = [all_ - int(each) for all_, each in zip(there, taken, strict=True)]  # whole GPUs
     limits = [[over for over in owed.path(user) if limited[over]] for user in range(len(owed.users))]
-    on, allowed = gangs.on.tolist(), gangs.allowed.tolist()
-    user, gpus = gangs.user.tolist(), gangs.gpus.tolist()
+    pending = {gang.number: gang for own in room.waiting.values() for gang in own}
     kept: dict[int, str] = {}  # the job for which a type is kept
-    waits: dict[str, str] = {}
-    for gang in order:
-        need, who = gpus[gang], user[gang]
-        why, short = "", []
-        for kind, may in enumerate(allowed[gang]):
-            if not may or need > there[kind]:
+    for number in order:
+        gang = pending[number]
+        why, short, need = "", [], int(owed.gangs.gpus[number])
+        for kind, takes in gang.takes.items():
+            if need > there[kind]:
                 continue
             if kind in kept:
                 why = why or f"{market.types[kind]} is kept for {kept[kind]}, which goes first"
                 continue
-            takes = takes_of(owed, gang, kind)
-            over = ((node, room.beyond(node, takes, cap[node])) for node in limits[who])
+            over = ((node, room.beyond(node, takes, cap[node])) for node in limits[gang.queue])
             broken = next(((node, column) for node, column in over if column is not None), None)
             if broken is not None:
                 node, column = broken
@@ -51,11 +48,10 @@ def start(market: Market, order: Sequence[int], *, backfill: bool) -> tuple[list
                 short.append(kind)
                 why = f"it needs {need} {market.types[kind]}, and {max(room.free[kind], 0)} are free"
             else:
-                room.add(who, takes)
-                on[gang] = kind
+                room.start(gang, kind)
                 break
         else:
-            waits[gangs.names[gang]] = why or f"it needs {need} GPUs, more than there are of any type that it may take"
+            room.waits[gang.name] = why or f"it needs {need} GPUs, more than there are of any type that it may take"
             if not backfill:
-                kept |= dict.fromkeys(short, gangs.names[gang])
-    return on, waits
+                kept |= dict.fromkeys(short, gang.name)
+    return room

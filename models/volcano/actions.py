@@ -5,15 +5,15 @@ With "reclaim" a queue below what it deserves stops jobs of queues that are abov
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from fairopt.models.common.amounts import ratio
-from fairopt.models.common.holdings import Amounts
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, by_queue
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, VolcanoJob
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
 
@@ -21,75 +21,67 @@ from fairopt.program import INFINITY
 Left = dict[int, list[Any]]
 
 
-#: Whose turn it is, among the queues with jobs that wait; in a tie it is that of the queue that is listed first.
-#: Source: volcano pkg/scheduler/framework/session_plugins.go, QueueOrderFn; ties go by time of creation there.
-Turns: TypeAlias = TreeTurns | QueueTree
-
-
 def allocate(
-    cluster: VolcanoCluster,
-    turns: Turns,
+    room: Holdings,
+    turns: Any,
     refused: Callable[[int, Amounts], str] = lambda queue, takes: "",
     overused: Callable[[int], str] = lambda queue: "",
-    runs: Callable[[VolcanoJob, int], None] = lambda job, way: None,
-) -> tuple[list[str], dict[str, str]]:
-    """Start jobs while any fits; return the names of those that started, in order, and why the others wait.
+    runs: Callable[[QueuedGang], None] = lambda job: None,
+) -> list[QueuedGang]:
+    """Start jobs while any fits; return those that wait, in the order in which they were looked at.
 
-    ``refused`` says why a queue may not start what takes so much, ``overused`` why it starts nothing; "" where it may.
-    ``runs`` is told of each job that starts, and the way that it does.
+    ``turns``: whose turn it is among the queues with jobs that wait, as a `TreeTurns` has it; in a tie it is that of
+    the queue that is listed first. ``refused`` says why a queue may not start what takes so much, ``overused`` why it
+    starts nothing; "" where it may. ``runs`` is told of each job that starts.
 
     A job that does not fit is passed over, and the queue goes on with its next. Nodes are not looked at: a job fits
     where the whole cluster has enough that is free.
 
-    Source: volcano pkg/scheduler/actions/allocate/allocate.go, allocateResources.
+    Source: volcano pkg/scheduler/actions/allocate/allocate.go, allocateResources; framework/session_plugins.go,
+    QueueOrderFn, where ties go by time of creation.
     """
-    started: list[str] = []
-    waits: dict[str, str] = {}
+    starves: list[QueuedGang] = []
     while (queue := turns.first()) is not None:
-        jobs = cluster.waits[queue]
+        jobs = room.waiting[queue]
         if why := overused(queue):
-            waits |= {job.name: why for job in jobs}
-            cluster.starves.setdefault(queue, []).extend(jobs)
+            room.waits |= {job.name: why for job in jobs}
+            starves += jobs
             jobs.clear()
-            turns.changed(queue)
-            continue
-        job = jobs.popleft()
-        way, why = _way(cluster, refused, queue, job)
-        if way is None:
-            waits[job.name] = why
-            cluster.starves.setdefault(queue, []).append(job)
         else:
-            cluster.start(job, way)
-            started.append(job.name)
-            runs(job, way)
+            job = jobs.popleft()
+            way, why = _way(room, refused, job)
+            if way is None:
+                room.waits[job.name] = why
+                starves.append(job)
+            else:
+                room.start(job, way)
+                runs(job)
         turns.changed(queue)
-    return started, waits
+    return starves
 
 
-def _way(
-    cluster: VolcanoCluster, refused: Callable[[int, Amounts], str], queue: int, job: VolcanoJob
-) -> tuple[int | None, str]:
+def _way(room: Holdings, refused: Callable[[int, Amounts], str], job: QueuedGang) -> tuple[int | None, str]:
     why = "no type is allowed"
-    for way, takes in job.ways.items():
-        why = refused(queue, takes)
+    for way, takes in job.takes.items():
+        why = refused(job.queue, takes)
         if why:
             continue
-        lacking = cluster.lacks(takes)
+        lacking = room.lacks(takes)
         if not lacking:
             return way, ""
-        free = cluster.said({column: cluster.free[column] for column in lacking})
-        why = f"{free} free, and it takes {cluster.said({column: takes[column] for column in lacking})}"
+        free = room.said({column: room.free[column] for column in lacking})
+        why = f"{free} free, and it takes {room.said({column: takes[column] for column in lacking})}"
     return None, why
 
 
-def within(cluster: VolcanoCluster, queue: int, most: list[Any], takes: Amounts, called: str) -> str:
+def within(room: Holdings, queue: int, most: list[Any], takes: Amounts, called: str) -> str:
     """Say why a queue that holds more after taking ``takes`` would have more than ``most``; "" where it would not."""
-    column = cluster.beyond(queue, takes, most)
+    column = room.beyond(queue, takes, most)
     if column is None:
         return ""
-    held = cluster.said({column: cluster.held[queue][column]})
-    takes_ = cluster.said({column: takes[column]})
-    return f"{cluster.names[queue]!r} holds {held}, {called} {most[column]}, and it takes {takes_}"
+    held = room.said({column: room.held[queue][column]})
+    takes_ = room.said({column: takes[column]})
+    return f"{room.names[queue]!r} holds {held}, {called} {most[column]}, and it takes {takes_}"
 
 
 def share(held: list[Any], owed: list[Any]) -> Any:
@@ -100,63 +92,131 @@ def share(held: list[Any], owed: list[Any]) -> Any:
     return max((ratio(has, due) for has, due in zip(held, owed, strict=True) if due > 0), default=0)
 
 
-class Rule(NamedTuple):
-    """What a plugin says of reclaiming.
+class Reclaiming(ABC):
+    """The action "reclaim" by the rule of a plugin: queues stop jobs of others where that lets one start which waits.
 
-    ``may``: whether a queue may reclaim for so much. ``over``: whether any job of a queue may be stopped at all.
-    ``yields``: whether a job that has so much may be stopped for a queue that takes so much, by what its queue and the
-    groups above would hold before that. ``standing``: the order of victims' queues, least first. ``path``: a queue and
-    the groups above it, where those below the same group are asked first; nothing where the tree does not count.
+    Whole jobs are stopped, only where enough of them are found, and not on single nodes as Volcano does. What starts
+    here is not stopped again. ``victims``: the jobs that may be stopped by queue, of the lowest priority first, and
+    the last that started. Queues with such jobs stand in the order in which they are asked, of each column and below
+    each group; a queue's place changes with what it holds, and in a tie the queue that is listed first comes first.
+
     ``local``: whether which jobs yield depends on the queue that reclaims.
+
+    Source: volcano pkg/scheduler/actions/reclaim/reclaim.go, Execute and reclaimForTask.
     """
 
-    may: Callable[[int, Amounts], bool]
-    over: Callable[[int], bool]
-    yields: Callable[[int, Amounts, VolcanoJob, Amounts, Left], bool]
-    standing: Callable[[int], tuple[Any, ...]]
-    path: Callable[[int], Sequence[int]]
     local: bool = False
 
-
-class Offenders:
-    """Queues with jobs that may be stopped: of each column, below each group, in the order in which they are asked.
-
-    ``running``: those jobs by queue, with what each has. A queue's place changes with what it holds: `place` puts it
-    where it belongs now. In a tie the queue that is listed first comes first.
-    """
-
-    def __init__(self, rule: Rule, running: dict[int, list[tuple[VolcanoJob, Amounts]]]) -> None:
-        self.rule, self.running = rule, running
+    def __init__(self, room: Holdings) -> None:
+        self.room = room
+        self.victims = {queue: list(jobs) for queue, jobs in by_queue(self._may_stop()).items()}
         self._keys: dict[int, tuple[tuple[Any, ...], set[int]]] = {}
-        self._below: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
-        for queue in running:
+        self._lines: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+        for queue in self.victims:
             self.place(queue)
 
-    def __contains__(self, queue: int) -> bool:
-        return queue in self._keys
+    def _may_stop(self) -> list[QueuedGang]:
+        stoppable = (job for job in reversed(self.room.running.values()) if job.preemptible)
+        return sorted(stoppable, key=lambda job: job.tier)
 
+    # -- what the plugin says ----------------------------------------------------------------------------------------
+    @abstractmethod
+    def may(self, queue: int, takes: Amounts) -> bool:
+        """Say whether a queue may reclaim for so much."""
+
+    @abstractmethod
+    def over(self, queue: int) -> bool:
+        """Say whether any job of a queue may be stopped at all."""
+
+    @abstractmethod
+    def yields(self, queue: int, takes: Amounts, job: QueuedGang, left: Left) -> bool:
+        """Say whether a job may be stopped for a queue that takes so much, by what is ``left`` to nodes before that."""
+
+    @abstractmethod
+    def standing(self, victim: int) -> tuple[Any, ...]:
+        """Return the order of victims' queues, least first."""
+
+    def path(self, queue: int) -> Sequence[int]:
+        """Return a queue and the groups above it, where those below the same group are asked first."""
+        return ()
+
+    # -- whom it asks ------------------------------------------------------------------------------------------------
     def place(self, queue: int) -> None:
         """Put a queue in its place, or leave it out where none of its jobs may be stopped."""
-        groups = (*self.rule.path(queue), TOP)
+        groups = (*self.path(queue), TOP)
         if queue in self._keys:
             key, columns = self._keys.pop(queue)
-            for own in (self._below[node, column] for node in groups for column in columns):
+            for own in (self._lines[node, column] for node in groups for column in columns):
                 del own[bisect_left(own, key)]
-        columns = {column for _, has in self.running[queue] for column in has}
-        if columns and self.rule.over(queue):
-            key = (*_quick(self.rule.standing(queue)), queue)
+        columns = {column for job in self.victims[queue] for column in job.takes[job.on]}
+        if columns and self.over(queue):
+            key = (*_quick(self.standing(queue)), queue)
             self._keys[queue] = key, columns
-            for own in (self._below.setdefault((node, column), []) for node in groups for column in columns):
+            for own in (self._lines.setdefault((node, column), []) for node in groups for column in columns):
                 insort(own, key)
 
     def nearest(self, queue: int, columns: Collection[int]) -> Iterator[int]:
         """Yield those that have any of the columns: below the lowest group above a queue, itself first, and so on."""
         seen: set[int] = set()
-        for node in (*self.rule.path(queue), TOP):
-            for key in merge(*(self._below.get((node, column), ()) for column in columns)):
+        for node in (*self.path(queue), TOP):
+            for key in merge(*(self._lines.get((node, column), ()) for column in columns)):
                 if key[-1] not in seen:
                     seen.add(key[-1])
                     yield key[-1]
+
+    # -- the action --------------------------------------------------------------------------------------------------
+    def play(self, starving: Iterable[QueuedGang], key: Callable[[int], tuple[Any, ...]]) -> None:
+        """Start jobs that wait, one queue after the other by ``key``, and stop others for them."""
+        starves = by_queue(starving)
+        turns = TreeTurns.flat(starves, key)
+        hopeless: set[Any] = set()
+        while (queue := turns.first()) is not None:
+            jobs = list(starves[queue])
+            starves[queue].clear()
+            turns.changed(queue)  # it has one turn
+            for job in jobs:
+                for way, takes in job.takes.items():
+                    shape = frozenset(takes.items())
+                    if shape in hopeless or (queue, shape) in hopeless or not self.may(queue, takes):
+                        continue
+                    victims = self._victims(queue, takes)
+                    if victims is None:
+                        # out of reach for all, where it would be even if the queue's own jobs yielded to it
+                        own = queue in self._keys and self._victims(queue, takes, itself=True) is not None
+                        hopeless.add((queue, shape) if self.local or own else shape)
+                        continue
+                    self._replace(victims, job, way)
+                    break
+
+    def _replace(self, victims: Sequence[QueuedGang], job: QueuedGang, way: int) -> None:
+        room = self.room
+        for victim in victims:
+            by = room.names[job.queue]
+            room.stop(victim, f"{by!r} reclaims {room.said(job.takes[way])} for {job.name!r}")
+        room.start(job, way)
+        for changed in {job.queue, *(victim.queue for victim in victims)} & self.victims.keys():
+            self.victims[changed] = [each for each in self.victims[changed] if each.on >= 0]
+            self.place(changed)
+
+    def _victims(self, queue: int, takes: Amounts, *, itself: bool = False) -> Sequence[QueuedGang] | None:
+        """Return the jobs to stop so that ``takes`` fits: some that have what lacks; None where too few do."""
+        room = self.room
+        lacking: dict[int, Any] = {column: takes[column] - room.free[column] for column in room.lacks(takes)}
+        left: Left = {}
+        victims: list[QueuedGang] = []
+        able = (each for each in self.nearest(queue, list(lacking)) if itself or each != queue)
+        for victim in (each for other in able for each in self.victims[other]):
+            if not lacking:
+                return victims
+            has = victim.takes[victim.on]
+            if not lacking.keys().isdisjoint(has) and self.yields(queue, takes, victim, left):
+                victims.append(victim)
+                for node in room.above(victim.queue):
+                    now = left.setdefault(node, list(room.held[node]))
+                    for column, amount in has.items():
+                        now[column] -= amount
+                lacking = {c: lack - has.get(c, 0) for c, lack in lacking.items() if lack > has.get(c, 0)}
+        return None if lacking else victims
 
 
 def _quick(key: tuple[Any, ...]) -> Iterator[Any]:
@@ -174,80 +234,3 @@ def _rounded(number: Any) -> float:
         return float(number)
     except OverflowError:  # a Fraction beyond floats
         return INFINITY if number > 0 else -INFINITY
-
-
-def reclaim(cluster: VolcanoCluster, turns: Turns, rule: Rule, waits: dict[str, str]) -> list[str]:
-    """Stop jobs of other queues where that lets one start which ``waits``; return the names of those that started.
-
-    Whole jobs are stopped, only where enough of them are found, and not on single nodes as Volcano does. What starts
-    here is not stopped again. Source: volcano pkg/scheduler/actions/reclaim/reclaim.go, Execute and reclaimForTask.
-    """
-    started: list[str] = []
-    running = _running(cluster)
-    offenders = Offenders(rule, running)
-    hopeless: set[Any] = set()
-
-    def victims_of(queue: int, takes: Amounts, *, itself: bool = False) -> Sequence[VolcanoJob] | None:
-        able = (each for each in offenders.nearest(queue, cluster.lacks(takes)) if itself or each != queue)
-        return _victims(cluster, rule, queue, takes, (running[each] for each in able))
-
-    while (queue := turns.first()) is not None:
-        jobs, cluster.starves[queue] = cluster.starves[queue], []
-        turns.changed(queue)  # it has one turn
-        for job in jobs:
-            for way, takes in job.ways.items():
-                shape = frozenset(takes.items())
-                if shape in hopeless or (queue, shape) in hopeless or not rule.may(queue, takes):
-                    continue
-                victims = victims_of(queue, takes)
-                if victims is None:
-                    # out of reach for all, where it would be even if the queue's own jobs yielded to it
-                    own = rule.local or (queue in offenders and victims_of(queue, takes, itself=True) is not None)
-                    hopeless.add((queue, shape) if own else shape)
-                    continue
-                for victim in victims:
-                    cluster.stop(victim, f"{cluster.names[queue]!r} reclaims {cluster.said(takes)} for {job.name!r}")
-                cluster.start(job, way)
-                started.append(job.name)
-                del waits[job.name]
-                for changed in {queue, *(victim.queue for victim in victims)} & running.keys():
-                    running[changed] = [each for each in running[changed] if each[0].name in cluster.runs]
-                    offenders.place(changed)
-                break
-    return started
-
-
-def _running(cluster: VolcanoCluster) -> dict[int, list[tuple[VolcanoJob, Amounts]]]:
-    """Return the jobs that may be stopped by queue: of the lowest priority first, and the last that started."""
-    out: dict[int, list[tuple[VolcanoJob, Amounts]]] = {}
-    for job, way in reversed(cluster.runs.values()):
-        if job.preemptible:
-            out.setdefault(job.queue, []).append((job, job.ways[way]))
-    for jobs in out.values():
-        jobs.sort(key=lambda each: each[0].tier)
-    return out
-
-
-def _victims(
-    cluster: VolcanoCluster,
-    rule: Rule,
-    queue: int,
-    takes: Amounts,
-    running: Iterable[Sequence[tuple[VolcanoJob, Amounts]]],
-) -> Sequence[VolcanoJob] | None:
-    """Return the jobs to stop so that ``takes`` fits: some that have what lacks; None where there are not enough."""
-    lacking: dict[int, Any] = {column: takes[column] - cluster.free[column] for column in cluster.lacks(takes)}
-    left: Left = {}
-    victims: list[VolcanoJob] = []
-    for jobs in running:
-        for victim, has in jobs:
-            if not lacking:
-                return victims
-            if not lacking.keys().isdisjoint(has) and rule.yields(queue, takes, victim, has, left):
-                victims.append(victim)
-                for node in cluster.above(victim.queue):
-                    now = left.setdefault(node, list(cluster.held[node]))
-                    for column, amount in has.items():
-                        now[column] -= amount
-                lacking = {c: lack - has.get(c, 0) for c, lack in lacking.items() if lack > has.get(c, 0)}
-    return None if lacking else victims

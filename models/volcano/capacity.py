@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from fairopt.models.common.amounts import light
-from fairopt.models.common.holdings import Amounts, entitlements_of
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, entitlements_of
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.volcano.actions import Left, Rule, allocate, reclaim, share, within
-from fairopt.models.volcano.cluster import VolcanoCluster, VolcanoJob, decided
+from fairopt.models.volcano.actions import Left, Reclaiming, allocate, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
@@ -21,18 +19,10 @@ from fairopt.program import INFINITY, Array, objects
 ROOT = "root"
 
 
-class Quotas(NamedTuple):
-    """What each node (N, W) deserves, is guaranteed, and may have at most."""
-
-    deserved: list[list[Any]]
-    guarantee: list[list[Any]]
-    most: list[list[Any]]
-
-
 def quotas(
     total: Sequence[Any], parent: Sequence[int], order: Sequence[int], deserved: Any, guarantee: Any, cap: Any
-) -> Quotas:
-    """Return the quotas that hold: (N, W) each, from those that are given; ``order`` has each node after its parent.
+) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Return what each node (N, W) deserves, and may have at most; ``order`` has each node after its parent.
 
     A node deserves at least its guarantee. It may have at most what the one above may have, without the guarantees of
     the others there, and at most its capability. With a tree, nothing else bounds those at the top: Volcano's root has
@@ -42,7 +32,7 @@ def quotas(
     Source: volcano at ed72c7c8, pkg/scheduler/plugins/capacity/capacity.go, checkHierarchicalQueue and (no tree)
     buildQueueAttrs.
 
-    >>> quotas([10], [-1, -1], [0, 1], [[8], [4]], [[2], [3]], [[9], [float("inf")]]).most
+    >>> quotas([10], [-1, -1], [0, 1], [[8], [4]], [[2], [3]], [[9], [float("inf")]])[1]
     [[7], [8]]
     """
     width, nodes = len(total), range(len(parent))
@@ -62,7 +52,7 @@ def quotas(
         most[q] = [min(max(bound[c], kept[q][c]), cap[q][c]) for c in range(width)]
         if flat:
             owed[q] = [max(min(owed[q][c], most[q][c]), kept[q][c]) for c in range(width)]
-    return Quotas(owed, kept, most)
+    return owed, most
 
 
 @dataclass(frozen=True)
@@ -103,104 +93,104 @@ class VolcanoCapacity(Computed):
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
-        owed = entitlements_of(problem)
-        cluster = VolcanoCluster.of(problem)
-        tables = [[light(row) for row in table.tolist()] for table in (owed.guarantee, owed.reserve, owed.cap)]
-        quota = quotas(cluster.total, cluster.parent, owed.upwards[::-1], *tables)
-        opening = [_standing(cluster, quota, q) for q in range(len(owed.nodes))]
+        owed, room = entitlements_of(problem), Holdings.at_first(problem)
+        due, kept, cap = ([light(row) for row in table.tolist()] for table in (owed.guarantee, owed.reserve, owed.cap))
+        total, tier = light([*problem.capacity.tolist(), *owed.stock.tolist()]), owed.tier.tolist()
+        deserved, most = quotas(total, room.parent, owed.upwards[::-1], due, kept, cap)
+        opening = [_standing(room, deserved, q) for q in range(len(owed.nodes))]
 
         def key(queue: int) -> tuple[Any, ...]:
-            above = [opening[node] for node in list(cluster.above(queue))[:0:-1]]
-            return -cluster.tier[queue], *above, _standing(cluster, quota, queue)
+            above = [opening[node] for node in list(room.above(queue))[:0:-1]]
+            return -tier[queue], *above, _standing(room, deserved, queue)
 
         def refused(queue: int, takes: Amounts) -> str:
             """Source: checkQueueAllocatableHierarchically."""
-            path = cluster.above(queue)
-            return next((why for q in path if (why := within(cluster, q, quota.most[q], takes, "may have"))), "")
+            return next((why for q in room.above(queue) if (why := within(room, q, most[q], takes, "may have"))), "")
 
-        started, waits = allocate(cluster, TreeTurns.flat(cluster.waits, key), refused)
+        starves = allocate(room, TreeTurns.flat(room.waiting, key), refused)
         if self.reclaim:
-            by = _Reclaiming(cluster, quota, self.ancestor_reclaim_level, key)
-            rule = Rule(by.may, by.over, by.yields, by.standing, by.path, local=bool(self.ancestor_reclaim_level))
-            started += reclaim(cluster, TreeTurns.flat(cluster.starves, key), rule, waits)
+            _ByCapacity(room, deserved, kept, most, self.ancestor_reclaim_level, key).play(starves, key)
         k = len(owed.types)
-        grounds = partial(
-            DecisionReason,
-            unit="allocated / deserved",
-            share={name: each[0] for name, each in zip(owed.nodes, opening, strict=True)},
-            owed=objects(part for row in quota.deserved for part in row[:k]).reshape(-1, k),
-        )
-        return decided(problem, cluster, grounds, started, waits)
+        share = {name: each[0] for name, each in zip(owed.nodes, opening, strict=True)}
+        owes = objects(part for row in deserved for part in row[:k]).reshape(-1, k)
+        return room.decided(problem, "allocated / deserved", share, owed=owes)
 
 
-def _standing(cluster: VolcanoCluster, quota: Quotas, node: int) -> tuple[Any, bool, int]:
+def _standing(room: Holdings, deserved: list[list[Any]], node: int) -> tuple[Any, bool, int]:
     """Return what nodes beside each other are compared by: the share, whether it deserves nothing, and the place.
 
     Source: capacity.go, updateQueueAttrShare (without ``deserved`` the share is 1) and compareShareWithDeserved.
     """
-    owed = quota.deserved[node]
+    owed = deserved[node]
     bare = not any(owed)
-    return 1 if bare else share(cluster.held[node], owed), bare, node
+    return 1 if bare else share(room.held[node], owed), bare, node
 
 
-@dataclass(frozen=True)
-class _Reclaiming:
+class _ByCapacity(Reclaiming):
     """What the plugin says of reclaiming; ``level`` is ``ancestorReclaimLevel``."""
 
-    cluster: VolcanoCluster
-    quota: Quotas
-    level: int
-    key: Callable[[int], tuple[Any, ...]]
-    _paths: dict[int, list[int]] = field(default_factory=dict)
+    def __init__(
+        self,
+        room: Holdings,
+        deserved: list[list[Any]],
+        guarantee: list[list[Any]],
+        most: list[list[Any]],
+        level: int,
+        key: Callable[[int], tuple[Any, ...]],
+    ) -> None:
+        self.deserved, self.guarantee, self.most, self.level, self.key = deserved, guarantee, most, level, key
+        self.local = bool(level)
+        self._paths: dict[int, list[int]] = {}
+        super().__init__(room)
 
     def may(self, queue: int, takes: Amounts) -> bool:
         """Say whether the queue, or a group above it, would then still hold at most what it deserves of something.
 
         Source: AddPreemptiveFn; LessEqualPartlyWithDimensionZeroFiltered.
         """
-        if within(self.cluster, queue, self.quota.most[queue], takes, ""):
+        if within(self.room, queue, self.most[queue], takes, ""):
             return False
         return any(self._below(node, takes) for node in (queue, *self._groups(queue)))
 
     def over(self, queue: int) -> bool:
         """Say whether it holds of something more than it deserves, or what it deserves nothing of."""
-        held, owed = self.cluster.held[queue], self.quota.deserved[queue]
+        held, owed = self.room.held[queue], self.deserved[queue]
         return any(has > due for has, due in zip(held, owed, strict=True))
 
-    def yields(self, queue: int, takes: Amounts, job: VolcanoJob, has: Amounts, left: Left) -> bool:
+    def yields(self, queue: int, takes: Amounts, job: QueuedGang, left: Left) -> bool:
         """Say whether a job may be stopped.
 
         Its queue keeps its guarantee, and holds more than it deserves of something that the job has. A job that has
         nothing of what its queue deserves may be stopped at once. Source: AddReclaimableFn.
         """
+        has = job.takes[job.on]
         if takes.keys().isdisjoint(has):
             return False
-        mine = job.queue
-        level = self.level
+        mine, level = job.queue, self.level
         nodes = (
             (mine, *(node for node in self._groups(mine) if node not in self._same(queue, mine))) if level else (mine,)
         )
         for node in nodes:
-            if self._relevant(has, node) and not self._exceeds(left.get(node, self.cluster.held[node]), has, node):
+            if self._relevant(has, node) and not self._exceeds(left.get(node, self.room.held[node]), has, node):
                 return False
         if level and not self._relevant(has, mine) and self._kin(queue, mine) and not self._relevant(takes, queue):
             return False
-        now, kept = left.get(mine, self.cluster.held[mine]), self.quota.guarantee[mine]
+        now, kept = left.get(mine, self.room.held[mine]), self.guarantee[mine]
         return all(now[c] - has.get(c, 0) >= least for c, least in enumerate(kept))
 
-    def standing(self, victim: int) -> Any:
+    def standing(self, victim: int) -> tuple[Any, ...]:
         """Return the order of victims' queues: the last to get a turn first. Source: VictimQueueOrderFn."""
         return _negated(self.key(victim))
 
     def path(self, queue: int) -> list[int]:
         """Return the queue and those above it: the nearest relatives are asked first. Source: getQueueLevel."""
         if queue not in self._paths:
-            self._paths[queue] = list(self.cluster.above(queue))
+            self._paths[queue] = list(self.room.above(queue))
         return self._paths[queue]
 
     def _groups(self, queue: int) -> list[int]:
         above = self.path(queue)[1 : 1 + self.level]
-        return [node for node in above if self.cluster.names[node] != ROOT]
+        return [node for node in above if self.room.names[node] != ROOT]
 
     def _same(self, one: int, other: int) -> set[int]:
         """Return the groups that are above both at the same level. Source: getReclaimeeAncestorToCheck."""
@@ -210,14 +200,14 @@ class _Reclaiming:
         return bool(set(self._groups(one)) & set(self._groups(other)))
 
     def _below(self, node: int, takes: Amounts) -> bool:
-        held, owed = self.cluster.held[node], self.quota.deserved[node]
+        held, owed = self.room.held[node], self.deserved[node]
         return any(held[c] + amount <= owed[c] for c, amount in takes.items())
 
     def _relevant(self, takes: Amounts, node: int) -> bool:
-        return any(self.quota.deserved[node][c] > 0 for c in takes)
+        return any(self.deserved[node][c] > 0 for c in takes)
 
     def _exceeds(self, held: Sequence[Any], has: Amounts, node: int) -> bool:
-        owed = self.quota.deserved[node]
+        owed = self.deserved[node]
         return any(held[c] > owed[c] > 0 for c in has)
 
 

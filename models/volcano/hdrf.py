@@ -2,16 +2,154 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from fairopt.models.common.holdings import Amounts, entitlements_of
+import numpy as np
+
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, entitlements_of
 from fairopt.models.volcano.actions import allocate
-from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, decided
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
+from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array
+
+
+class QueueTree:
+    """The shares of queues and groups; jobs are the children of queues. Turns are by share over weight, from the top.
+
+    A node's amounts are those of its children that hold anything: a saturated child's as they are, and the others'
+    scaled down to the smallest of their dominant shares. Saturated is a job that has all that it requests of something,
+    or holds something while something that it requests is used up; and a node whose children all are. Saturated nodes
+    come last. Without ``saturation`` nothing is, which is the naive version of docs/design/hdrf.md.
+
+    Nodes are numbered as ``parent`` (N,), with -1 at the top; ``weight`` (N,); ``total`` (W,). Numbers are floats, as
+    in Volcano. Source: volcano at ed72c7c8, pkg/scheduler/plugins/drf/drf.go, compareQueues, updateHierarchicalShare.
+    """
+
+    def __init__(
+        self, parent: Sequence[int], weight: Sequence[float], total: Sequence[float], *, saturation: bool = True
+    ) -> None:
+        self._parent, self._total, self._saturation = list(parent), np.array(total, dtype=float), saturation
+        self._weight = np.array(weight, dtype=float)
+        self._part = np.divide(1.0, self._total, out=np.zeros(len(total)), where=self._total > 0)
+        n, width = len(parent), len(total)
+        self._below: list[list[int]] = [[] for _ in range(n)]
+        for node, over in enumerate(self._parent):
+            if over != TOP:
+                self._below[over].append(node)
+        self._tops = [node for node in range(n) if self._parent[node] == TOP]
+        self.held, self.share = np.zeros((n, width)), np.zeros(n)
+        self._saturated, self._turns = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        self._there = np.zeros(n, dtype=bool)  # whether it has jobs: Volcano makes no node of a queue without any
+        self._rows: list[dict[str, int]] = [{} for _ in range(n)]
+        self._has: list[Array] = [np.zeros((0, width))] * n
+        self._asks: list[Array] = [np.zeros((0, width))] * n
+        self._used = np.zeros(width)
+        self._spent = np.zeros(width, dtype=bool)
+        self._waiting: Mapping[int, Sized] = {}
+
+    def add(self, queue: int, jobs: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
+        """Add the jobs of a queue by name, with what each holds and requests altogether (W,)."""
+        self._rows[queue] = {name: at for at, name in enumerate(jobs)}
+        self._has[queue] = np.array([held for held, _ in jobs.values()], dtype=float)
+        self._asks[queue] = np.array([asks for _, asks in jobs.values()], dtype=float)
+        self._used = self._used + self._has[queue].sum(axis=0)
+
+    def settle(self) -> None:
+        """Compute all shares, after jobs were added or a resource was used up."""
+        self._spent = self._used >= self._total
+        for queue, jobs in enumerate(self._rows):
+            self._there[[node for node in self._path(queue) if jobs]] = True
+        for node in sorted(range(len(self._parent)), key=lambda each: -len(list(self._path(each)))):
+            self._update(node)
+
+    def grow(self, queue: int, name: str, takes: Mapping[int, float]) -> None:
+        """Let a job hold more, and update the shares above it."""
+        row = self._rows[queue][name]
+        for column, amount in takes.items():
+            self._has[queue][row, column] += amount
+            self._used[column] += amount
+        if not np.array_equal(self._spent, self._used >= self._total):
+            self.settle()
+            return
+        for node in self._path(queue):
+            self._update(node)
+
+    # -- turns ---------------------------------------------------------------------------------------------------
+    def open(self, waiting: Mapping[int, Sized]) -> None:
+        """Give queues a turn, as long as anybody waits in them."""
+        self._waiting = waiting
+        for queue in waiting:
+            self._turn(queue, 1)
+
+    def changed(self, queue: int) -> None:
+        """Take a queue's turn where nobody waits in it any more."""
+        if not self._waiting[queue]:
+            self._turn(queue, -1)
+
+    def first(self) -> int | None:
+        """Return the queue that comes first."""
+        found = self._first(self._tops)
+        return None if found is None else found[1]
+
+    def runs(self, job: QueuedGang) -> None:
+        """Take notice of a job that runs now."""
+        self.grow(job.queue, job.name, {column: float(amount) for column, amount in job.takes[job.on].items()})
+
+    def _turn(self, node: int, by: int) -> None:
+        self._turns[list(self._path(node))] += by
+
+    def _first(self, nodes: Sequence[int]) -> tuple[list[tuple[bool, float]], int] | None:
+        """Return the path of what is compared, and the queue at its end; in a tie the next level decides."""
+        at = np.asarray(nodes, dtype=np.int64)
+        at = at[self._turns[at] > 0]
+        if not at.size:
+            return None
+        waiting = at[~self._saturated[at]]
+        at = waiting if waiting.size else at
+        keys = self.share[at] / self._weight[at]
+        least = keys.min()
+        here = (not waiting.size, float(least))
+        best: tuple[list[tuple[bool, float]], int] | None = None
+        for node in at[keys == least].tolist():
+            inner = ([], node) if not self._below[node] else self._first(self._below[node])
+            if inner is not None and (best is None or inner[0] < best[0]):
+                best = inner
+        return None if best is None else ([here, *best[0]], best[1])
+
+    # -- shares --------------------------------------------------------------------------------------------------
+    def _update(self, node: int) -> None:
+        children = np.array(self._below[node], dtype=np.int64)
+        children = children[self._there[children]]
+        if children.size:
+            has, saturated = self.held[children], self._saturated[children]
+        elif self._rows[node]:
+            has = self._has[node]
+            saturated = self._satisfied(has, self._asks[node])
+        else:
+            return
+        share = self.share[children] if children.size else (has * self._part).max(axis=1, initial=0.0)
+        scaled = (share > 0) & ~saturated
+        least = min(1.0, share[scaled].min()) if scaled.any() else 1.0
+        factor = np.where(scaled, least / np.where(scaled, share, 1.0), (share > 0) & saturated)
+        self.held[node] = factor @ has
+        self.share[node] = (self.held[node] * self._part).max(initial=0.0)
+        self._saturated[node] = self._saturation and bool(saturated.all())
+
+    def _satisfied(self, has: Array, asks: Array) -> Array:
+        """Say which jobs are saturated (m,), by what they hold anything of. Source: resourceSaturated."""
+        if not self._saturation:
+            return np.zeros(len(has), dtype=bool)
+        full = ((has > 0) & (asks > 0) & (has >= asks)).any(axis=1)
+        blocked = ((has > 0) & (asks > 0) & self._spent).any(axis=1)
+        return np.asarray(full | blocked)
+
+    def _path(self, node: int) -> Iterator[int]:
+        while node != TOP:
+            yield node
+            node = self._parent[node]
 
 
 @dataclass(frozen=True)
@@ -46,25 +184,22 @@ class VolcanoHdrf(Computed):
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds after a session, and why."""
         owed = entitlements_of(problem)
-        cluster = VolcanoCluster.of(problem)
+        room = Holdings.at_first(problem)
+        total = [float(each) for each in (*problem.capacity, *owed.stock)]
         weight = [max(1.0, float(each)) for each in owed.borrow_weight]
-        tree = QueueTree(cluster.parent, weight, [float(each) for each in cluster.total], saturation=self.saturation)
+        tree = QueueTree(room.parent, weight, total, saturation=self.saturation)
         jobs: dict[int, dict[str, tuple[list[float], list[float]]]] = {}
-        width = len(cluster.total)
-        for job, way in cluster.runs.values():
-            jobs.setdefault(job.queue, {})[job.name] = (_row(job.ways[way], width), _row(job.ways[way], width))
-        for queue, waiting in cluster.waits.items():
-            for job in waiting:
-                asks = _row(next(iter(job.ways.values()), {}), width)
-                jobs.setdefault(queue, {})[job.name] = ([0.0] * width, asks)
+        width = len(total)
+        for job in (*room.running.values(), *(job for own in room.waiting.values() for job in own)):
+            asks = _row(job.takes[job.on] if job.on >= 0 else next(iter(job.takes.values())), width)
+            jobs.setdefault(job.queue, {})[job.name] = (asks if job.on >= 0 else [0.0] * width, asks)
         for queue, each in jobs.items():
             tree.add(queue, each)
         tree.settle()
         shares = dict(zip(owed.nodes, tree.share.tolist(), strict=True))
-        tree.open(cluster.waits)
-        started, waits = allocate(cluster, tree, runs=tree.runs)
-        grounds = partial(DecisionReason, unit="dominant share", share=shares)
-        return decided(problem, cluster, grounds, started, waits)
+        tree.open(room.waiting)
+        allocate(room, tree, runs=tree.runs)
+        return room.decided(problem, "dominant share", shares)
 
 
 def _row(takes: Amounts, width: int) -> list[float]:

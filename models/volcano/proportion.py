@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.common.amounts import light
-from fairopt.models.common.holdings import Amounts, entitlements_of
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, entitlements_of
 from fairopt.models.common.turns import TreeTurns
-from fairopt.models.volcano.actions import Rule, allocate, reclaim, share, within
-from fairopt.models.volcano.cluster import VolcanoCluster, decided
+from fairopt.models.volcano.actions import Left, Reclaiming, allocate, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
-from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.problem import Entitled, Market
 from fairopt.program import Array, objects
 
 #: Less than this of a resource is none: 0.1 of a thousandth. Source: api/resource_info.go, minResource and IsEmpty.
@@ -122,55 +120,74 @@ class VolcanoProportion(Computed):
             more = f"{owed.users[user]!r} is guaranteed more of {owed.columns[column]!r} than its reserve"
             why = f"{self.name} computes itself what queues deserve, from weights"
             raise NotCapable(f"{more}, and {why}; volcano-capacity takes guarantees as they are")
-        cluster = VolcanoCluster.of(problem)
-        parts = _deserved(cluster, owed)
-        shares = {owed.users[q]: share(cluster.held[q], parts[q]) for q in range(n)}
+        room = Holdings.at_first(problem)
+        parts, tier = _deserved(room, problem), owed.tier.tolist()
+        shares = {owed.users[q]: share(room.held[q], parts[q]) for q in range(n)}
 
         def key(queue: int) -> tuple[Any, ...]:
-            return -cluster.tier[queue], share(cluster.held[queue], parts[queue])
+            return -tier[queue], share(room.held[queue], parts[queue])
 
         def refused(queue: int, takes: Amounts) -> str:
-            return within(cluster, queue, parts[queue], takes, "deserves")
+            return within(room, queue, parts[queue], takes, "deserves")
 
         def overused(queue: int) -> str:
-            over = all(due <= has for due, has in zip(parts[queue], cluster.held[queue], strict=True))
-            return f"{cluster.names[queue]!r} holds all that it deserves" if over else ""
+            over = all(due <= has for due, has in zip(parts[queue], room.held[queue], strict=True))
+            return f"{room.names[queue]!r} holds all that it deserves" if over else ""
 
-        started, waits = allocate(cluster, TreeTurns.flat(cluster.waits, key), refused, overused)
+        starves = allocate(room, TreeTurns.flat(room.waiting, key), refused, overused)
         if self.reclaim:
-            rule = Rule(
-                may=lambda queue, takes: not overused(queue) and not refused(queue, takes),
-                over=lambda queue: _over(cluster.held[queue], parts[queue]),
-                yields=lambda _, takes, job, has, left: _over(
-                    left.get(job.queue, cluster.held[job.queue]), parts[job.queue]
-                ),
-                standing=lambda victim: tuple(-each for each in key(victim)),
-                path=lambda _: (),
-            )
-            started += reclaim(cluster, TreeTurns.flat(cluster.starves, key), rule, waits)
+            _ByProportion(room, parts, lambda *of: not overused(of[0]) and not refused(*of), key).play(starves, key)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
-        grounds = partial(DecisionReason, unit="allocated / deserved", share=shares, owed=owes)
-        return decided(problem, cluster, grounds, started, waits)
+        return room.decided(problem, "allocated / deserved", shares, owed=owes)
 
 
-def _over(held: Sequence[Any], owed: Sequence[Any]) -> bool:
-    """Say whether a queue holds more than it deserves of something. Source: proportion.go, AddReclaimableFn."""
-    return any(has > due for has, due in zip(held, owed, strict=True))
+class _ByProportion(Reclaiming):
+    """What the plugin says of reclaiming, by what queues deserve: ``parts`` (n, W). Source: AddReclaimableFn."""
+
+    def __init__(
+        self,
+        room: Holdings,
+        parts: list[list[Any]],
+        able: Callable[[int, Amounts], bool],
+        key: Callable[[int], tuple[Any, ...]],
+    ) -> None:
+        self.parts, self.able, self.key = parts, able, key
+        super().__init__(room)
+
+    def may(self, queue: int, takes: Amounts) -> bool:
+        """Say whether the queue stays within what it deserves."""
+        return self.able(queue, takes)
+
+    def over(self, queue: int) -> bool:
+        """Say whether it holds more than it deserves of something."""
+        return self._over(self.room.held[queue], queue)
+
+    def yields(self, queue: int, takes: Amounts, job: QueuedGang, left: Left) -> bool:
+        """Say whether the job's queue would still hold more than it deserves of something."""
+        return self._over(left.get(job.queue, self.room.held[job.queue]), job.queue)
+
+    def standing(self, victim: int) -> tuple[Any, ...]:
+        """Return the order of victims' queues: the last to get a turn first."""
+        return tuple(-each for each in self.key(victim))
+
+    def _over(self, held: Sequence[Any], queue: int) -> bool:
+        return any(has > due for has, due in zip(held, self.parts[queue], strict=True))
 
 
-def _deserved(cluster: VolcanoCluster, owed: Entitlements) -> list[list[Any]]:
+def _deserved(room: Holdings, market: Market) -> list[list[Any]]:
     """Return what each queue (n, W) deserves; one without jobs takes no part, and deserves nothing."""
-    n, width = len(owed.users), len(cluster.total)
-    request = [list(cluster.held[q]) for q in range(n)]
-    for queue, jobs in cluster.waits.items():
+    owed, total = entitlements_of(market), light([*market.capacity.tolist(), *entitlements_of(market).stock.tolist()])
+    n, width = len(owed.users), len(total)
+    request = [list(room.held[q]) for q in range(n)]
+    for queue, jobs in room.waiting.items():
         for job in jobs:
-            for column, amount in next(iter(job.ways.values())).items():
+            for column, amount in next(iter(job.takes.values())).items():
                 request[queue][column] += amount
     active = [q for q in range(n) if any(request[q])]
     there = set(active)
     absent = [sum(kept) for kept in zip(*(owed.reserve[q] for q in range(n) if q not in there), strict=True)]
     rows = deserved(
-        cluster.total,
+        total,
         light(owed.borrow_weight[active].tolist()),
         [request[q] for q in active],
         [light(row) for row in owed.reserve[active].tolist()],

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.models.common.amounts import light
-from fairopt.models.common.holdings import Holdings, entitlements_of
+from fairopt.models.common.holdings import Holdings, by_queue, entitlements_of
 from fairopt.models.common.turns import TreeTurns
 from fairopt.models.yarn.ideal import CapacityTree, ideal, order, standing
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
@@ -64,55 +64,31 @@ class YarnCapacity(Computed):
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that each queue holds afterwards, and why."""
         owed, room = entitlements_of(problem), Holdings.at_first(problem)
-        k, held = len(owed.types), room.held
-        on, best, line = owed.gangs.on.copy(), [], owed.gangs.order()
-        stopped: dict[str, str] = {}
+        k, best = len(owed.types), []
         for j in range(k):
-            tree = _tree(owed, j, [row[j] for row in held], problem.capacity[j])
+            tree = _tree(owed, j, [row[j] for row in room.held], problem.capacity[j])
             wanted, taken = ideal(tree, self.total_preemption_per_round * problem.capacity[j])
             best.append(wanted)
             if self.preemption:
-                stopped |= self._preempt(owed, j, tree, taken, room, on, line)
-        share = {name: max(_parts(owed, held, q)) for q, name in enumerate(owed.nodes)}
-        waits: dict[str, str] = {}
-        started: list[str] = []
-        pending = owed.gangs.pending
+                self._preempt(owed, j, tree, taken, room)
+        share = {name: max(_parts(owed, room.held, q)) for q, name in enumerate(owed.nodes)}
         for j in range(k):
-            started += _start(owed, j, room, on, waits, line[pending[line]])
-        for g in np.flatnonzero(on >= 0):
-            waits.pop(owed.gangs.names[g], None)
-        gangs = owed.gangs.placed(on)
-        shares = np.array([held[q][:k] for q in range(len(owed.users))], dtype=problem.capacity.dtype)
+            _start(owed, j, room)
         table = objects(amount for row in zip(*best, strict=True) for amount in row).reshape(-1, k)
-        grounds = DecisionReason(gangs, "used / capacity", share, table, tuple(started), waits, stopped)
-        return shares + 0 * problem.capacity, grounds
+        return room.decided(problem, "used / capacity", share, owed=table)
 
-    def _preempt(
-        self,
-        owed: Entitlements,
-        j: int,
-        tree: CapacityTree,
-        taken: Sequence[Any],
-        room: Holdings,
-        on: Array,
-        line: Array,
-    ) -> dict[str, str]:
-        """Stop gangs of leaves, the lowest priority and the last first; return why, by name."""
-        gangs, stopped = owed.gangs, dict[str, str]()
-        last = [g for g in line[::-1] if on[g] == j and gangs.preemptible[g]]
+    def _preempt(self, owed: Entitlements, j: int, tree: CapacityTree, taken: Sequence[Any], room: Holdings) -> None:
+        """Stop gangs of leaves, the lowest priority and the last first."""
         for q, name in enumerate(owed.users):
             if tree.kept[q] or tree.used[q] <= tree.guaranteed[q] * (1 + self.max_ignored_over_capacity):
                 continue
             left = ceil(taken[q] * self.natural_termination_factor)
-            for g in last:
+            for gang in reversed([each for each in room.running.values() if each.on == j and each.queue == q]):
                 if left <= 0:
                     break
-                if gangs.user[g] == q and gangs.gpus[g]:
-                    left -= int(gangs.gpus[g])
-                    on[g] = -1
-                    stopped[gangs.names[g]] = f"{name!r} uses {tree.used[q]} {owed.types[j]} of {tree.guaranteed[q]}"
-                    room.add(q, {j: int(gangs.gpus[g])}, -1)
-        return stopped
+                if gang.preemptible and (gpus := gang.takes[j].get(j, 0)):
+                    left -= gpus
+                    room.stop(gang, f"{name!r} uses {tree.used[q]} {owed.types[j]} of {tree.guaranteed[q]}")
 
 
 def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> CapacityTree:
@@ -133,13 +109,10 @@ def _parts(owed: Entitlements, held: list[list[Any]], q: int) -> list[Any]:
     return [standing(has, due[j]) for j, has in enumerate(held[q][: len(owed.types)]) if has > 0 or due[j] > 0] or [0]
 
 
-def _start(owed: Entitlements, j: int, room: Holdings, on: Array, waits: dict[str, str], line: Array) -> list[str]:
-    """Start gangs on one type, of those that wait in ``line``; return their names in order."""
-    gangs, held, started = owed.gangs, room.held, []
-    queues: dict[int, list[int]] = {}
-    for g in line[::-1].tolist():
-        if on[g] < 0 and gangs.allowed[g, j]:
-            queues.setdefault(int(gangs.user[g]), []).append(g)
+def _start(owed: Entitlements, j: int, room: Holdings) -> None:
+    """Start gangs on one type, of those that wait."""
+    held, pending = room.held, (gang for own in room.waiting.values() for gang in own)
+    queues = by_queue(gang for gang in pending if gang.on < 0 and j in gang.takes)
     most, due, tiers = light(owed.cap[:, j]), light(owed.guarantee[:, j]), owed.tier.tolist()
 
     def key(node: int, _: int) -> tuple[Any, ...]:
@@ -147,17 +120,14 @@ def _start(owed: Entitlements, j: int, room: Holdings, on: Array, waits: dict[st
 
     turns = TreeTurns(owed.parent.tolist(), owed.path, queues, key)
     while (q := turns.first()) is not None:
-        g = queues[q].pop()
-        gpus = int(gangs.gpus[g])
+        gang = queues[q].popleft()
+        gpus = gang.takes[j].get(j, 0)
         full = next((node for node in owed.path(q) if held[node][j] + gpus > most[node]), None)
         if full is not None:
             has = f"{owed.nodes[full]!r} uses {held[full][j]} {owed.types[j]}"
-            waits[gangs.names[g]] = f"{has}, may have {most[full]}, and it takes {gpus}"
+            room.waits[gang.name] = f"{has}, may have {most[full]}, and it takes {gpus}"
         elif gpus > room.free[j]:
-            waits[gangs.names[g]] = f"{room.free[j]} {owed.types[j]} free, and it takes {gpus}"
+            room.waits[gang.name] = f"{room.free[j]} {owed.types[j]} free, and it takes {gpus}"
         else:
-            on[g] = j
-            room.add(q, {j: gpus})
-            started.append(gangs.names[g])
+            room.start(gang, j)
         turns.changed(q)
-    return started

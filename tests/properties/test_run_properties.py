@@ -13,7 +13,7 @@ import pytest
 from fairopt.compare import verify
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Market, Trace
-from fairopt.properties import Answer, EnvyFreeness, Verdict
+from fairopt.properties import Answer, EnvyFreeness
 from fairopt.properties.property import SlackCase
 from fairopt.properties.runs.lease_kept import LeaseKept, promised
 from fairopt.properties.runs.no_starvation import NoStarvation
@@ -23,7 +23,6 @@ from fairopt.properties.runs.work_conservation_over_time import WorkConservation
 from fairopt.simulation import History, Setting
 from fairopt.simulation.gpu_time import time_on_whole_cluster
 from fairopt.testing.run_property_suite import cases, of_runs, run_property_suite
-from fairopt.testing.suite import Outcome
 
 
 @pytest.mark.parametrize("each", of_runs(), ids=lambda each: each.name)
@@ -364,51 +363,3 @@ def test_idle_gpus_are_told_as_they_were() -> None:
         *(("c", 0, "T", 2), ("c", 10, "T", 0), ("c", 10, "U", 1)),
     ):
         assert not idle_gpus(job, begin, kind, 1, free).refutes(history), (job, begin, kind, free)
-
-
-# -- the suite ---------------------------------------------------------------------------------------------------------
-class Optimist(WorkConservationOverTime):
-    """Says that all is well."""
-
-    def check(self, history: History, *, tolerance: Any = None) -> Verdict:
-        return replace(super().check(history), answer=Answer.HOLDS, witness=None, reason="")
-
-
-class Hasty(LeaseKept):
-    """Takes a job that is not done yet for one that never will be."""
-
-    def cases(self, history: History) -> Iterator[SlackCase]:
-        yield from super().cases(history)
-        for name, done in history.completion.items():
-            if done is None:
-                yield self.case(Fraction(-1), 1, job=name, begin=0, until=0, lease=1)
-
-
-class Vague(WorkConservationOverTime):
-    """Shows another round than the one that fails."""
-
-    def cases(self, history: History) -> Iterator[SlackCase]:
-        for case in super().cases(history):
-            yield but(case, free=case.free + 1) if case.shown else case
-
-
-class Silent(LeaseKept):
-    """Does not say where it is from."""
-
-    source = ""
-
-
-@pytest.mark.parametrize(
-    ("kind", "check"),
-    [
-        (Optimist, "instances hold and fail"),
-        (Optimist, "a run that was cut is undecided unless it fails"),
-        (Hasty, "no failure is undone by what comes later"),
-        (Vague, "witness refutes by the bare definition"),
-        (Silent, "says what it is"),
-    ],
-)
-def test_the_suite_catches(kind: type[RunProperty], check: str) -> None:
-    suite = run_property_suite()
-    row = suite.run_one(kind(), next(each for each in suite.checks if each.name == check))
-    assert row.outcome is Outcome.FAILED, row

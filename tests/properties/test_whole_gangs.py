@@ -20,7 +20,7 @@ from fairopt.properties import Answer, Verdict
 from fairopt.properties.entitlements import starving, whole_gangs
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
 from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent
-from fairopt.properties.entitlements.whole_gangs import Chooser, Way
+from fairopt.properties.entitlements.whole_gangs import Chooser
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
 from fairopt.properties.property import SlackCase
 from fairopt.testing.samples import entitled_markets, stated
@@ -271,17 +271,17 @@ def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> 
         kinds: Counter[Any] = Counter()
         for _ in range(5):
             takes = random.integers([[1, 0, 0]], [[4, 4, 4]], (int(random.integers(1, 3)), 3))
-            kinds[tuple(Way(j, tuple(row)) for j, row in enumerate(takes.tolist()))] += int(random.integers(1, 3))
+            kinds[tuple(map(tuple, takes.tolist()))] += int(random.integers(1, 3))
         chooser, gangs = Chooser(), [ways for ways, count in kinds.items() for _ in range(count)]
         sums = {(0, 0, 0)}
         for ways in gangs:
-            more = {tuple(map(add, have, way.takes)) for have in sums for way in ways}
+            more = {tuple(map(add, have, takes)) for have in sums for takes in ways}
             sums |= {each for each in more if all(map(le, each, rooms))}
         found = chooser.best(kinds, rooms)
-        total = [sum(count * way.takes[at] for _, way, count in found) for at in range(3)]
+        total = [sum(count * ways[way][at] for ways, way, count in found) for at in range(3)]
         used: Counter[Any] = Counter()
         for ways, way, count in found:
-            assert way in ways
+            assert 0 <= way < len(ways)
             used[ways] += count
         assert chooser.complete
         assert tuple(total) in sums
@@ -291,9 +291,9 @@ def test_gangs_are_chosen_within_several_bounds_as_of_all_choices_the_best() -> 
 
 def test_gangs_that_run_on_either_type_are_split_between_them() -> None:
     """A gang of 3 on each of the two types with 3 GPUs: the other gangs of 3 and those of 2 do not fit any more."""
-    kinds = {(Way(0, (size, size, 0)), Way(1, (size, 0, size))): count for size, count in ((2, 2), (3, 3))}
+    kinds = {((size, size, 0), (size, 0, size)): count for size, count in ((2, 2), (3, 3))}
     found = Chooser().best(kinds, (6, 3, 3))
-    assert sorted((way.type, way.takes[0], count) for _, way, count in found) == [(0, 3, 1), (1, 3, 1)]
+    assert sorted((way, ways[way][0], count) for ways, way, count in found) == [(0, 3, 1), (1, 3, 1)]
 
 
 def test_gangs_of_many_sizes_are_traced_to_their_sum() -> None:
@@ -321,8 +321,8 @@ def test_work_that_just_suffices_is_enough_and_what_fills_the_room_takes_none() 
     chooser = Chooser(work=5)
     assert [chooser._may(5), chooser._may(1), chooser._may(0)] == [True, False, False]
     full = Chooser(work=0)
-    assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (4, 9))] == [2]
-    assert [count for *_, count in full.best({(Way(0, (2, 1)),): 2}, (7, 9))] == [2]
+    assert [count for *_, count in full.best({((2, 1),): 2}, (4, 9))] == [2]
+    assert [count for *_, count in full.best({((2, 1),): 2}, (7, 9))] == [2]
     assert full.fullest([2, 2, 3], 5) == (3, 2)
     assert full.complete
 
@@ -341,8 +341,8 @@ def test_where_there_are_too_many_ways_some_are_found_and_said_not_to_be_all() -
     assert large.complete
     assert sum(large.fullest([2**20 * 5, 2**20 * 7, 2**25 - 1], 2**25 + 2)) == 2**25 - 1
     assert not large.complete
-    some = Chooser(work=1).best({(Way(0, (2, each)),): 3 for each in range(1, 5)}, (11, 9))
-    assert sum(way.takes[0] * count for _, way, count in some) == 10
+    some = Chooser(work=1).best({((2, each),): 3 for each in range(1, 5)}, (11, 9))
+    assert sum(ways[way][0] * count for ways, way, count in some) == 10
 
 
 def test_work_that_is_used_up_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import REQUIRED, Column, ObjectPart, TableType
 from fairopt.problem.files.storage import separator
+from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, shown
 
 
@@ -29,7 +30,7 @@ def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> t
             raise BadInput(f"the column {shown(name)} stands twice", place=place, remedy="Rename or drop one")
         check_column(name, place)
     if key not in header:
-        raise BadInput(f"no column is called {key!r}", place=f"line {line}", remedy=f"Add {key}")
+        raise BadInput(f"no column is called {key!r}", place=f"line {line}", remedy=say_which(key, header))
     rows: list[ObjectPart] = []
     seen: dict[str, int] = {}
     for at, cells in records:
@@ -50,6 +51,27 @@ def read_csv(text: str, key: str, check_column: Callable[[str, str], None]) -> t
         place = f"line {at} ({shown(name)})"
         rows.append(ObjectPart(place, values, name, cells=True))
     return line, header, rows
+
+
+def column_of(name: str, header: Sequence[str], place: str) -> int:
+    """Return where the column of that name stands. Errors: `BadInput` that names those that are there.
+
+    >>> column_of("b", ["a", "b"], "line 1")
+    1
+    """
+    if name not in header:
+        raise BadInput(f"no column {shown(name)}", place=place, remedy=nearest(name, header, "column"))
+    return header.index(name)
+
+
+def say_which(what: str, header: Sequence[str]) -> str:
+    """Return the remedy where no column is called ``what``.
+
+    >>> say_which("submit", ["when", "gpus"])
+    "Say which one does: --column submit=NAME (in Python columns={'submit': 'NAME'}); there are when, gpus"
+    """
+    there = ", ".join(name for name in header if name)[:200]
+    return f"Say which one does: --column {what}=NAME (in Python columns={{{what!r}: 'NAME'}}); there are {there}"
 
 
 def number(row: ObjectPart, column: str, *, tiny: bool = False) -> Fraction:

@@ -107,7 +107,7 @@ def _meant(name: str) -> str | None:
 def check_column(name: str, place: str) -> None:
     """Refuse a header that does not begin with ``user``, and the known columns in capital letters."""
     if place.endswith(", column 1") and name != "user":
-        remedy = "Start with the header user,<type>,..."
+        remedy = "Start with the header user,<type>,...; of another table, say who its users are: --column user=NAME"
         raise BadInput(f"the first column is {shown(name)}", place=place.removesuffix(", column 1"), remedy=remedy)
     if name.casefold() in _OTHERS and name != name.casefold():
         remedy = f"Write {name.casefold()}, in small letters"

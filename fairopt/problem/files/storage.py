@@ -256,7 +256,10 @@ def file_type(path: AnyPath) -> str:
         if suffix.startswith(".csv"):
             header = next(csv.reader(text.splitlines()[:1], delimiter=separator(text)), [])
             if (found := next((_COLUMNS[name.strip()] for name in header if name.strip() in _COLUMNS), None)) is None:
-                remedy = f"Call the first one {' or '.join(f'{name} (a {kind})' for name, kind in _COLUMNS.items())}"
+                first = " or ".join(f"{name} (a {kind})" for name, kind in _COLUMNS.items())
+                there = ", ".join(name.strip() for name in header)[:200]
+                remedy = f"Call the first one {first}, or say which is which: --column user=NAME (a market), "
+                remedy += f"--column submit=NAME (a trace); there are {there}"
                 raise BadInput("no column says what the rows are", place="line 1", remedy=remedy)
             return found
         possible = {key: TYPES[key][0] for key in TYPES if key in text}

@@ -18,7 +18,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.problem.checks import check_name
-from fairopt.problem.files.cells import filled, read_cells, read_csv
+from fairopt.problem.files.cells import filled, read_cells, read_csv, say_which
 from fairopt.problem.files.schema import (
     NAME,
     NAMES,
@@ -186,7 +186,7 @@ def trace_from_csv(text: str, types: Sequence[str]) -> Trace:
     line, header, lines = read_csv(text, "job_id", partial(_check_column, types))
     for name in _CELLS.required:
         if name not in header:
-            raise BadInput(f"no column is called {name!r}", place=f"line {line}", remedy=f"Add {name}")
+            raise BadInput(f"no column is called {name!r}", place=f"line {line}", remedy=say_which(name, header))
     there = [name.removeprefix(_SPEED) for name in header if name.startswith(_SPEED)]
     for name in types if there else ():
         if name not in there:
@@ -227,6 +227,7 @@ def _check_column(types: Sequence[str], name: str, place: str) -> None:
     # columns that are ignored are not suggested
     wanted = [*known, *(f"{_SPEED}{kind}" for kind in types)]
     remedy = nearest(name if name.startswith(_SPEED) else name.lower(), wanted, "column")
+    remedy += ". Of another table of jobs, say which column is which: --column submit=NAME"
     raise BadInput(f"unknown column {shown(name)}", place=place, remedy=remedy)
 
 

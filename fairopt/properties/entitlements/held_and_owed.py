@@ -156,16 +156,7 @@ class HeldAndOwed:
 
     def goods(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
         """Return what a gang takes beside GPUs of a type: columns, and how much; nothing where shares do not say."""
-        other = self.entitlements.gangs.other[gang]
-        return [(column, other[at]) for at, column in self._good_columns[gpu_type] if other[at]]
-
-    @cached_property
-    def _good_columns(self) -> list[list[tuple[int, int]]]:
-        """For each type, which resource of a gang on it is counted in which column, in so far as the shares say."""
-        owed = self.entitlements
-        names = owed.gangs.resources if len(self.free) > len(owed.types) else ()
-        found = [[(at, owed.good(name, j)) for at, name in enumerate(names)] for j in range(len(owed.types))]
-        return [[(at, column) for at, column in each if column is not None] for each in found]
+        return self.entitlements.goods_of(gang, gpu_type) if len(self.free) > len(self.market.types) else []
 
     def goods_are_free(self, gang: int, gpu_type: int) -> bool:
         """Return whether what a gang takes beside GPUs is free, within the caps above it; as far as shares say."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.program import Array, Number
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, says_who_asks
-from fairopt.properties.entitlements.whole_gangs import Chooser, Way, Ways
+from fairopt.properties.entitlements.whole_gangs import Chooser, Ways
 
 #: What all gangs take is rounded up to such parts, to see whether it can bound a choice.
 GRAIN = 2**20
@@ -106,11 +106,11 @@ class Starving:
         """Return those of gangs that take most of the first column, within what can be had of all columns."""
         alike: dict[Ways, list[list[Waiting]]] = defaultdict(list)
         for gang in reversed(gangs):
-            ways = tuple(Way(way.type, tuple(way.needs.get(at, 0) for at in columns)) for way in gang)
+            ways = tuple(tuple(way.needs.get(at, 0) for at in columns) for way in gang)
             alike[ways].append(gang)
         counts = {ways: len(each) for ways, each in alike.items()}
         chosen = self.chooser.best(counts, tuple(can[columns]))
-        return tuple(alike[ways].pop()[ways.index(way)] for ways, way, count in chosen for _ in range(count))
+        return tuple(alike[ways].pop()[way] for ways, way, count in chosen for _ in range(count))
 
     @cached_property
     def _sure(self) -> Array:

@@ -18,17 +18,10 @@ MOST_ROOM = 2**24
 STEP_OF_SEVERAL = 2**17
 
 
-class Way(NamedTuple):
-    """On which type (its column) a gang can run, and what it then takes of each column that is looked at."""
-
-    type: int
-    takes: tuple[Number, ...]
-
-
-#: The ways in which a gang can run.
-Ways: TypeAlias = tuple[Way, ...]
+#: What a gang takes of each column that is looked at, in each of the ways in which it can run.
+Ways: TypeAlias = tuple[tuple[Number, ...], ...]
 #: Gangs that run in one of their ways: these, which way, and how many.
-Chosen: TypeAlias = list[tuple[Ways, Way, int]]
+Chosen: TypeAlias = list[tuple[Ways, int, int]]
 
 
 @dataclass
@@ -80,12 +73,12 @@ class Chooser:
         ``gangs`` says how many there are of each kind; every one fits the room. Of equal sums the one that takes less
         of every other column is remembered.
 
-        >>> small, large = (Way(0, (2, 3)),), (Way(0, (3, 7)),)
-        >>> [(way.takes[0], count) for _, way, count in Chooser().best({small: 2, large: 1}, (5, 9))]
+        >>> small, large = ((2, 3),), ((3, 7),)
+        >>> [(ways[way][0], count) for ways, way, count in Chooser().best({small: 2, large: 1}, (5, 9))]
         [(2, 2)]
         """
-        enough = min(room[0], sum(max(way.takes[0] for way in ways) * count for ways, count in gangs.items()))
-        order = sorted(gangs, key=lambda ways: min(_part(way, room) for way in ways))
+        enough = min(room[0], sum(max(takes[0] for takes in ways) * count for ways, count in gangs.items()))
+        order = sorted(gangs, key=lambda ways: min(_part(takes, room) for takes in ways))
         best = _one_after_the_other(gangs, order, room)
         states: dict[Number, list[_State]] = {0: [_State((0,) * len(room), None)]}
         # gangs that run in several ways go one by one
@@ -96,7 +89,7 @@ class Chooser:
         )
         for ways, count in steps:
             for state in [each for alike in states.values() for each in alike]:
-                for way in ways:
+                for way in range(len(ways)):
                     if best.takes[0] >= enough or not self._may(STEP_OF_SEVERAL):
                         return best.chosen()
                     after = state.after(ways, way, count)
@@ -115,10 +108,10 @@ class _State(NamedTuple):
     """What is taken of each column, and by which step that came."""
 
     takes: tuple[Number, ...]
-    step: tuple[_State, tuple[Ways, Way, int]] | None
+    step: tuple[_State, tuple[Ways, int, int]] | None
 
-    def after(self, ways: Ways, way: Way, count: int) -> _State:
-        takes = tuple(has + count * more for has, more in zip(self.takes, way.takes, strict=True))
+    def after(self, ways: Ways, way: int, count: int) -> _State:
+        takes = tuple(has + count * more for has, more in zip(self.takes, ways[way], strict=True))
         return _State(takes, (self, (ways, way, count)))
 
     def chosen(self) -> Chosen:
@@ -141,10 +134,10 @@ def _no_more(one: _State, other: _State) -> bool:
     return all(a <= b for a, b in zip(one.takes, other.takes, strict=True))
 
 
-def _part(way: Way, room: tuple[Number, ...]) -> float:
+def _part(takes: tuple[Number, ...], room: tuple[Number, ...]) -> float:
     """Return which part of the room beside the first column a way takes, for what it takes of that."""
-    parts = (more / most for more, most in zip(way.takes[1:], room[1:], strict=True) if more)
-    return float(sum(parts) / way.takes[0])
+    parts = (more / most for more, most in zip(takes[1:], room[1:], strict=True) if more)
+    return float(sum(parts) / takes[0])
 
 
 def _one_after_the_other(gangs: Mapping[Ways, int], order: list[Ways], room: tuple[Number, ...]) -> _State:
@@ -152,8 +145,8 @@ def _one_after_the_other(gangs: Mapping[Ways, int], order: list[Ways], room: tup
     state = _State((0,) * len(room), None)
     for ways in order:
         waits = gangs[ways]
-        for way in ways:
-            left = zip(room, state.takes, way.takes, strict=True)
+        for way, takes in enumerate(ways):
+            left = zip(room, state.takes, takes, strict=True)
             count = min(waits, *(int((most - has) // more) for most, has, more in left if more))
             if count:
                 state, waits = state.after(ways, way, count), waits - count

@@ -36,10 +36,10 @@ def pseudo_code() -> Finding:
     queues = [QueueClaim(0, 100), QueueClaim(0, 100)]
     loop = documented(100, queues, 60)
     swapped = documented(100, queues[::-1], 60)
-    code = divided(100, queues).shares
+    code = divided(100, queues)
     near = [f"{float(share):.1f}" for share in loop]
     same = loop == swapped and loop[0] == loop[1]
-    beyond = divided(1, [QueueClaim(0, Fraction(3, 5)), QueueClaim(0, Fraction(3, 5))]).shares
+    beyond = divided(1, [QueueClaim(0, Fraction(3, 5)), QueueClaim(0, Fraction(3, 5))])
     evidence = (
         "'resourcesToAssign = min(remainingResources * q.OverQuotaWeight / totalWeights, q.RemainingRequest)', then "
         "'remainingResources -= resourcesToAssign', inside the loop over queues. Two equal queues that ask for 100 of "
@@ -54,10 +54,10 @@ def pseudo_code() -> Finding:
 
 def simulator() -> Finding:
     """The example of the simulator's README: GPUs, CPU and memory."""
-    gpus = divided(100, [QueueClaim(10, 100, weight=3), QueueClaim(10, 100, weight=1)]).shares
+    gpus = divided(100, [QueueClaim(10, 100, weight=3), QueueClaim(10, 100, weight=1)])
     unlimited = float("inf")
-    cpu = divided(16000, [QueueClaim(unlimited, 100000)] * 2).shares
-    memory = divided(32_000_000, [QueueClaim(unlimited, 100000)] * 2).shares
+    cpu = divided(16000, [QueueClaim(unlimited, 100000)] * 2)
+    memory = divided(32_000_000, [QueueClaim(unlimited, 100000)] * 2)
     agree = (gpus, cpu, memory) == ([70, 30], [16000, 16000], [100000, 100000])
     evidence = (
         f"100 GPUs, quotas of 10 and 10, weights 3 and 1: {gpus[0]} and {gpus[1]}. CPU and memory, of which the "
@@ -75,7 +75,7 @@ def deep_dive() -> Finding:
         QueueClaim(2, 10, weight=1, tier=2),
         QueueClaim(3, 10, weight=1, tier=1),
     ]
-    shares = divided(10, teams).shares
+    shares = divided(10, teams)
     evidence = (
         "10 GPUs; Vision (priority 2, quota 2, weight 2), LLM (2, 2, 1), Data (1, 3, 1), all asking for 10: fair "
         f"shares of {shares[0]}, {shares[1]} and {shares[2]}: of the surplus of 3, 2 and 1 go to priority 2 by weight, "
@@ -86,12 +86,12 @@ def deep_dive() -> Finding:
 
 def buckets() -> Finding:
     """Whether all surplus goes to the highest priority first, on all small instances."""
-    worst = divided(1, [QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=1)]).shares
+    worst = divided(1, [QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=2), QueueClaim(0, 1, tier=1)])
     broken = total = 0
     for amount, first, second, low in product(range(1, 7), range(1, 5), range(1, 5), range(1, 5)):
         shares = divided(
             amount, [QueueClaim(0, first, tier=2), QueueClaim(0, second, tier=2), QueueClaim(0, low, tier=1)]
-        ).shares
+        )
         total += 1
         overtaken = shares[2] > 0 and shares[0] + shares[1] < first + second
         broken += overtaken
@@ -137,7 +137,7 @@ def no_usage() -> Finding:
             plain = [ratio(part, sum(found)) for part in found]
             total += 1
             same += parts == plain
-    half = divided(16, [QueueClaim(0, 16, usage=Fraction(3, 4)), QueueClaim(0, 16)], k=1).shares
+    half = divided(16, [QueueClaim(0, 16, usage=Fraction(3, 4)), QueueClaim(0, 16)], k=1)
     evidence = (
         "'0 historical usage across the board will effectively revert to the current formula'. P = w (1 + k) for all, "
         f"and the factor cancels; so in all {total} of {total} cases of three weights of 1 to 4 and k of 1/2, 1 and 5. "

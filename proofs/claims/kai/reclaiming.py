@@ -55,8 +55,8 @@ def _flat() -> Iterator[tuple[Mapping[str, int], list[Row], int, Allocation]]:
 
 def always_allocated() -> Finding:
     """Quotas of more than there is, as in the source's own test."""
-    one = divided(1, [QueueClaim(3, 2, weight=0)]).shares
-    two = divided(8, [QueueClaim(8, 8), QueueClaim(8, 8)]).shares
+    one = divided(1, [QueueClaim(3, 2, weight=0)])
+    two = divided(8, [QueueClaim(8, 8), QueueClaim(8, 8)])
     stays = _held(played(8, {"A": 8, "B": 8}, [("A", 8, True, True), ("B", 8, False, True)]))
     require(stays == [8, 0], "who came first has all")
     refuted = sum(two) > 8

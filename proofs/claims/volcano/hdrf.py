@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from fairopt.ledger import Finding, Ruling
+from fairopt.models.common.holdings import Holdings, QueuedGang
 from fairopt.models.volcano.actions import allocate
-from fairopt.models.volcano.cluster import QueueTree, VolcanoCluster, VolcanoJob
+from fairopt.models.volcano.hdrf import QueueTree
 
 #: The queue of a pod group, its name, how many pods, and what each takes of (CPU, GPU or memory).
 Group = tuple[int, str, int, dict[int, int]]
@@ -17,29 +18,21 @@ def started(
     parent: list[int], weight: list[float], total: int, groups: list[Group], *, saturation: bool = True
 ) -> Counter[str]:
     """Return how many pods of each group start on ``total`` of both resources, one pod at a turn."""
-    waits: dict[int, deque[VolcanoJob]] = {}
+    waits: dict[int, deque[QueuedGang]] = {}
     jobs: dict[int, dict[str, tuple[list[float], list[float]]]] = {}
     for queue, name, count, takes in groups:
-        waits.setdefault(queue, deque()).extend([VolcanoJob(name, queue, {0: takes})] * count)
+        waits.setdefault(queue, deque()).extend([QueuedGang(0, name, queue, {0: takes})] * count)
         jobs.setdefault(queue, {})[name] = ([0.0, 0.0], [float(takes.get(c, 0) * count) for c in range(2)])
     nodes = len(parent)
     there = [total, total]
-    cluster = VolcanoCluster(
-        [""] * nodes,
-        ["", ""],
-        parent,
-        there[:],
-        [[0, 0] for _ in parent],
-        tier=[0] * nodes,
-        total=there,
-        waits=waits,
-    )
+    room = Holdings([""] * nodes, ["", ""], parent, there[:], [[0, 0] for _ in parent], waits)
     tree = QueueTree(parent, weight, there, saturation=saturation)
     for queue, each in jobs.items():
         tree.add(queue, each)
     tree.settle()
     tree.open(waits)
-    return Counter(allocate(cluster, tree, runs=tree.runs)[0])
+    allocate(room, tree, runs=tree.runs)
+    return Counter(room.started)
 
 
 def _blocking(total: int, *, own: bool = True) -> tuple[list[int], list[float], int, list[Group]]:
@@ -105,18 +98,17 @@ def saturated() -> Finding:
 
     def gpus(total: list[float]) -> Counter[str]:
         jobs = {0: "n1", 3: "n2,2"}
-        waits = {queue: deque([VolcanoJob(name, queue, {0: {1: 1}})] * 10) for queue, name in jobs.items()}
+        waits = {queue: deque([QueuedGang(0, name, queue, {0: {1: 1}})] * 10) for queue, name in jobs.items()}
         held = [[0, 0] for _ in range(4)]
-        cluster = VolcanoCluster(
-            [""] * 4, ["", ""], [-1, -1, 1, 1], [0, 10], held, tier=[0] * 4, total=[10, 10], waits=waits
-        )
+        room = Holdings([""] * 4, ["", ""], [-1, -1, 1, 1], [0, 10], held, waits)
         tree = QueueTree([-1, -1, 1, 1], [50.0, 50.0, 50.0, 50.0], total)
         tree.add(2, {"n2,1": ([10.0, 0.0], [20.0, 0.0])})
         for queue, name in jobs.items():
             tree.add(queue, {name: ([0.0, 0.0], [0.0, 10.0])})
         tree.settle()
         tree.open(waits)
-        return Counter(allocate(cluster, tree, runs=tree.runs)[0])
+        allocate(room, tree, runs=tree.runs)
+        return Counter(room.started)
 
     code, document = gpus([10.0, 10.0]), gpus([0.0, 10.0])  # a resource of which there is none has no part in a share
     return Finding(

@@ -17,7 +17,7 @@ READ = "Read at ed72c7c8; computed with the rule of its capacity plugin, and not
 def story_3() -> Finding:
     """Compute what Queue1 may have while Queue2 is idle."""
     total, owed, kept = [100, 100], [[20, 50], [80, 50]], [[10, 10], [10, 10]]
-    most = quotas(total, [-1, -1], [0, 1], owed, kept, [[INFINITY] * 2] * 2).most[0]
+    most = quotas(total, [-1, -1], [0, 1], owed, kept, [[INFINITY] * 2] * 2)[1][0]
     verdict = Ruling.INCONSISTENT if most < total else Ruling.REPRODUCED
     return Finding(
         verdict,

@@ -17,7 +17,7 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.kai import read
 from fairopt.models.kai.cycle import Cycle
 from fairopt.models.kai.kai import Kai
-from fairopt.models.kai.pool import NodePool, Totals
+from fairopt.models.kai.pool import NodePool
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import INFINITY
@@ -93,7 +93,7 @@ class Cluster:
             return [bool(on == 0) for on in allocate(Kai(cycles=7), market).evidence.gangs.on]
         owed = market.entitlements
         assert owed is not None
-        play = Cycle(NodePool(market, Totals(owed), owed.gangs, 0, 1), owed.gangs.names, 1)
+        play = Cycle(NodePool(market, owed, owed.gangs, 0, 1), 1)
         {"allocate": play.allocate, "reclaim": play.reclaim, "preempt": play.preempt}[self.action]()
         return [(job[3] and at not in play.stopped) or at in play.started for at, job in enumerate(self.jobs)]
 
