@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
@@ -39,9 +39,9 @@ EMITTERS = "fairopt.emitters"
 WORKLOADS = "fairopt.workloads"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 
-#: How a policy, a property and a solver may be given: by name, as a class (with its default options), or as itself.
-#: No solver is the policy's best way.
-AnyPolicy: TypeAlias = str | type[Policy] | Policy
+#: How a policy, a property and a solver may be given: by name, as a class (with its default options), or as itself; a
+#: policy also as a function of a market (`fairopt.policy.function`). No solver is the policy's best way.
+AnyPolicy: TypeAlias = str | type[Policy] | Policy | Callable[[Market], Any]
 AnyProperty: TypeAlias = "str | type[Property] | Property"
 AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
 
@@ -58,12 +58,16 @@ def names(group: str) -> list[str]:
 def policy(name: str, problem: type | None = None) -> Policy:
     """Return the policy registered under ``name``, with its default options, which decides on ``problem`` (None: any).
 
-    Errors: `BadInput` names the nearest policies, or the command that takes this one.
+    FILE.py:NAME, or MODULE:NAME, is a function of a market or a class that nobody registered.
+
+    Errors: `BadInput` names the nearest policies, or the command that takes this one; and what is wrong with a file.
 
     >>> policy("max-min").source
     'Gavel, OSDI 2020, Sec. 4.1'
     """
     made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
+    if made is None and ":" in name:
+        return _unregistered(name, problem)
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
         taker = "" if made is None else f"{_taker(made)} takes it. "
         raise _unknown(name, POLICIES, [each.name for each in policies(problem)], taker)
@@ -79,10 +83,36 @@ def policy_of(given: AnyPolicy, problem: type | None = None) -> Policy:
     """
     if isinstance(given, str):
         return policy(given, problem)
-    made = given() if isinstance(given, type) else given
+    made: Any = given() if isinstance(given, type) else given
+    if not isinstance(made, Policy) and callable(made):
+        from fairopt.policy.function import Function  # here, since few have one of their own
+
+        made = Function(made)
+        if made.name in names(POLICIES):
+            wrong = f"a function is called {made.name}, as an installed policy is"
+            raise BadInput(wrong, place="policy", remedy="Call the function otherwise")
     if not isinstance(made, Policy):
-        remedy = "Give a policy, its class, or a name that `fairopt policies` lists"
+        remedy = "Give a policy, its class, a function of a market, or a name that `fairopt policies` lists"
         raise BadInput(f"got {type_of(made)}", place="policy", remedy=remedy)
+    return made
+
+
+def _unregistered(text: str, problem: type | None) -> Policy:
+    """Return the policy, or the function as one, that FILE.py:NAME or MODULE:NAME names."""
+    from fairopt.policy.function import Function, loaded  # here and below, since few have one of their own
+    from fairopt.problem import Queue
+    from fairopt.problem.files.storage import naming
+
+    path, _, name = text.rpartition(":")
+    with naming(path):
+        made = policy_of(loaded(path, name) if path.endswith(".py") else named(text))
+    if problem is not None and not issubclass(made.problem, problem):
+        remedy = f"{_taker(made)} takes it"
+        if issubclass(problem, Queue) and issubclass(made.problem, Market):
+            remedy += f"; in rounds: --policy oef-rounds --set shares={text}"
+        kind = "function" if isinstance(made, Function) else "policy"
+        wrong = f"{text} is a {kind} of a {made.problem.__name__}, not of a {problem.__name__}"
+        raise BadInput(wrong, remedy=remedy)
     return made
 
 

@@ -43,8 +43,8 @@ from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense, fractions
 from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Verdict
-from fairopt.properties.boundary import Boundary
 from fairopt.properties.misreports.exact_reports import exact_or_none
+from fairopt.properties.within_bounds import Boundary
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.alternatives import Alternative, alternatives, chosen, is_large
-from fairopt.audit.declared import DeclaredValue, compared
+from fairopt.audit.alternatives import Alternative, DeclaredValue, alternatives, chosen, compared, is_large
 from fairopt.audit.reading import read_source, with_rates, with_speedups
 from fairopt.audit.reasons import Reason, reason_of
 from fairopt.audit.spare_goods import unlooked
@@ -26,7 +25,6 @@ from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Answer, Verdict
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed
 
 #: What mends are, in the schema of results.
@@ -324,6 +322,5 @@ def _asked(
     return tuple(
         each
         for each in found
-        if each.asked_of(market)
-        and (speeds or (not large and isinstance(each, EntitlementProperty) and not each.needs_speedups))
+        if each.asked_of(market) and (speeds or (not large and each.needs is not None and not each.needs_speedups))
     )

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
-from fairopt.audit.ahead import ahead
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
-from fairopt.audit.reasons import Reason, reason_of
+from fairopt.audit.reasons import Reason, ahead, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
@@ -33,7 +32,7 @@ WAITS = ResultForm("Gangs that wait for the same reason.", *Reason.form.keys, Ke
 class Loan:
     """What would have to be given to let a gang run on a type: GPUs of the type, in whole, by what gives them.
 
-    It is enough as long as the gangs ``ahead`` (`fairopt.audit.ahead`), by name, do not take what is given.
+    It is enough as long as the gangs ``ahead`` (`fairopt.audit.reasons`), by name, do not take what is given.
     """
 
     gang: str

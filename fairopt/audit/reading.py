@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
-from fairopt.importing.imported import Imported, read_with
+from fairopt.importing.imported import Imported, files_of, read_with
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem.files.documents import parse_json, parse_toml
 from fairopt.problem.files.storage import AnyPath, naming, read_text
@@ -50,7 +50,10 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
             refused.append(("a market", error))
     for name in discovery.names(discovery.IMPORTERS):
         try:
-            read = read_with(discovery.load(discovery.IMPORTERS, name), paths)
+            reader = discovery.load(discovery.IMPORTERS, name)
+            if len(files_of(reader) or paths) != len(paths):  # nobody gave it what it asks for
+                continue
+            read = read_with(reader, paths)
             found.append(_market_of(read, name))
         except FairoptError as error:
             refused.append((name, error))

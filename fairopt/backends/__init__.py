@@ -9,17 +9,15 @@
 3.0
 """
 
-from fairopt.backends.highs import Highs, HighsSession, write
-from fairopt.backends.solver import Backend, Capability, Method, Options, ProgramMethod, Session, Solver
+from fairopt.backends.highs import Highs, write
+from fairopt.backends.solver import Backend, Capability, Method, Options, Session, Solver
 
 __all__ = [
     "Backend",
     "Capability",
     "Highs",
-    "HighsSession",
     "Method",
     "Options",
-    "ProgramMethod",
     "Session",
     "Solver",
     "write",

@@ -21,7 +21,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, uncrossed
 from fairopt.errors import NotInstalled
-from fairopt.program import Array, Program, Sense
+from fairopt.program import INFINITY, Array, Block, Program, Rows, Sense
 
 #: A point found at a limit is an incumbent only if it breaks nothing by more than this, relative to the numbers' size.
 FEASIBLE = 1e-6
@@ -111,6 +111,72 @@ class Cvxpy(Backend):
         raw_status, value = f"{self.solver}: {word or answer.status}", None if point is None else program.value(point)
         seconds = float(answer.attr.get(SOLVE_TIME) or elapsed)
         return Solution(status, raw_status, self.name, value, x=point, dual=dual, reduced_cost=reduced, seconds=seconds)
+
+
+def read_problem(problem: Any, share: Any, name: str) -> Program | None:
+    """Return a cvxpy problem as a program in floats; None for one that is not linear.
+
+    The variable ``share`` (n, k) becomes the block of that name. The other variables,
+    cvxpy's own among them, are the block "other". Errors: those of cvxpy.
+
+    >>> import cvxpy
+    >>> x = cvxpy.Variable((1, 2), nonneg=True)
+    >>> asked = cvxpy.Problem(cvxpy.Maximize(x[0, 0] + 3 * x[0, 1] + 1), [cvxpy.sum(x) <= 2])
+    >>> program = read_problem(asked, x, "most")
+    >>> program.shape, program.value(np.array([0.0, 2.0]))
+    ((1, 2), 7.0)
+    """
+    import cvxpy
+
+    if not (problem.is_dcp() and problem.objective.expr.is_pwl()):
+        return None
+    try:
+        data, _, _ = problem.get_problem_data(cvxpy.HIGHS)
+    except cvxpy.SolverError:  # cones, which HiGHS has not
+        return None
+    if "c" not in data:  # a quadratic program
+        return None
+    cones = data["param_prob"]
+    if share.id not in cones.var_id_to_col:  # it has an attribute, and cvxpy has put another variable in its place
+        plain = cvxpy.Variable(share.shape)
+        return read_problem(cvxpy.Problem(problem.objective, [*problem.constraints, plain == share]), plain, name)
+    count = len(data["c"])
+    first, (n, k) = cones.var_id_to_col[share.id], share.shape
+    own = first + np.arange(n * k).reshape(k, n).T.ravel()  # cvxpy stacks columns
+    order = np.concatenate([own, np.delete(np.arange(count), own)])
+    place = np.argsort(order)
+    matrix, equal = data["A"].tocoo(), data["dims"].zero
+    at = np.lexsort((place[matrix.col], matrix.row))
+    at = at[matrix.data[at] != 0]
+    sides = np.asarray(data["b"], dtype=float)
+    whole, least, most = np.zeros(count, dtype=bool), np.full(count, -INFINITY), np.full(count, INFINITY)
+    whole[[*data["bool_vars_idx"], *data["int_vars_idx"]]] = True
+    least = least if data["lower_bounds"] is None else np.array(data["lower_bounds"], dtype=float)
+    most = most if data["upper_bounds"] is None else np.array(data["upper_bounds"], dtype=float)
+    binary = np.array(data["bool_vars_idx"], dtype=np.int64)
+    least[binary], most[binary] = np.maximum(least[binary], 0), np.minimum(most[binary], 1)
+    sign = -1.0 if isinstance(problem.objective, cvxpy.Maximize) else 1.0
+    others = (Block("other", (count - n * k,), n * k, count - n * k),) if count > n * k else ()
+    said = [("equal", 0, equal), ("at_most", equal, len(sides) - equal)]
+    return Program(
+        name,
+        Sense.MAXIMIZE if sign < 0 else Sense.MINIMIZE,
+        sign * np.asarray(data["c"], dtype=float)[order],
+        sign * float(cones.apply_parameters()[1]),
+        least[order],
+        most[order],
+        whole[order],
+        Rows(
+            row=matrix.row[at].astype(np.int64),
+            column=place[matrix.col[at]],
+            value=matrix.data[at].astype(float),
+            lower=np.where(np.arange(len(sides)) < equal, sides, -INFINITY),
+            upper=sides,
+        ),
+        (Block("share", (n, k), 0, n * k), *others),
+        tuple(Block(what, (size,), start, size) for what, start, size in said if size),
+        Block("objective", (), 0, 1),
+    )
 
 
 class _Conic(Cvxpy):

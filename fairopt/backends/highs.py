@@ -7,8 +7,11 @@ is compared with the loaded one, only the numbers that differ are passed on, and
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,53 +71,43 @@ class Highs(Backend):
     name = "highs"
     modules = ("highspy",)
     capabilities = frozenset(Capability) - {Capability.LOGARITHMS}
+    #: HiGHS and the program that it holds, where the model is kept.
+    _loaded: tuple[highspy.Highs, Program] | None = None
 
-    def opened(self, options: Options | None = None) -> HighsSession:
-        """Return a HiGHS that keeps the model loaded between programs."""
-        return HighsSession(self, options or Options())
+    def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
+        """Return a HiGHS that keeps the model loaded: a changed coefficient is solved again without a rebuild."""
+        return partial(copy(self)._again, options=options or Options())
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        return HighsSession(self, options)(program)
+        return copy(self)._again(program, options)
 
-
-class HighsSession:
-    """One HiGHS instance; a changed coefficient re-solves without a rebuild.
-
-    >>> from fairopt.program import Formulation
-    >>> p = Formulation("one")
-    >>> p.maximize(p.variable("x", upper=2))
-    >>> HighsSession(Highs(), Options())(p.program()).objective
-    2.0
-    """
-
-    def __init__(self, backend: Highs, options: Options) -> None:
-        self._backend, self._options = backend, options
-        self._highs: highspy.Highs | None = None
-        self._loaded: Program | None = None
-
-    def __call__(self, program: Program) -> Solution:
+    def _again(self, program: Program, options: Options) -> Solution:
         """Solve ``program``, warm where the last one had the same structure; errors as `Backend.solve`."""
-        self._backend.check(program, self._options)
+        self.check(program, options)
         ordinary = scaled(whole_bounds(program.as_(float)))
-        limit = left(self._options.time_limit)
+        limit = left(options.time_limit)
         try:
             with time_limit(limit):
-                solution = well_formed(ordinary.program, self._solved(ordinary.program, limit))
+                solution = well_formed(ordinary.program, self._solved(ordinary.program, options, limit))
         except OutOfTime as over:
             solution = Solution(Status.LIMIT, str(over), Highs.name, seconds=limit or 0.0)
         solution = ordinary.back(solution)
         left(found=solution)
         return solution
 
-    def _solved(self, program: Program, limit: float | None) -> Solution:
-        if self._highs is None or getattr(self._highs, "lost", False):
-            self._highs, self._loaded = instance(self._options, len(program.rows.value)), None
-        if self._loaded is not None and program.same_structure(self._loaded):
-            _update(self._highs, self._loaded, program)
+    def _solved(self, program: Program, options: Options, limit: float | None) -> Solution:
+        kept = self._loaded
+        if kept is None or getattr(kept[0], "lost", False):
+            highs = instance(options, len(program.rows.value))
+            load(highs, program)
         else:
-            load(self._highs, program)
-        self._loaded = program
-        return run(self._highs, program, limit)
+            highs, before = kept
+            if program.same_structure(before):
+                _update(highs, before, program)
+            else:
+                load(highs, program)
+        self._loaded = highs, program
+        return run(highs, program, limit)
 
 
 def write(program: Program, path: str | Path) -> None:

@@ -221,15 +221,15 @@ class Backend(ABC):
 
 
 class Method:
-    """A policy's own algorithm; `Policy.decide` carries out its steps.
+    """A policy's own algorithm: a rule, carried out by `Policy.decide`, or, with `solve`, a way to solve its program.
 
     It is listed, named, chosen and refused like a backend. ``number`` is the number type of its answers: float, or
     None for that of the problem. ``capabilities`` are the options that it supports beside the time limit, which
     `fairopt.policy.decide.decide` keeps for all: a loop that may last asks `fairopt.deadline.left` in each turn.
 
     >>> from fairopt.models import MaxMin
-    >>> MaxMin.methods[0].name
-    'prices'
+    >>> MaxMin.methods[0].name, MaxMin.methods[0].solves_programs, Method("rule").solves_programs
+    ('prices', True, False)
     """
 
     name: str = "rule"
@@ -253,23 +253,20 @@ class Method:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    @property
+    def solves_programs(self) -> bool:
+        """Whether it solves the policy's program, without formulating it."""
+        return type(self).solve is not Method.solve
 
-class ProgramMethod(Method, ABC):
-    """A method that solves the policy's program without formulating it.
-
-    >>> from fairopt.models import MaxMin
-    >>> isinstance(MaxMin.methods[0], ProgramMethod)
-    True
-    """
-
-    @abstractmethod
     def solve(self, policy: Any, problem: Any, start: Any = None) -> Solution:
         """Return the solution for ``problem``, with ``values``, proven ``lower`` and ``upper``, and ``duals``.
 
         Where time is over, its status is `Status.LIMIT`, and it has what was proven by then. ``start`` is the
         ``warm_start`` of an earlier solution of the policy; one that does not fit is ignored. Errors: `NotSolved`;
-        `NotCapable` where the numbers are too far apart for floats; `OutOfTime` where nothing was proven.
+        `NotCapable` where the numbers are too far apart for floats, and of a rule; `OutOfTime` where nothing was
+        proven.
         """
+        raise NotCapable(f"{self.name} does not solve the program of {policy.name}")
 
     def certify(self, policy: Any, decision: Any) -> Any:
         """Return exact evidence for a decision of this method; errors: `NotCapable`, also by default."""
@@ -367,8 +364,8 @@ class Session:
         """Return the method's solution of ``policy`` on ``problem``, starting at ``start`` or at the last solution."""
         method = self.solver
         left()
-        if not isinstance(method, ProgramMethod):
-            raise NotCapable(f"{self.solver.name} does not solve the program of {policy.name}")
+        if not isinstance(method, Method):
+            raise NotCapable(f"{method.name} does not solve the program of {policy.name}")
         if start is None and self._last is not None:
             start = self._last.warm_start
         solution = method.solve(policy, problem, start)

@@ -50,7 +50,7 @@ def compare(
         typer.Option(
             "--policy",
             metavar="NAME",
-            help="A policy by name; all by default. May be repeated.",
+            help="A policy by name, or a function of yours, FILE.py:NAME; all by default. May be repeated.",
             autocompletion=completing.policies(),
         ),
     ] = None,

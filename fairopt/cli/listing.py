@@ -36,7 +36,7 @@ SharePolicies = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        help="A policy by name; all by default. May be repeated.",
+        help="A policy by name, or a function of yours, FILE.py:NAME; all by default. May be repeated.",
         autocompletion=completing.policies(Market),
     ),
 ]
@@ -156,7 +156,8 @@ PLUGIN = ResultForm(
 
 def policy_option(what: str, problem: type) -> Any:
     """Return the option --policy of a command whose policies decide on ``problem``."""
-    about = f"{what} by name; `fairopt policies` lists them."
+    own = "A function of yours is FILE.py:NAME" if issubclass(problem, Market) else "A class of yours is MODULE:NAME"
+    about = f"{what} by name; `fairopt policies` lists them. {own}."
     return typer.Option(metavar="NAME", help=about, autocompletion=completing.policies(problem))
 
 
@@ -233,7 +234,11 @@ def plugins(json_: AsJson = False) -> None:
 def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:
     """Return the named policies, or all that decide on ``problem``."""
     if names:
-        return [discovery.policy(name, problem) for name in dict.fromkeys(names)]
+        made = [discovery.policy(name, problem) for name in dict.fromkeys(names)]
+        for at, each in enumerate(made):
+            if each.name in (other.name for other in made[:at]):
+                raise BadInput(f"two are called {each.name}", place="--policy", remedy="Call one function otherwise")
+        return made
     listed = chosen(None, discovery.POLICIES, discovery.policy)
     return [each for each in listed if issubclass(each.problem, problem)]
 

@@ -150,6 +150,14 @@ def both_owed(before: Market, after: Market, what: str) -> tuple[Entitlements, E
     return old, new
 
 
+def files_of(importer: Callable[..., Any]) -> list[str] | None:
+    """Return the names of the files that an importer takes; None for any number."""
+    parameters = inspect.signature(importer).parameters.values()
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return None
+    return [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY and each.default is each.empty]
+
+
 def read_with(
     importer: Callable[..., Any], paths: Sequence[AnyPath], columns: Mapping[str, str] = MappingProxyType({})
 ) -> Imported:
@@ -159,14 +167,12 @@ def read_with(
 
     Errors: `BadInput` for more files than it takes, and for columns where it takes none; those of the importer.
     """
-    parameters = inspect.signature(importer).parameters.values()
-    if columns and "columns" not in (each.name for each in parameters):
+    if columns and "columns" not in inspect.signature(importer).parameters:
         remedy = "Leave --column out; job-csv reads any table of jobs"
         raise BadInput("the importer reads no table whose columns could be named", place="--column", remedy=remedy)
-    most = sum(each.kind is not each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
-    if len(paths) != most and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        remedy = "Give it the files it takes; `fairopt import NAME FILE` takes one, unless the importer says otherwise"
-        raise BadInput(f"{len(paths)} files", place="FILE", remedy=remedy)
+    names = files_of(importer)
+    if names is not None and len(paths) != len(names):
+        raise BadInput(f"{len(paths)} files", place="FILE", remedy=f"Give it {len(names)}: {', '.join(names)}")
     with naming(", ".join(map(str, paths))):
         found = importer(*paths, **({"columns": columns} if columns else {}))
     return found if isinstance(found, Imported) else Imported(found)

@@ -57,7 +57,7 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
     """
     places = Places()
     with naming(path):
-        lines = _cells(path)
+        lines = table_cells(path)
         place, header = next(lines, ("line 1", []))
         names = [cell.strip() for cell in header]
         found = _columns(names, dict(columns or {}), place)
@@ -125,36 +125,52 @@ def _gpus(row: Mapping[str, str], place: str) -> dict[str, int]:
     return {said(row.get("type", "")) or UNTYPED: count} if count else {}
 
 
-def meant(name: str) -> str | None:
-    """Return what a column of that name says, of `KNOWN`; None where its name is not known.
+def meant(name: str, known: Mapping[str, tuple[str, ...]] = KNOWN) -> str | None:
+    """Return what a column of that name says, of those ``known``; None where its name is not.
 
     >>> meant("submit_time"), meant("Submit_s"), meant("JobID"), meant("colour")
     ('submit', 'submit', 'job', None)
     """
-    return next((what for what, usual in KNOWN.items() if _plain(name) in usual), None)
+    return next((what for what, usual in known.items() if plain_name(name) in usual), None)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return the name of a column in small letters, without signs and without the unit seconds.
+
+    >>> plain_name("Submit Time_s")
+    'submittime'
+    """
     return "".join(sign for sign in name.lower().removesuffix("_s") if sign.isalnum())
 
 
-def _columns(names: list[str], given: Mapping[str, str], place: str) -> dict[str, int]:
-    """Return where the columns stand that say something, by what they say."""
-    plain, wanted = [_plain(name) for name in names], {}
+def columns_of(
+    names: Sequence[str], given: Mapping[str, str], known: Mapping[str, tuple[str, ...]], place: str
+) -> dict[str, int]:
+    """Return where the columns stand that say something, by what they say: as ``given`` has it, else by their names.
+
+    >>> columns_of(["Id", "when"], {"submit": "when"}, KNOWN, "line 1")
+    {'job': 0, 'submit': 1}
+    """
+    plain, wanted = [plain_name(name) for name in names], {}
     for key, name in given.items():
-        what = meant(key)
+        what = meant(key, known)
         if what is None:
-            raise BadInput(f"got {shown(key)}", place="columns", remedy=f"Name some of {', '.join(KNOWN)}")
+            raise BadInput(f"got {shown(key)}", place="columns", remedy=f"Name some of {', '.join(known)}")
         wanted[what] = column_of(name, names, place)
-    usual = ((what, plain.index(name)) for what, known in KNOWN.items() for name in known if name in plain)
-    found = dict(reversed([*usual])) | wanted
+    usual = [(what, plain.index(name)) for what, each in known.items() for name in each if name in plain]
+    return dict(reversed(usual)) | wanted  # of several names the first
+
+
+def _columns(names: list[str], given: Mapping[str, str], place: str) -> dict[str, int]:
+    """Return where the columns of jobs stand. Errors: `BadInput` where one is missing."""
+    found = columns_of(names, given, KNOWN, place)
     for what, instead in _NEEDED.items():
         if what not in found and not found.keys() >= {*instead}:
             raise BadInput(f"no column says the {what}", place=place, remedy=say_which(what, names))
     return found
 
 
-def _cells(path: AnyPath) -> Iterator[tuple[str, list[str]]]:
+def table_cells(path: AnyPath) -> Iterator[tuple[str, list[str]]]:
     """Yield the cells of each line that is not blank; the separator is the one that the first line has most of."""
     lines = ((place, line) for place, line in lines_of(path) if line.strip())
     separator = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairopt.backends import Method, ProgramMethod, Session
+from fairopt.backends import Method, Session
 from fairopt.backends.exact import Exact
 from fairopt.backends.optimal_face import cut_to_optima, with_optimum
 from fairopt.backends.solution import Solution, without_noise, written_out
@@ -76,8 +77,14 @@ class Formulated(Policy):
         )
         wanted = 'a Program: p.program() of a Formulation p, with variables "share", one for each user and type'
         require_returned(fits, program, f"{type(self).__name__}.formulate", wanted)
+        return self.at_optimum(problem, program, solve.optimum, begun)
+
+    def at_optimum(
+        self, problem: Market, program: Program, optimum: Callable[[Program], Solution], begun: float
+    ) -> Allocation:
+        """Return the shares at the optimum of a program of this policy; ``begun`` is when it began to write it."""
         built = perf_counter()
-        solution = solve.optimum(program)
+        solution = optimum(program)
         return Allocation(
             self.name,
             problem,
@@ -161,8 +168,9 @@ class Formulated(Policy):
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the primal and dual solutions, which prove each other optimal, or the method's own exact evidence."""
-        if isinstance(decision.solver, ProgramMethod):
-            certificate: Certificate = decision.solver.certify(self, decision)
+        method = decision.solver
+        if isinstance(method, Method) and method.solves_programs:
+            certificate: Certificate = method.certify(self, decision)
             return certificate
         from fairopt.certificates import optimality, outside_decision  # here, since who decides need not certify
 

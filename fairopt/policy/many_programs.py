@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+<<<<<<< HEAD
 from dataclasses import replace
 from typing import TypeAlias
+=======
+>>>>>>> main
 
 import numpy as np
 
@@ -15,7 +18,7 @@ from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-from fairopt.program.batched import Multiples, Programs, formulated, numbers_of
+from fairopt.program.batched import Programs, formulated, numbers_of
 
 #: Programs with larger dictionaries (in numbers) are solved faster one by one, from HiGHS's sparse matrices. With more
 #: rows than variables they take more steps: then larger ones are solved by their tight constraints, up to so many
@@ -48,7 +51,6 @@ class ManyPrograms:
     ) -> None:
         self._write, self._market, self._like, self._basis, self._takes = write, market, like, basis, takes
         self._able, self._compared = True, False
-        self._known = _multiples(write, market.speedup)
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
         self._nearby = _Nearby(like, basis, market.speedup) if tall else None
@@ -95,7 +97,7 @@ class ManyPrograms:
         """Yield the programs of all cases, by their structure, as far as they are shaped like the truth's."""
         speedups = reported(self._market, users, reports)
         try:
-            groups = list(self._groups(speedups))
+            groups = list(formulated(self._write, speedups))
         except (TypeError, AttributeError, ValueError):
             self._able = False
             return
@@ -108,28 +110,12 @@ class ManyPrograms:
             self._compared = True
             yield each
 
-    def _groups(self, speedups: Array) -> Iterator[Programs]:
-        known = np.zeros(len(speedups), dtype=bool) if self._known is None else self._known.fits(speedups)
-        if self._known is not None and known.any():
-            yield self._known.programs(speedups, np.flatnonzero(known))
-        other = np.flatnonzero(~known)
-        for each in formulated(self._write, speedups[other]):
-            yield replace(each, cases=other[each.cases])
-
 
 def reported(market: Market, users: Array, reports: Array) -> Array:
     """Return the speedups (cases, n, k) of a market in floats where each user in turn reports otherwise."""
     speedups = np.repeat(market.speedup[None], len(users), axis=0)
     speedups[np.arange(len(users)), users] = reports
     return speedups
-
-
-def _multiples(write: Callable[[Array], Program], truth: Array) -> Multiples | None:
-    """Return what is known of the programs of all speedups with the same zeros; None where that is not so simple."""
-    try:
-        return Multiples.written(write, truth)
-    except (TypeError, AttributeError, ValueError):
-        return None
 
 
 class _Nearby:

@@ -20,7 +20,7 @@ from fairopt.certificates.kinds import PROPERTIES
 from fairopt.errors import BadInput, NotCapable, require, require_returned
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Optima, Policy
-from fairopt.problem import Market, allocation_from, exact
+from fairopt.problem import Entitled, Market, allocation_from, exact
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
@@ -291,6 +291,25 @@ class AllocationProperty(OutcomeProperty):
     instances: ClassVar[tuple[CitedInstance, ...]]
     #: Whether it depends on how fast users are, and not only on where they run.
     needs_speedups: ClassVar[bool] = True
+    #: What the market's entitlements must say, nothing in particular if empty; None where it is not about these.
+    needs: ClassVar[frozenset[Entitled] | None] = None
+
+    def asked_of(self, problem: object) -> bool:
+        """Whether the property is asked on a problem where nobody names it: a market that says what it is about."""
+        return isinstance(problem, self.problem) and not self.missing(problem)
+
+    def missing(self, market: Market) -> str:
+        """Return what the market does not say and must, so that the property is UNDECIDED; "" for nothing.
+
+        >>> from fairopt.properties.entitlements.cap_kept import CapKept
+        >>> CapKept().check(Market.of([[1]], capacity=[1]), [[1]]).reason
+        'the market says no caps'
+        """
+        said = None if market.entitlements is None else market.entitlements.said
+        if self.needs is None or (said is not None and self.needs <= said):
+            return ""
+        lacking = sorted(each.value for each in self.needs - (said or frozenset()))
+        return f"the market says no {' or '.join(lacking) or 'entitlements'}"
 
     def judge(self, policy: Policy, problem: Market, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of the shares that ``policy`` decided on."""
@@ -334,6 +353,8 @@ class AllocationProperty(OutcomeProperty):
 
     def decided(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         """Decide as `check` does, of shares (n, k) that have been read, in the market's number type."""
+        if reason := self.missing(market):
+            return Verdict.undecided(self.name, reason)
         market = _positive(market)
         decide = self._within_bounds if self.needs_speedups and not market.known.all() else self._check
         verdict = decide(market, shares, tolerance)

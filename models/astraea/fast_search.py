@@ -91,8 +91,8 @@ def _outlines(state: RoundState, job: int, enough: bool) -> Array:
     for place, (worker, ps) in enumerate(pairs):
         for apart in (False, True):
             slots = batch.durations(job, not apart, worker, ps)
-            fitting = state.stretches(tenant, worker, ps, apart, enough).longest(np.arange(1, len(slots) + 1))
-            workers = (slots <= fitting).nonzero()[0] + 1
+            fitting = state.stretches(tenant, worker, ps, apart, enough)[1 : len(slots) + 1]
+            workers = (slots[: len(fitting)] <= fitting).nonzero()[0] + 1
             found.append(np.array([(workers * len(pairs) + place) * 2 + apart, workers, slots[workers - 1]]))
     return np.concatenate(found, axis=1)
 

@@ -37,32 +37,21 @@ class Windows:
         return np.asarray(np.minimum(level[..., :starts], level[..., late : late + starts]))
 
 
-@dataclass(frozen=True, eq=False)
-class Stretches:
-    """How many slots in a row a row of numbers stays at or above a level: ``lengths`` for rising ``levels``."""
+def longest_stretches(row: Array) -> Array:
+    """Return how many slots in a row a row (T,) of whole numbers, not negative, stays at or above each level from 0.
 
-    levels: Array
-    lengths: Array
-
-    @classmethod
-    def of(cls, row: Array) -> Stretches:
-        """Return the stretches of a row (T,) of numbers that are not negative."""
-        starts = np.append(0, np.flatnonzero(row[1:] != row[:-1]) + 1)
-        longest: dict[int, int] = {}
-        rising: list[tuple[int, int]] = []  # where each level that has not ended yet was reached
-        for at, level in zip([*starts.tolist(), len(row)], [*row[starts].tolist(), -1], strict=True):
-            first = at
-            while rising and rising[-1][1] >= level:
-                first, high = rising.pop()
-                longest[high] = max(longest.get(high, 0), at - first)
-            rising.append((first, level))
-        levels = sorted(longest)
-        falling = np.maximum.accumulate([longest[level] for level in reversed(levels)])
-        return cls(np.array(levels), falling[::-1])
-
-    def longest(self, least: Array) -> Array:
-        """Return how many slots in a row are at or above each of some levels."""
-        return np.append(self.lengths, 0)[np.searchsorted(self.levels, least)]
+    The last of them is 0: of the first level that is never reached.
+    """
+    starts = np.append(0, np.flatnonzero(row[1:] != row[:-1]) + 1)
+    longest = np.zeros(int(row.max(initial=0)) + 2, dtype=np.int64)
+    rising: list[tuple[int, int]] = []  # where each level that has not ended yet was reached
+    for at, level in zip([*starts.tolist(), len(row)], [*row[starts].tolist(), -1], strict=True):
+        first = at
+        while rising and rising[-1][1] >= level:
+            first, high = rising.pop()
+            longest[high] = max(longest[high], at - first)
+        rising.append((first, level))
+    return np.maximum.accumulate(longest[::-1])[::-1]
 
 
 @dataclass(eq=False)
@@ -187,8 +176,8 @@ class RoundState:
             self._offered[key] = Windows.of(own), Windows.of(own_ps)
         return self._offered[key]
 
-    def stretches(self, tenant: int, worker: int, ps: int, apart: bool, enough: bool) -> Stretches:
-        """Return for how long so many workers may fit, slot by slot; cached until `admit`. No more fit anywhere.
+    def stretches(self, tenant: int, worker: int, ps: int, apart: bool, enough: bool) -> Array:
+        """Return how long so many workers may fit, slot by slot, by their number; cached until `admit`. No more fit.
 
         A server needs one PS, or, with ``enough`` and for workers ``apart``, what those elsewhere ask for.
         """
@@ -199,11 +188,11 @@ class RoundState:
             elsewhere = np.searchsorted(self.batch.servers.ps_needed[worker, ps], left, side="right") - 1
             most = here if not apart else np.minimum(free, here + elsewhere) if enough else free
             able = (own_ps >= 1) & (left >= 1) & ((elsewhere >= 1) | (not apart) | (not enough))
-            self._stretches[key] = Stretches.of(np.where(able, np.minimum(own, most), 0).clip(min=0))
+            self._stretches[key] = longest_stretches(np.where(able, np.minimum(own, most), 0).clip(min=0))
         return self._stretches[key]
 
     @cached_property
-    def _stretches(self) -> dict[tuple[int, int, int, bool, bool], Stretches]:
+    def _stretches(self) -> dict[tuple[int, int, int, bool, bool], Array]:
         return {}
 
     @cached_property

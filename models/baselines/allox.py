@@ -11,8 +11,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import NotInstalled, require
-from fairopt.models.common.schedulers import fastest, non_preemptive, time_left, until_free
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Tally, fastest, non_preemptive, time_left, until_free
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots

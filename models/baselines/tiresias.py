@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import leases_end, ordered, staying_first
+from fairopt.models.common.schedulers import Tally, leases_end, ordered, staying_first
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
@@ -156,13 +156,6 @@ def _keys(queue: Queue, service: Array, thresholds: Sequence[Number] | None, by_
 
 
 @dataclass(frozen=True)
-class Assigned:
-    """The type that each job present queues for, by job name."""
-
-    types: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class ShortestServiceQueues(Policy):
     """A queue for each type of GPU, which a job joins on arrival for good; shortest remaining service time first.
 
@@ -189,7 +182,8 @@ class ShortestServiceQueues(Policy):
     name = "tiresias-service"
     source = "FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
-    states = (Assigned,)
+    #: The number of the type that each job present queues for.
+    states = (Tally,)
     random: bool = False
     gpu_time: bool = True
     per_gpu: bool = False
@@ -200,25 +194,22 @@ class ShortestServiceQueues(Policy):
     def __post_init__(self) -> None:
         require(self.seed >= 0, self.seed, "tiresias-service, seed", "Give a whole number, not negative")
 
-    def decide(self, problem: Queue, state: Assigned, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
         """Let arrivals join queues, order each queue, place; see `Policy.decide`."""
         joined = self._joined(problem, state)
         service = self._service(problem, joined)
         order = ordered(np.flatnonzero(joined >= 0), service)
         requests = choose(problem, order, gpu_types=_Joined(joined))
-        types = problem.cluster.types
         of_each = zip(problem.jobs.names, joined.tolist(), strict=True)
-        after = {name: types[gpu_type] for name, gpu_type in of_each if gpu_type >= 0}
+        after = Tally({name: gpu_type for name, gpu_type in of_each if gpu_type >= 0})
         # a job has one type, so that those who get ahead of others take nothing from them
         stands = leases_end(problem) if type(self.placement) is Consolidated else None
         placements = placed(problem, requests, self.placement)
-        return Schedule(self.name, problem, placements, state=Assigned(after), stands=stands)
+        return Schedule(self.name, problem, placements, state=after, stands=stands)
 
-    def _joined(self, queue: Queue, state: Assigned) -> Array:
+    def _joined(self, queue: Queue, state: Tally) -> Array:
         """Return the type that each job queues for (n,); -1 for unschedulable jobs."""
-        at = {name: gpu_type for gpu_type, name in enumerate(queue.cluster.types)}
-        types = state.types.get
-        known = np.array([at.get(types(name, ""), -1) for name in queue.jobs.names], dtype=np.int64)
+        known = np.array([state.of.get(name, -1) for name in queue.jobs.names], dtype=np.int64)
         for row in np.flatnonzero(known < 0).tolist():
             known[row] = queue.last_gpu_type(row)
         able = queue.allowed
@@ -228,7 +219,7 @@ class ShortestServiceQueues(Policy):
         if not new:
             return known
         there = np.flatnonzero(known >= 0)
-        total = np.full(len(at), queue.now * 0)
+        total = np.full(len(queue.cluster.types), queue.now * 0)
         np.add.at(total, known[there], self._service(queue, known)[there])
         draws = np.random.default_rng((self.seed, queue.index)) if self.random else None
         gpus = queue.jobs.gpus if self.gpu_time else np.ones_like(queue.jobs.gpus)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from fairopt.backends import ProgramMethod
+from fairopt.backends import Method
 from fairopt.backends.solution import Solution
 from fairopt.errors import NotCapable
 from fairopt.methods.result import duals_of, ends_of, so_far
@@ -55,7 +55,7 @@ class Levelled(Protocol):
         """Return the name and the duals (n,) of the users' rows, given the values (n,) of their throughputs."""
 
 
-class PriceMethod(ProgramMethod):
+class PriceMethod(Method):
     """Maximise the common level by its dual, the prices of the types (`fairopt.methods.level`)."""
 
     name = "prices"

@@ -1,9 +1,9 @@
-"""Shared parts of schedulers: estimates of job times, free GPUs, leases, jobs that stay, checks of options."""
+"""Shared parts of schedulers: job times, free GPUs, leases, jobs that stay, what is kept of each, checks of options."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -167,3 +167,14 @@ def check_whole(policy: Policy, least: int, *options: str) -> None:
         value = getattr(policy, name)
         fits = value is getattr(type(policy), name) is None or (isinstance(value, int) and value >= least)
         require(fits, repr(value), f"{policy.name}, {name}", f"Give a whole number from {least}")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A number ``of`` each job or tenant, by name, as it is at ``until``, where it changes with time.
+
+    The policy says which number that is.
+    """
+
+    of: Mapping[str, Number] = field(default_factory=dict)
+    until: Number = 0

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.gandiva_fair.stride import Assign, assigned, by_name, least_crowded, pools, types_before
+from fairopt.models.gandiva_fair.stride import Assign, assigned, by_name, least_crowded, tickets_by_type, types_before
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -172,19 +172,19 @@ class LotteryWithBackfilling(Policy):
         gpu_types = assigned(problem, types_before(problem, state.gpu_types), self.assign)
         known = {name: row for row, name in enumerate(names)}
         before = [known[name] for name in state.waiting if name in known]
-        drawn = pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust)
+        shared = tickets_by_type(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust)
         # a job with a lease, or that can run nowhere at present, keeps its wins
-        ready = {row for pool in drawn for row in pool.rows}
+        ready = {row for tickets in shared.values() for row in tickets} - problem.leased.keys()
         waiting = [row for row in before if row not in ready]
         requests: list[Request] = []
-        for pool in drawn:
-            rows = pool.rows
-            dice = Random(f"{self.seed}/{problem.index}/{types[pool.gpu_type]}")
-            chances = [pool.tickets[row] // (sizes[row] if self.by_size else 1) for row in rows]
+        for gpu_type, tickets in shared.items():
+            rows, free = [row for row in tickets if row in ready], int(problem.room[gpu_type])
+            dice = Random(f"{self.seed}/{problem.index}/{types[gpu_type]}")
+            chances = [tickets[row] // (sizes[row] if self.by_size else 1) for row in rows]
             place = {row: at for at, row in enumerate(rows)}
             waited = [place[row] for row in before if row in place]
-            running, queued = self.quantum(dice, chances, [sizes[row] for row in rows], pool.free, waited)
-            requests += [Request(rows[at], (pool.gpu_type,)) for at in running]
+            running, queued = self.quantum(dice, chances, [sizes[row] for row in rows], free, waited)
+            requests += [Request(rows[at], (gpu_type,)) for at in running]
             waiting += [rows[at] for at in queued]
         placements = placed(problem, requests, self.placement)
         if self.winners_wait:  # a winner without hosts has not run yet

@@ -1,6 +1,6 @@
 """Gang-aware stride: the job with the least GPU-time for its tickets goes first; one that does not fit waits.
 
-The GPUs of each type are one pool, with the jobs that share it and their tickets there.
+The jobs of a type share its GPUs, by their tickets there.
 """
 
 from __future__ import annotations
@@ -50,20 +50,6 @@ def fastest(queue: Queue, row: int, gpu_types: Sequence[int], wanted: Array) -> 
     return max(gpu_types, key=lambda gpu_type: (queue.jobs.throughput[row, gpu_type], -gpu_type))
 
 
-@dataclass(frozen=True)
-class Pool:
-    """The jobs that share the GPUs of one type.
-
-    ``rows``: the jobs without a lease, as rows of the queue, rising. ``free``: GPUs that no lease holds. ``tickets``:
-    those of every job, by row, in 1/`UNIT`.
-    """
-
-    gpu_type: int
-    rows: tuple[int, ...]
-    free: int
-    tickets: Mapping[int, int]
-
-
 def assigned(queue: Queue, before: Array, assign: Assign) -> Array:
     """Return the type of each job that can run now (n,), -1 for the others.
 
@@ -96,30 +82,19 @@ def by_name(queue: Queue, gpu_types: Array) -> dict[str, str]:
     return {name: types[at] for name, at in zip(queue.jobs.names, gpu_types.tolist(), strict=True) if at >= 0}
 
 
-def pools(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) -> list[Pool]:
-    """Return the pool of each type that has jobs; ``gpu_types`` is from `assigned`, the options are the policy's.
+def tickets_by_type(queue: Queue, gpu_types: Array, *, by_weight: bool, readjust: bool) -> dict[int, dict[int, int]]:
+    """Return, for each type that has jobs, the tickets of each of them, by row, in 1/`UNIT`: they share its GPUs.
 
-    Source: Gandiva_fair Eq. (1) and (3), taken over the jobs on a type.
+    ``gpu_types`` is from `assigned`, the options are the policy's. Source: Gandiva_fair Eq. (1) and (3), taken over the
+    jobs on a type.
     """
-    out = []
-    holds = queue.holds
-    for gpu_type in range(len(queue.cluster.types)):
+    out = {}
+    for gpu_type, gpus in enumerate(queue.capacity.tolist()):
         rows = np.flatnonzero(gpu_types == gpu_type)
-        if not len(rows):
-            continue
-        tickets = (
-            {row: in_units(queue.jobs.weight[row]) for row in rows.tolist()}
-            if by_weight
-            else tickets_by_user(queue, rows, int(queue.capacity[gpu_type]), readjust=readjust)
-        )
-        out.append(
-            Pool(
-                gpu_type=gpu_type,
-                rows=tuple(rows[~holds[rows]].tolist()),
-                free=int(queue.room[gpu_type]),
-                tickets=tickets,
-            )
-        )
+        if by_weight and len(rows):
+            out[gpu_type] = {row: in_units(queue.jobs.weight[row]) for row in rows.tolist()}
+        elif len(rows):
+            out[gpu_type] = tickets_by_user(queue, rows, gpus, readjust=readjust)
     return out
 
 
@@ -281,15 +256,17 @@ class GangAwareStride(Policy):
         rises: dict[tuple[int, int], int] = {}  # few jobs differ in both
         strides: dict[int, int] = {}
         chosen: list[int] = []
-        for pool in pools(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust):
-            passes |= zip(pool.tickets, entered([known[row] for row in pool.tickets]), strict=True)
-            rows = pool.rows
-            running = gang_aware([passes[row] for row in rows], [sizes[row] for row in rows], pool.free)
+        free, held = problem.room.tolist(), problem.leased
+        shared = tickets_by_type(problem, gpu_types, by_weight=self.by_weight, readjust=self.readjust)
+        for gpu_type, tickets in shared.items():
+            passes |= zip(tickets, entered([known[row] for row in tickets]), strict=True)
+            rows = [row for row in tickets if row not in held]
+            running = gang_aware([passes[row] for row in rows], [sizes[row] for row in rows], free[gpu_type])
             chosen += [rows[at] for at in running]
-            each = [sizes[row] if self.by_size else 1 for row in pool.tickets]
-            of = list(zip(each, pool.tickets.values(), strict=True))
+            each = [sizes[row] if self.by_size else 1 for row in tickets]
+            of = list(zip(each, tickets.values(), strict=True))
             rises |= {some: stride(*some) for some in {*of} - rises.keys()}
-            strides |= zip(pool.tickets, map(rises.__getitem__, of), strict=True)
+            strides |= zip(tickets, map(rises.__getitem__, of), strict=True)
         asked = np.array(chosen, dtype=np.int64)
         placements = placed(problem, Requests(asked, gpu_types[asked]), self.placement)
         for row in placements:  # a chosen job without hosts has not run, and keeps its pass

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import gt
 from typing import Any
 
-from fairopt.models.common.amounts import ratio
-from fairopt.models.common.holdings import QueuedGang, by_queue
-from fairopt.models.common.turns import TreeTurns
+from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue, ratio
 from fairopt.models.kai.pool import Amounts, NodePool
 from fairopt.program import INFINITY, Number
 

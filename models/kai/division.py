@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairopt.models.common.amounts import ratio
+from fairopt.models.common.holdings import ratio
 from fairopt.program import INFINITY, Number
 
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from fairopt.backends import Session
 from fairopt.errors import require
 from fairopt.models.baselines.fifo_quota import quotas
-from fairopt.models.common.schedulers import Room, check_whole, staying_first
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Room, Tally, check_whole, staying_first
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue

@@ -11,7 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairopt.models.common.turns import TreeTurns
+from fairopt.models.common.holdings import TreeTurns
 from fairopt.models.kueue.flavors import Assignment, Mode, assign
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, Queueing, State, Target

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.backends import ProgramMethod
+from fairopt.backends import Method
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.errors import NotCapable
@@ -37,7 +37,7 @@ NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1,
 NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
 
-class EnvyFreeMethod(ProgramMethod):
+class EnvyFreeMethod(Method):
     """Envy-free shares (`fairopt.methods.envy_free`), and bounds on the optimum.
 
     Its values include "bundle" (n, k), each user's shares per weight. Bundles that should be equal are equal to the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import ceil
 
@@ -16,25 +15,12 @@ Table = Sequence[Sequence[Number]]
 Whole = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Minimum:
-    """A user gets at least ``least`` GPUs of ``types`` together, or none of them."""
-
-    user: int
-    types: tuple[int, ...]
-    least: int
-
-
-def minima_of_ones(users: int, types: int) -> list[Minimum]:
-    """Return minima that never bind: one GPU, for each user and type."""
-    return [Minimum(user, (gpu_type,), 1) for user in range(users) for gpu_type in range(types)]
-
-
 def whole_gpus(
     target: Table,
     capacity: Sequence[int],
-    minima: Sequence[Minimum],
+    least: Sequence[Sequence[int]] | None = None,
     *,
+    together: bool = False,
     held: Sequence[Sequence[int]] | None = None,
     slack: Number = 0,
 ) -> Whole:
@@ -42,20 +28,21 @@ def whole_gpus(
 
     ``target`` is ideal plus deviation. GPUs are given out one at a time, each to the user that is furthest behind on
     its type (target minus GPUs received), as long as it is behind at all. Ties go to the first user, then the first
-    type. A user's first GPUs come together: the ``least`` of its `Minimum`. A user that cannot have all of them, or
-    would be ahead before the last of them, gets none and is further behind in the next round. A pair of user and type
-    that is in no minimum gets nothing. ``held`` (n, k) are the GPUs that users keep in any case. ``slack`` is the
-    tolerance for floats: a user that is behind by less gets no GPU.
+    type. A user's first GPUs of a type come together, ``least`` (n, k) of them, 1 by default; with ``together`` those
+    of all types on which it has a least, the same for each, count as one. A user that cannot have all of them, or would
+    be ahead before the last of them, gets none and is further behind in the next round. Where it is 0 the user gets
+    nothing of the type. ``held`` (n, k) are the GPUs that users keep in any case. ``slack`` is the tolerance for
+    floats: a user that is behind by less gets no GPU.
 
     If rounding each target to the nearest integer gives out exactly ``capacity``, and nothing negative, the result is
     the same. Else such rounding gives out too many GPUs, or too few; this never gives out too many.
 
     Bounds on the ``deviation`` (positive: behind), for any ideals within capacity in each round:
 
-    * With minima of 1: more than -1 and at most H_n - 1 = 1/2 + ... + 1/n, for n users that stay. No rule that decides
+    * With a least of 1: more than -1 and at most H_n - 1 = 1/2 + ... + 1/n, for n users that stay. No rule that decides
       round by round can guarantee less. At most H_n if users come (at deviation 0) and go, n at a time. (The k users
       most behind are behind by at most 1/(k+1) + ... + 1/n on average, as in cup-emptying games.)
-    * With minima up to the type's capacity m, one type at a time: more than -1 and less than n m + n - 1. Each user
+    * With more, up to the type's capacity m, one type at a time: more than -1 and less than n m + n - 1. Each user
       whose ideals have an unbounded sum gets GPUs again and again. (After a round in which GPUs stay idle, no user is
       behind by more than m; every other round does not increase the sum of deviations.)
 
@@ -65,22 +52,31 @@ def whole_gpus(
     real = [list(row) for row in held] if held is not None else [[0] * len(capacity) for _ in target]
     left = [int(total) - sum(row[gpu_type] for row in real) for gpu_type, total in enumerate(capacity)]
     level = [[goal - got for goal, got in zip(*rows, strict=True)] for rows in zip(target, real, strict=True)]
-    line_of = {(line.user, gpu_type): line for line in minima for gpu_type in line.types}
-    open_ = {pair for pair in line_of if level[pair[0]][pair[1]] > slack}
+    first = [[1] * len(capacity) for _ in target] if least is None else least
+
+    def types_of(user: int, gpu_type: int) -> list[int]:
+        """Return the types whose GPUs count as one for a user's least, with this one."""
+        return [each for each, gpus in enumerate(first[user]) if gpus] if together else [gpu_type]
+
+    def missing(user: int, gpu_type: int) -> int:
+        return first[user][gpu_type] - sum(real[user][each] for each in types_of(user, gpu_type))
+
+    pairs = [(user, each) for user, row in enumerate(first) for each, gpus in enumerate(row) if gpus]
+    open_ = {(user, each) for user, each in pairs if level[user][each] > slack}
     again = True
     while again:
         again = False
-        _give_uncontested(real, level, left, {pair: line_of[pair] for pair in open_}, slack)
+        _give_uncontested(real, level, left, {pair: missing(*pair) for pair in open_}, slack)
         queue = [(-level[user][each], user, each) for user, each in open_ if level[user][each] > slack]
         heapify(queue)
         while queue and not again:
             below, user, gpu_type = heappop(queue)
             if left[gpu_type] <= 0 or level[user][gpu_type] != -below:  # no GPU left, or an outdated entry
                 continue
-            line = line_of[user, gpu_type]
-            missing = line.least - sum(real[user][each] for each in line.types)
-            again = missing > 1
-            bundle = _drawn(level[user], left, line.types, missing, slack) if again else {gpu_type: 1}
+            wanted = missing(user, gpu_type)
+            again = wanted > 1
+            types = types_of(user, gpu_type)
+            bundle = _drawn(level[user], left, types, wanted, slack) if again else {gpu_type: 1}
             if not bundle:
                 open_.remove((user, gpu_type))
             for each, gpus in bundle.items():
@@ -96,20 +92,16 @@ def _give_uncontested(
     real: list[list[int]],
     level: list[list[Number]],
     left: list[int],
-    line_of: Mapping[tuple[int, int], Minimum],
+    missing: Mapping[tuple[int, int], int],
     slack: Number,
 ) -> None:
     """Give out at once, in place, the GPUs of each type that nobody can contest: those down to a level that all reach.
 
-    ``line_of`` has the pairs of user and type that still ask. Users whose minimum is not met yet are waited for, since
-    where they are served changes what is left.
+    ``missing`` has the pairs of user and type that still ask, with what they lack of their least. Users to whom more
+    than one is missing are waited for, since where they are served changes what is left.
     """
-
-    def missing(line: Minimum) -> int:
-        return line.least - sum(real[line.user][each] for each in line.types)
-
-    open_ = [pair for pair, line in line_of.items() if level[pair[0]][pair[1]] > slack]
-    bottom = max((level[user][each] for user, each in open_ if missing(line_of[user, each]) > 1), default=slack)
+    open_ = [pair for pair in missing if level[pair[0]][pair[1]] > slack]
+    bottom = max((level[user][each] for user, each in open_ if missing[user, each] > 1), default=slack)
     for gpu_type, there in enumerate(left):
         own = [user for user, each in open_ if each == gpu_type and level[user][gpu_type] > bottom]
         levels = [level[user][gpu_type] for user in own]

@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.models.common.shares_of_queue import Asked, asked_by_tenants, ideal_shares, market_of
 from fairopt.models.oef.cooperative import CooperativeOEF
-from fairopt.models.oef.rounding import Minimum, Whole, carried, whole_gpus
+from fairopt.models.oef.rounding import Whole, carried, whole_gpus
 from fairopt.policy import Allocation, Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number
@@ -22,6 +22,8 @@ from fairopt.simulation.placement import Requests, take
 NOISE = 1e-9
 
 
+#: Jobs that are to run, by row, in the order in which they were chosen: how many GPUs of each type each gets.
+Gangs: TypeAlias = dict[int, dict[int, int]]
 #: Numbers of each type (k,), by the name of a tenant.
 ByTenant: TypeAlias = Mapping[str, tuple[Number, ...]]
 
@@ -102,37 +104,29 @@ class OEFRounds(Policy):
         nothing = (problem.number(0),) * len(problem.cluster.types)
         turns = in_turn(problem, state.turns)
         rows, can = _rows_by_tenant(problem, turns), problem.can.tolist()
-        minima = [line for at, own in enumerate(rows.values()) for line in self._minima(problem, at, own)]
-        usable = {(line.user, gpu_type) for line in minima for gpu_type in line.types}
+        least = [self._least(problem, own) for own in rows.values()]
         # a tenant is owed nothing of a type on which none of its jobs could run now
         target = []
-        for at, name in enumerate(rows):
-            owed = enumerate(zip(state.deviation.get(name, nothing), ideal.get(name, nothing), strict=True))
-            target.append(tuple(before + (due if (at, each) in usable else 0) for each, (before, due) in owed))
+        for name, usable in zip(rows, least, strict=True):
+            owed = zip(state.deviation.get(name, nothing), ideal.get(name, nothing), usable, strict=True)
+            target.append(tuple(before + (due if gpus else 0) for before, due, gpus in owed))
         leased = problem.leased
         none = [0] * len(problem.cluster.types)
         held = [
             problem.held_by(leased[row] for row in own if row in leased).tolist() if leased else none
             for own in rows.values()
         ]
-        real = whole_gpus(
-            target, problem.capacity.tolist(), minima, held=held, slack=problem.arithmetic.tolerance(NOISE)
-        )
+        slack, there = problem.arithmetic.tolerance(NOISE), problem.capacity.tolist()
+        real = whole_gpus(target, there, least, together=self.cross_type, held=held, slack=slack)
         deviation = dict(zip(rows, carried(target, real), strict=True))
         ranked = by_throughput.ranked(problem, np.arange(len(problem))).tolist()
-        gangs = [
-            gang
-            for own, got, kept in zip(rows.values(), real, held, strict=True)
-            for gang in gangs_of(
-                problem,
-                ranked,
-                [row for row in own if can[row] and row not in leased],
-                [gpus - used for gpus, used in zip(got, kept, strict=True)],
-                cross_type=self.cross_type,
-            )
-        ]
-        gifts = self._gifts(problem, ranked, turns, gangs, deviation) if self.left_over else []
-        placements = hosts_of(problem, [*gangs, *gifts], self.placement)
+        gangs: Gangs = {}
+        for own, got, kept in zip(rows.values(), real, held, strict=True):
+            waiting = [row for row in own if can[row] and row not in leased]
+            budget = [gpus - used for gpus, used in zip(got, kept, strict=True)]
+            gangs |= gangs_of(problem, ranked, waiting, budget, cross_type=self.cross_type)
+        gifts = self._gifts(problem, ranked, turns, gangs, deviation) if self.left_over else {}
+        placements = hosts_of(problem, gangs | gifts, self.placement)
         after = sorted(turns, key=set(placements).__contains__)  # those that run go to the end, in order
         return Schedule(
             self.name,
@@ -153,33 +147,31 @@ class OEFRounds(Policy):
         ideal, decision = ideal_shares(self.shares, market, solve, queue.number)
         return ideal, asked, decision
 
-    def _minima(self, queue: Queue, tenant: int, rows: Sequence[int]) -> list[Minimum]:
-        """Return the smallest job that a tenant could run, over all types together or on each."""
+    def _least(self, queue: Queue, rows: Sequence[int]) -> list[int]:
+        """Return the GPUs (k,) of the smallest of a tenant's jobs that could run: over all types, or on each."""
         at = np.array(rows, dtype=np.int64)
         at = at[queue.can[at]]
-        if not len(at):
-            return []
         sizes = queue.jobs.gpus[at]
-        if self.cross_type:
-            suitable = tuple(np.flatnonzero(queue.suits[at].any(axis=0)).tolist())
-            return [Minimum(tenant, suitable, int(sizes.min()))]
-        there = [(gpu_type, sizes[of_type]) for gpu_type, of_type in enumerate(queue.allowed[at].T)]
-        return [Minimum(tenant, (gpu_type,), int(each.min())) for gpu_type, each in there if len(each)]
+        there = [
+            (sizes if self.cross_type else sizes[of_type], of_type.any())
+            for of_type in (queue.suits if self.cross_type else queue.allowed)[at].T
+        ]
+        return [int(each.min()) if some else 0 for each, some in there]
 
     def _gifts(
         self,
         queue: Queue,
         ranked: Sequence[Sequence[int]],
         turns: Sequence[int],
-        gangs: Sequence[Gang],
+        gangs: Gangs,
         deviation: ByTenant,
-    ) -> list[Gang]:
+    ) -> Gangs:
         """Return jobs for the GPUs that no share uses, those of the tenant most behind first, in turn."""
         left = queue.capacity - queue.held_by(queue.leased.values())
-        for gang in gangs:
-            for gpu_type, gpus in gang.gpus.items():
-                left[gpu_type] -= gpus
-        chosen = {gang.row for gang in gangs} | queue.leased.keys()
+        for gpus in gangs.values():
+            for gpu_type, count in gpus.items():
+                left[gpu_type] -= count
+        chosen = gangs.keys() | queue.leased.keys()
         behind = [-sum(deviation.get(name, ())) for name in queue.jobs.tenants]
         tenant = queue.jobs.tenant.tolist()
         waiting = sorted((row for row in turns if row not in chosen), key=lambda row: behind[tenant[row]])
@@ -207,42 +199,28 @@ def _rows_by_tenant(queue: Queue, turns: Sequence[int]) -> dict[str, list[int]]:
     return rows
 
 
-def _costs(
-    queue: Queue, real: Whole, gangs: Sequence[Gang], gifts: Sequence[Gang], deviation: ByTenant
-) -> dict[str, Number]:
-    mixed = [gang for gang in gangs if gang.mixed]
+def _costs(queue: Queue, real: Whole, gangs: Gangs, gifts: Gangs, deviation: ByTenant) -> dict[str, Number]:
+    mixed = {row: gpus for row, gpus in gangs.items() if len(gpus) > 1}
     speeds = queue.jobs.throughput
     waits = 0
-    for gang in mixed:
-        slowest = min(speeds[gang.row, gpu_type] for gpu_type in gang.gpus)
-        waits += sum(gpus for gpu_type, gpus in gang.gpus.items() if speeds[gang.row, gpu_type] > slowest)
+    for row, gpus in mixed.items():
+        slowest = min(speeds[row, gpu_type] for gpu_type in gpus)
+        waits += sum(count for gpu_type, count in gpus.items() if speeds[row, gpu_type] > slowest)
+    used, given, apart = (sum(sum(gpus.values()) for gpus in each.values()) for each in (gangs, gifts, mixed))
     return {
         "given_by_share": sum(map(sum, real)),
-        "used_by_share": sum(sum(gang.gpus.values()) for gang in gangs),
-        "left_over_gpus": sum(sum(gang.gpus.values()) for gang in gifts),
+        "used_by_share": used,
+        "left_over_gpus": given,
         "cross_type_jobs": len(mixed),
-        "cross_type_workers": sum(sum(gang.gpus.values()) for gang in mixed),
+        "cross_type_workers": apart,
         "workers_that_wait": waits,
         "most_behind": max((value for row in deviation.values() for value in row), default=0),
     }
 
 
-@dataclass(frozen=True)
-class Gang:
-    """A job that is to run, and how many GPUs of each type it gets."""
-
-    row: int
-    gpus: Mapping[int, int]
-
-    @property
-    def mixed(self) -> bool:
-        """Whether its GPUs are of several types."""
-        return len(self.gpus) > 1
-
-
 def gangs_of(
     queue: Queue, ranked: Sequence[Sequence[int]], rows: Sequence[int], budget: Sequence[int], *, cross_type: bool
-) -> list[Gang]:
+) -> Gangs:
     """Return the gangs, among ``rows`` in this order, that can run on a ``budget`` (k,) of GPUs.
 
     A job takes the fastest type that has room for all of it. If there is none and ``cross_type`` allows it, the job
@@ -254,7 +232,7 @@ def gangs_of(
     Source: OEF Sec. 4.4 (jobs across types).
     """
     left, most = list(budget), sum(budget)
-    gangs = []
+    gangs: Gangs = {}
     for row, size in zip(rows, queue.jobs.gpus[list(rows)].tolist(), strict=True):
         if not most:
             break
@@ -263,7 +241,7 @@ def gangs_of(
         gpu_type = next((each for each in ranked[row] if each >= 0 and left[each] >= size), None)
         gpus = {gpu_type: size} if gpu_type is not None else _across(queue, row, left) if cross_type else {}
         if gpus:
-            gangs.append(Gang(row, gpus))
+            gangs[row] = gpus
             most -= size
             for each, count in gpus.items():
                 left[each] -= count
@@ -293,46 +271,46 @@ def _across(queue: Queue, row: int, left: Sequence[int]) -> dict[int, int]:
     return gpus
 
 
-def hosts_of(queue: Queue, gangs: Sequence[Gang], placement: Placement) -> Mapping[int, Spots]:
+def hosts_of(queue: Queue, gangs: Gangs, placement: Placement) -> Mapping[int, Spots]:
     """Return the hosts of each gang; jobs with a lease stay where they are.
 
     Gangs on several types stay if they can. Then ``placement`` places the gangs on one type. The other mixed gangs
     take, of each type, the hosts with most room. Any choice of hosts leaves room for the rest, because budgets keep
     within the types.
     """
-    mixed = [gang for gang in gangs if gang.mixed]
+    mixed = {row: gpus for row, gpus in gangs.items() if len(gpus) > 1}
     if not mixed:
-        rows, on = ([(gang.row, *gang.gpus)[at] for gang in gangs] for at in (0, 1))
+        rows, on = list(gangs), [gpu_type for gpus in gangs.values() for gpu_type in gpus]
         return placed(queue, Requests(np.array(rows, dtype=np.int64), np.array(on, dtype=np.int64)), placement)
     answer: dict[int, Spots] = dict(queue.leased)
     free = queue.free(answer)
     moving = []
-    for gang in mixed:
-        if _can_stay(queue, gang, free):
-            answer[gang.row] = queue.last[gang.row]
-            take(free, answer[gang.row])
+    for row, gpus in mixed.items():
+        if _can_stay(queue, row, gpus, free):
+            answer[row] = queue.last[row]
+            take(free, answer[row])
         else:
-            moving.append(gang)
-    requests = [Request(gang.row, tuple(gang.gpus)) for gang in gangs if not gang.mixed]
+            moving.append(row)
+    requests = [Request(row, tuple(gpus)) for row, gpus in gangs.items() if row not in mixed]
     for row, spots in placement.place(queue, requests, free).items():
         answer[row] = spots
         take(free, spots)
-    for gang in moving:
-        answer[gang.row] = _roomiest(queue, gang, free)
-        take(free, answer[gang.row])
+    for row in moving:
+        answer[row] = _roomiest(queue, row, mixed[row], free)
+        take(free, answer[row])
     return answer
 
 
-def _can_stay(queue: Queue, gang: Gang, free: Array) -> bool:
-    last = queue.last[gang.row]
-    same = all(gpus == gang.gpus.get(gpu_type, 0) for gpu_type, gpus in enumerate(queue.held_by([last])))
-    return bool(queue.running[gang.row]) and same and all(free[host] >= gpus for host, gpus in last)
+def _can_stay(queue: Queue, row: int, gpus: Mapping[int, int], free: Array) -> bool:
+    last = queue.last[row]
+    same = all(held == gpus.get(gpu_type, 0) for gpu_type, held in enumerate(queue.held_by([last])))
+    return bool(queue.running[row]) and same and all(free[host] >= count for host, count in last)
 
 
-def _roomiest(queue: Queue, gang: Gang, free: Array) -> Spots:
-    before = {host for host, _ in queue.last[gang.row]}
+def _roomiest(queue: Queue, row: int, gpus: Mapping[int, int], free: Array) -> Spots:
+    before = {host for host, _ in queue.last[row]}
     spots = []
-    for gpu_type, wanted in gang.gpus.items():
+    for gpu_type, wanted in gpus.items():
         missing = wanted
         for host in sorted(queue.cluster.of_type(gpu_type), key=lambda host: (-free[host], host not in before, host)):
             here = min(missing, int(free[host]))

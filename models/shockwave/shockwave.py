@@ -13,14 +13,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import trusted
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_whole
-from fairopt.models.shockwave.window import (
-    LogApproximation,
-    PlannedJobs,
-    filled,
-    priced,
-    ranking_program,
-    window_program,
-)
+from fairopt.models.shockwave.window import LogApproximation, PlanningWindow
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Program
@@ -151,7 +144,7 @@ class Shockwave(Policy):
         capacity = tuple(problem.capacity.tolist())
         answer: dict[str, Any] = {}
         if present and (not state.rounds or (present, capacity) != (state.present, state.capacity)):
-            jobs = PlannedJobs.of(problem)
+            jobs = self._window(problem)
             targets = self._targets(problem, jobs, state)
             rounds, answer = self._planned(problem, jobs, targets, solve)
             state = WindowPlan(rounds, targets, present, capacity)
@@ -166,12 +159,15 @@ class Shockwave(Policy):
             **answer,
         )
 
+    def _window(self, queue: Queue) -> PlanningWindow:
+        return PlanningWindow.of(queue, self.window, self.makespan, self.logarithm)
+
     def _requests(self, queue: Queue, now: Mapping[str, int]) -> Any:
         """Return who runs: the planned jobs on their types, then the others by falling time left.
 
         Source: shockwave.py, `construct_schedules` (n_idle_workers).
         """
-        names, jobs = queue.jobs.names, PlannedJobs.of(queue)
+        names, jobs = queue.jobs.names, self._window(queue)
         left = dict(zip(jobs.rows, jobs.left.tolist(), strict=True))
         order = sorted(jobs.rows, key=lambda row: (names[row] not in now, -left[row], row))
 
@@ -180,7 +176,7 @@ class Shockwave(Policy):
 
         return choose(queue, order, gpu_types=gpu_types)
 
-    def _targets(self, queue: Queue, jobs: PlannedJobs, state: WindowPlan) -> dict[str, FinishTarget]:
+    def _targets(self, queue: Queue, jobs: PlanningWindow, state: WindowPlan) -> dict[str, FinishTarget]:
         """Return each job's target, with a fresh estimate. Source: shockwave.py, `finish_time_uniform_share`."""
         targets = {}
         share = self._share(queue, jobs)
@@ -194,18 +190,18 @@ class Shockwave(Policy):
             )
         return targets
 
-    def _share(self, queue: Queue, jobs: PlannedJobs) -> float:
+    def _share(self, queue: Queue, jobs: PlanningWindow) -> float:
         return min(1.0, float(queue.capacity.sum()) / len(jobs))
 
     def _planned(
-        self, queue: Queue, jobs: PlannedJobs, targets: Mapping[str, FinishTarget], solve: Session
+        self, queue: Queue, jobs: PlanningWindow, targets: Mapping[str, FinishTarget], solve: Session
     ) -> tuple[tuple[Mapping[str, int], ...], dict[str, Any]]:
         """Return the rounds of a window and the evidence for them, by field of the schedule."""
         names = [queue.jobs.names[row] for row in jobs.rows]
         target = np.array([targets[name].mean(queue.index, self.momentum) for name in names])
         share, length, now = self._share(queue, jobs), float(queue.length), float(queue.now)
         slack = (target * self.most_late - now - self.window * length) * share
-        program, solution = self._solved(queue, jobs, np.ones(len(jobs)), slack, solve)
+        program, solution = self._solved(jobs, np.ones(len(jobs)), slack, solve)
         in_time = solution is not None
         weight = np.ones(len(jobs))
         if solution is None:
@@ -213,18 +209,18 @@ class Shockwave(Policy):
             power = np.where(jobs.left < length, LAST_ROUND_POWER, self.power)
             with np.errstate(over="ignore"):
                 weight = np.where(late > self.most_late, np.minimum(late**power, MOST_WEIGHT), 1.0)
-            program, solution = self._solved(queue, jobs, weight, None, solve)
+            program, solution = self._solved(jobs, weight, None, solve)
         assert program is not None
         assert solution is not None
         x = np.asarray(program.variable("x", solution.point), dtype=float)
         if self.together:
             priority = weight if self.ranked else np.ones(len(jobs))
-            x = filled(jobs, queue.capacity, x[:, :, 0], self.window, priority)
+            x = jobs.filled(x[:, :, 0], priority)
         else:
             x = x > 1 / 2
         if not self.together and not in_time and self.ranked and self.window > 1:
             counts = x.sum(axis=2)
-            order = ranking_program(jobs, queue.capacity, counts, self.window, weight)
+            order = jobs.ranked(counts, weight)
             x = np.asarray(order.variable("x", solve.optimum(order).point) > 1 / 2)
         rounds = tuple(
             {names[at]: int(gpu_type) for at, gpu_type in np.argwhere(x[:, :, number]).tolist()}
@@ -238,17 +234,15 @@ class Shockwave(Policy):
         return rounds, {"program": program, "solution": solution, "costs": costs}
 
     def _solved(
-        self, queue: Queue, jobs: PlannedJobs, weight: Array, slack: Array | None, solve: Session
+        self, jobs: PlanningWindow, weight: Array, slack: Array | None, solve: Session
     ) -> tuple[Program | None, Solution | None]:
         """Return the window's program and its optimum, None where ``slack`` (n,) cannot be kept."""
         if slack is not None and (slack < 0).any():  # a job cannot finish in time whatever is planned
             return None, None
-        window: dict[str, Any] = {"weight": weight, "makespan": self.makespan, "logarithm": self.logarithm}
-        of = jobs, queue.capacity, self.window, float(queue.length)
         whole = not self.together or self.most_whole is None or len(jobs) <= self.most_whole
-        program = window_program(*of, **window, slack=slack, together=self.together, whole=whole)
+        program = jobs.program(weight, slack, together=self.together, whole=whole)
         by_prices = not whole and slack is None and self.priced
-        found = priced(program, *of, **window, gap=min(self.gap, PRICED)) if by_prices else None
+        found = jobs.priced(program, weight, min(self.gap, PRICED)) if by_prices else None
         solution = solve(program) if found is None else found
         if slack is not None and solution.status is Status.INFEASIBLE:
             return program, None

@@ -1,4 +1,4 @@
-"""Shockwave's program of a window, and its optimum by prices for GPUs: a linear program of few rows.
+"""Shockwave's window of rounds as a program, and its optimum by prices for GPUs: a linear program of few rows.
 
 The objective is Nash social welfare of progress, less a penalty on the makespan.
 """
@@ -19,36 +19,10 @@ from fairopt.program import Array, Formulation, Program
 
 #: Smaller parts of a round are errors of a solver.
 LEAST_PART = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedJobs:
-    """The jobs of a window, in floats; shapes for n jobs on k types.
-
-    * ``rows``: their rows in the queue. ``gpus`` (n,). ``allowed`` (n, k): where each may run.
-    * ``rate`` (n, k): speed on each type over that on the job's fastest type. ``left``, ``whole`` (n,): time that the
-      remaining and all of its work take on its fastest type, without loading.
-    """
-
-    rows: tuple[int, ...]
-    gpus: Array
-    allowed: Array
-    rate: Array
-    left: Array
-    whole: Array
-
-    @classmethod
-    def of(cls, queue: Queue) -> PlannedJobs:
-        """Return the jobs of a queue that could run now."""
-        rows = queue.able
-        allowed = queue.allowed[rows]
-        speed = np.where(allowed, queue.jobs.throughput[rows].astype(float), 0.0)
-        fastest = speed.max(axis=1)
-        left, whole = (column[rows].astype(float) / fastest for column in (queue.remaining, queue.jobs.work))
-        return cls(tuple(rows), queue.jobs.gpus[rows], allowed, speed / fastest[:, None], left, whole)
-
-    def __len__(self) -> int:
-        return len(self.rows)
+#: Jobs are taken together in so many groups: with more, fewer turns are needed, and each takes longer.
+GROUPS = 24
+#: More turns than this are not tried, nor more jobs that may be the one with the longest time left, nor more numbers.
+MOST_TURNS, MOST_LAST, MOST_NUMBERS = 80, 20, 30_000_000
 
 
 @dataclass(frozen=True)
@@ -66,246 +40,238 @@ class LogApproximation:
         return np.asarray(np.log(np.maximum(np.asarray(self.bases, dtype=float), self.origin)))
 
 
-def window_program(
-    jobs: PlannedJobs,
-    capacity: Array,
-    rounds: int,
-    length: float,
-    *,
-    weight: Array,
-    makespan: float,
-    logarithm: LogApproximation,
-    slack: Array | None = None,
-    together: bool = False,
-    whole: bool = True,
-) -> Program:
-    """Return the program over binary ``x`` (n, k, rounds): who runs on which type in which round of the window.
-
-    With ``together`` rounds are not told apart: ``x`` (n, k, 1) is how many of them a job runs, and with ``whole``
-    False not always a whole number. Both are relaxations, with as many GPUs in all; their optima are at least as large.
-
-    ``weight`` (n,) is that of each job's logarithm, ``makespan`` the penalty on the longest time left after the window,
-    for a unit of time. ``slack`` (n,) is the most time that may be left to each job then (None: no such limit).
-
-    The chords of the logarithm need no binary variables, which the source's code has: a concave function that is
-    maximised lies on its chords by itself.
-
-    Source: shockwave.py, `dynamic_eisenberg_gale_scheduling` (a line below names its place there).
-    """
-    n, k = jobs.allowed.shape
-    p = Formulation("shockwave window")
-    slots, each = (1, rounds) if together else (rounds, 1)
-    x = p.variable("x", (n, k, slots), lower=0, upper=each * jobs.allowed[:, :, None].astype(int), integer=whole)
-    planned = p.variable("planned", (n,), lower=0, upper=jobs.left)
-    chord = p.variable("chord", (n, len(logarithm.bases)), lower=0)
-    longest = p.variable("longest", lower=0)
-    # measured from no progress at all, so that no sum of opposite signs is near 0 and a relative gap means something
-    gained = chord * (logarithm.values() - np.log(logarithm.origin))
-    p.maximize(
-        (gained * (weight / (n * rounds))[:, None]).sum() + makespan * (jobs.left.max() - longest),
-        equation="sum_i w_i (log U_i - log U_0) / (N T) + k (max_i R_i(now) - max_i R_i)",
-        source="the objective",
-    )
-    p.constrain("one_type", x.sum(axis=1) <= each, equation="sum_j x_ijt <= 1")
-    p.constrain(
-        "capacity",
-        (x * jobs.gpus[:, None, None]).sum(axis=0) <= each * capacity[:, None],
-        equation="sum_i d_i x_ijt <= Y_j",
-        source="construct_round_sched_constraints",
-    )
-    served = (x.sum(axis=2) * jobs.rate).sum(axis=1) * length
-    p.constrain(
-        "served", planned - served <= 0, equation="p_i <= L sum_jt r_ij x_ijt", source="planned_progress_consts"
-    )
-    done = (planned + (jobs.whole - jobs.left)) / jobs.whole
-    p.constrain("chords", chord.sum(axis=1) == 1, equation="sum_b z_ib = 1", source="cursor_consts")
-    reached = (chord * np.asarray(logarithm.bases)).sum(axis=1)
-    p.constrain("progress", reached - done == 0, equation="sum_b b z_ib = U_i", source="cursor_consts")
-    p.constrain("makespan", longest + planned >= jobs.left, equation="max_i R_i >= R_i", source="jobs_remaining_time")
-    if slack is not None:
-        p.constrain("in_time", planned >= jobs.left - slack, equation="R_i <= slack_i", source="finish_time_consts")
-    return p.program()
-
-
-def ranking_program(jobs: PlannedJobs, capacity: Array, counts: Array, rounds: int, priority: Array) -> Program:
-    """Return the program that orders rounds: each job has ``counts`` (n, k) of them, urgent jobs the earlier ones.
-
-    Source: shockwave.py, `rank_in_schedule_jobs`.
-    """
-    p = Formulation("shockwave order")
-    x = p.variable("x", (*counts.shape, rounds), lower=0, upper=(counts > 0).astype(int)[:, :, None], integer=True)
-    p.constrain("one_type", x.sum(axis=1) <= 1, equation="sum_j x_ijt <= 1")
-    p.constrain("same", x.sum(axis=2) == counts, equation="sum_t x_ijt = n_ij")
-    p.constrain("capacity", (x * jobs.gpus[:, None, None]).sum(axis=0) <= capacity[:, None])
-    each = priority / np.maximum(counts.sum(axis=1), 1)
-    p.minimize((x * each[:, None, None] * np.arange(rounds)).sum(), equation="sum_i w_i mean_t(t : x_ijt = 1)")
-    return p.program()
-
-
-def filled(jobs: PlannedJobs, capacity: Array, counts: Array, rounds: int, priority: Array) -> Array:
-    """Return who runs in which round, (n, k, rounds) bool, for ``counts`` (n, k) of rounds, as far as gangs fit.
-
-    Round by round: first who must run in all rounds that are left, then by falling priority, then who has least time
-    to spare, then the larger gang. Jobs to which less than half a round is left come after all others.
-    """
-    left, x = counts.astype(float), np.zeros((*counts.shape, rounds), dtype=bool)
-    for number in range(rounds):
-        room = capacity.copy()
-        spare = (rounds - number - left.sum(axis=1)).tolist()
-        least = (left.max(axis=1) < 1 / 2).tolist()
-        order = sorted(
-            np.flatnonzero((left > LEAST_PART).any(axis=1)).tolist(),  # of thousands, few are to run at all
-            key=lambda at: (least[at], spare[at] >= 1, -priority[at], spare[at], -jobs.gpus[at], at),
-        )
-        for at in order:
-            if not room.any():
-                break
-            fits = np.flatnonzero((left[at] > LEAST_PART) & (jobs.gpus[at] <= room))
-            if len(fits):
-                gpu_type = fits[left[at, fits].argmax()]
-                x[at, gpu_type, number] = True
-                left[at, gpu_type] -= 1
-                room[gpu_type] -= jobs.gpus[at]
-    return x
-
-
-#: Jobs are taken together in so many groups: with more, fewer turns are needed, and each takes longer.
-GROUPS = 24
-#: More turns than this are not tried, nor more jobs that may be the one with the longest time left, nor more numbers.
-MOST_TURNS, MOST_LAST, MOST_NUMBERS = 80, 20, 30_000_000
-
-
 @dataclass(frozen=True, eq=False)
-class WindowOptions:
-    """What each of n jobs may do in a window, m ways: ``progress`` and ``worth`` (n, m), and ``rounds`` (n, m, k).
+class PlanningWindow:
+    """The next ``rounds`` of a ``length``, and the jobs that may run in them, in floats; n jobs on k types.
 
-    They are the corners of what can be done: progress up to one of the bases of the logarithm, or all that a type
-    allows; on one type, or on two that together take the whole window. What is impossible is worth minus infinity.
+    * ``rows``: their rows in the queue. ``gpus`` (n,). ``allowed`` (n, k): where each may run. ``capacity`` (k,): GPUs.
+    * ``rate`` (n, k): speed on each type over that on the job's fastest type. ``left``, ``whole`` (n,): time that the
+      remaining and all of its work take on its fastest type, without loading.
+    * ``makespan``: the penalty on the longest time that is left after the window, for a unit of time.
     """
 
-    progress: Array
-    worth: Array
-    rounds: Array
+    rows: tuple[int, ...]
+    gpus: Array
+    allowed: Array
+    rate: Array
+    left: Array
+    whole: Array
+    capacity: Array
+    length: float
+    rounds: int
+    makespan: float
+    logarithm: LogApproximation
 
     @classmethod
-    def of(
-        cls, jobs: PlannedJobs, rounds: int, length: float, logarithm: LogApproximation, weight: Array
-    ) -> WindowOptions:
-        """Return the options of the jobs."""
-        n, k = jobs.rate.shape
-        most = np.minimum(jobs.left, rounds * length * jobs.rate.max(axis=1))[:, None]
-        done = (jobs.whole - jobs.left)[:, None]
+    def of(cls, queue: Queue, rounds: int, makespan: float, logarithm: LogApproximation) -> PlanningWindow:
+        """Return the window of the jobs of a queue that could run now."""
+        rows = queue.able
+        allowed = queue.allowed[rows]
+        speed = np.where(allowed, queue.jobs.throughput[rows].astype(float), 0.0)
+        fastest = speed.max(axis=1)
+        left, whole = (column[rows].astype(float) / fastest for column in (queue.remaining, queue.jobs.work))
+        of_jobs = (tuple(rows), queue.jobs.gpus[rows], allowed, speed / fastest[:, None], left, whole)
+        return cls(*of_jobs, queue.capacity, float(queue.length), rounds, makespan, logarithm)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def program(
+        self, weight: Array, slack: Array | None = None, *, together: bool = False, whole: bool = True
+    ) -> Program:
+        """Return the program over binary ``x`` (n, k, rounds): who runs on which type in which round of the window.
+
+        With ``together`` rounds are not told apart: ``x`` (n, k, 1) is how many of them a job runs, and with ``whole``
+        False not always a whole number. Both are relaxations, with as many GPUs in all; their optima are at least as
+        large. ``weight`` (n,) is that of each job's logarithm, ``slack`` (n,) the most time that may be left to each
+        job after the window (None: no such limit).
+
+        The chords of the logarithm need no binary variables, which the source's code has: a concave function that is
+        maximised lies on its chords by itself.
+
+        Source: shockwave.py, `dynamic_eisenberg_gale_scheduling` (a line below names its place there).
+        """
+        n, k = self.allowed.shape
+        p = Formulation("shockwave window")
+        slots, each = (1, self.rounds) if together else (self.rounds, 1)
+        x = p.variable("x", (n, k, slots), lower=0, upper=each * self.allowed[:, :, None].astype(int), integer=whole)
+        planned = p.variable("planned", (n,), lower=0, upper=self.left)
+        chord = p.variable("chord", (n, len(self.logarithm.bases)), lower=0)
+        longest = p.variable("longest", lower=0)
+        # measured from no progress at all: no sum of opposite signs is near 0, and a relative gap means something
+        gained = chord * (self.logarithm.values() - np.log(self.logarithm.origin))
+        p.maximize(
+            (gained * (weight / (n * self.rounds))[:, None]).sum() + self.makespan * (self.left.max() - longest),
+            equation="sum_i w_i (log U_i - log U_0) / (N T) + k (max_i R_i(now) - max_i R_i)",
+            source="the objective",
+        )
+        p.constrain("one_type", x.sum(axis=1) <= each, equation="sum_j x_ijt <= 1")
+        p.constrain(
+            "capacity",
+            (x * self.gpus[:, None, None]).sum(axis=0) <= each * self.capacity[:, None],
+            equation="sum_i d_i x_ijt <= Y_j",
+            source="construct_round_sched_constraints",
+        )
+        served = (x.sum(axis=2) * self.rate).sum(axis=1) * self.length
+        p.constrain(
+            "served", planned - served <= 0, equation="p_i <= L sum_jt r_ij x_ijt", source="planned_progress_consts"
+        )
+        done = (planned + (self.whole - self.left)) / self.whole
+        p.constrain("chords", chord.sum(axis=1) == 1, equation="sum_b z_ib = 1", source="cursor_consts")
+        reached = (chord * np.asarray(self.logarithm.bases)).sum(axis=1)
+        p.constrain("progress", reached - done == 0, equation="sum_b b z_ib = U_i", source="cursor_consts")
+        p.constrain(
+            "makespan", longest + planned >= self.left, equation="max_i R_i >= R_i", source="jobs_remaining_time"
+        )
+        if slack is not None:
+            p.constrain("in_time", planned >= self.left - slack, equation="R_i <= slack_i", source="finish_time_consts")
+        return p.program()
+
+    def ranked(self, counts: Array, priority: Array) -> Program:
+        """Return the program that orders rounds: each job has ``counts`` (n, k) of them, urgent jobs the earlier ones.
+
+        Source: shockwave.py, `rank_in_schedule_jobs`.
+        """
+        p = Formulation("shockwave order")
+        x = p.variable(
+            "x", (*counts.shape, self.rounds), lower=0, upper=(counts > 0).astype(int)[:, :, None], integer=True
+        )
+        p.constrain("one_type", x.sum(axis=1) <= 1, equation="sum_j x_ijt <= 1")
+        p.constrain("same", x.sum(axis=2) == counts, equation="sum_t x_ijt = n_ij")
+        p.constrain("capacity", (x * self.gpus[:, None, None]).sum(axis=0) <= self.capacity[:, None])
+        each = priority / np.maximum(counts.sum(axis=1), 1)
+        p.minimize((x * each[:, None, None] * np.arange(self.rounds)).sum(), equation="sum_i w_i mean_t(t : x_ijt = 1)")
+        return p.program()
+
+    def filled(self, counts: Array, priority: Array) -> Array:
+        """Return who runs in which round, (n, k, rounds) bool, for ``counts`` (n, k) of rounds, as far as gangs fit.
+
+        Round by round: first who must run in all rounds that are left, then by falling priority, then who has least
+        time to spare, then the larger gang. Jobs to which less than half a round is left come after all others.
+        """
+        left, x = counts.astype(float), np.zeros((*counts.shape, self.rounds), dtype=bool)
+        for number in range(self.rounds):
+            room = self.capacity.copy()
+            spare = (self.rounds - number - left.sum(axis=1)).tolist()
+            least = (left.max(axis=1) < 1 / 2).tolist()
+            order = sorted(
+                np.flatnonzero((left > LEAST_PART).any(axis=1)).tolist(),  # of thousands, few are to run at all
+                key=lambda at: (least[at], spare[at] >= 1, -priority[at], spare[at], -self.gpus[at], at),
+            )
+            for at in order:
+                if not room.any():
+                    break
+                fits = np.flatnonzero((left[at] > LEAST_PART) & (self.gpus[at] <= room))
+                if len(fits):
+                    gpu_type = fits[left[at, fits].argmax()]
+                    x[at, gpu_type, number] = True
+                    left[at, gpu_type] -= 1
+                    room[gpu_type] -= self.gpus[at]
+        return x
+
+    # -- by prices ---------------------------------------------------------------------------------------------------
+    def priced(self, program: Program, weight: Array, gap: float) -> Solution | None:
+        """Return the optimum of its ``program`` without whole rounds, to the relative ``gap``; None for none found.
+
+        The bound is one on the objective of any plan.
+
+        GPUs of each type, and progress of the jobs that may be the last to end, have prices. At these each job does
+        what is worth most to it alone, which bounds what all together are worth. The best mixture of what the jobs, in
+        groups, did at the prices so far keeps to the GPUs that there are, and gives the next prices. The makespan
+        counts from its least possible value, so that the bound is that of the program.
+
+        Source: Dantzig and Wolfe, Decomposition principle for linear programs, Operations Research 8(1), 1960.
+        """
+        n, k = self.rate.shape
+        bases = np.asarray(self.logarithm.bases)
+        slopes = np.diff(self.logarithm.values()) / np.diff(bases)
+        least = max(0.0, float((self.left - self.rounds * self.length * self.rate.max(axis=1)).max()))
+        last = np.flatnonzero(self.left > least) if self.makespan else np.array([], dtype=np.int64)
+        size = n * (len(bases) + k + 1) * k * (k + 1) * k // 2
+        concave = bases[0] == 0 and bases[-1] == 1 and (slopes[1:] <= slopes[:-1]).all()
+        if not concave or len(last) > MOST_LAST or size > MOST_NUMBERS:
+            return None
+        progress, worth, taken = self._options(weight)
+        gpus = taken * self.gpus[:, None, None]
+        there = (self.rounds * self.capacity).astype(float)
+        group = np.arange(n) % GROUPS
+        kept: list[_Response] = []
+        choice, bound = np.zeros(n, dtype=np.int64), np.inf
+        for _ in range(MOST_TURNS):
+            time_left()
+            at = np.arange(n), choice
+            kept.append(_Response.of(taken[at], progress[at], worth[at], gpus[at], group, last))
+            price, longest, value, part = _mixed(kept, there, self.left[last], least, self.makespan)
+            # not as a product of matrices, which is rounded in another way on each processor
+            net = worth - sum(gpus[:, :, each_type] * each for each_type, each in enumerate(price.tolist()))
+            net[last] += longest[:, None] * progress[last]
+            choice = net.argmax(axis=1)
+            best = net[np.arange(n), choice].sum() + (price * there).sum()
+            paid = (longest * self.left[last]).sum() + (self.makespan - longest.sum()) * least
+            bound = min(bound, float(best - paid))
+            if bound - value <= gap * max(abs(bound), 1e-300):
+                mine = part[:, group]  # (turns, n)
+                return self._as_solution(
+                    program,
+                    sum(each[:, None] * one.rounds for each, one in zip(mine, kept, strict=True)),
+                    sum(each * one.progress for each, one in zip(mine, kept, strict=True)),
+                    bound + self.makespan * float(self.left.max()),
+                )
+        return None
+
+    def _options(self, weight: Array) -> tuple[Array, Array, Array]:
+        """Return what each job may do in m ways: progress (n, m), what it is worth (n, m), and rounds (n, m, k).
+
+        They are the corners of what can be done: progress up to one of the bases of the logarithm, or all that a type
+        allows; on one type, or on two that together take the whole window. What is impossible is worth minus infinity.
+        """
+        n = len(self)
+        most = np.minimum(self.left, self.rounds * self.length * self.rate.max(axis=1))[:, None]
+        done = (self.whole - self.left)[:, None]
         corners = np.hstack(
-            (np.asarray(logarithm.bases) * jobs.whole[:, None] - done, rounds * length * jobs.rate, most)
+            (np.asarray(self.logarithm.bases) * self.whole[:, None] - done, self.rounds * self.length * self.rate, most)
         )
         progress = np.clip(corners, 0.0, most)
-        reached = np.interp((progress + done) / jobs.whole[:, None], logarithm.bases, logarithm.values())
-        worth = (reached - np.log(logarithm.origin)) * (weight / (n * rounds))[:, None]
-        ways = list(_ways(jobs, progress / length, rounds, k))
-        return cls(
+        reached = np.interp((progress + done) / self.whole[:, None], self.logarithm.bases, self.logarithm.values())
+        worth = (reached - np.log(self.logarithm.origin)) * (weight / (n * self.rounds))[:, None]
+        ways = list(self._ways(progress / self.length))
+        return (
             np.tile(progress, len(ways)),
             np.hstack([np.where(able, worth, -np.inf) for able, _ in ways]),
             np.concatenate([taken for _, taken in ways], axis=1),
         )
 
+    def _ways(self, needed: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield for each way which progress is possible, and the rounds; on the fastest type it takes ``needed``."""
+        rate, k = np.where(self.allowed, self.rate, 0.0), self.rate.shape[1]
+        for gpu_type in range(k):
+            speed = rate[:, gpu_type, None]
+            able = needed <= self.rounds * speed  # no progress at all is possible on each
+            taken = np.zeros((*needed.shape, k))
+            taken[:, :, gpu_type] = np.divide(needed, speed, out=np.zeros_like(needed), where=able & (speed > 0))
+            yield able, taken
+        for one, other in combinations(range(k), 2):
+            slow, fast = (np.where(rate[:, one] <= rate[:, other], a, b) for a, b in ((one, other), (other, one)))
+            low, high = (np.take_along_axis(rate, at[:, None], axis=1) for at in (slow, fast))
+            able = (low > 0) & (low < high) & (needed > self.rounds * low) & (needed <= self.rounds * high)
+            on_fast = np.divide(needed - self.rounds * low, high - low, out=np.zeros_like(needed), where=able)
+            taken = np.zeros((*needed.shape, k))
+            for at, how_many in ((fast, on_fast), (slow, self.rounds - on_fast)):
+                np.put_along_axis(taken, at[:, None, None], np.where(able, how_many, 0.0)[:, :, None], axis=2)
+            yield able, taken
 
-def _ways(jobs: PlannedJobs, needed: Array, rounds: int, k: int) -> Iterator[tuple[Array, Array]]:
-    """Yield for each way which progress is possible, and the rounds; on the fastest type it takes those ``needed``."""
-    rate = np.where(jobs.allowed, jobs.rate, 0.0)
-    for gpu_type in range(k):
-        speed = rate[:, gpu_type, None]
-        able = needed <= rounds * speed  # no progress at all is possible on each
-        taken = np.zeros((*needed.shape, k))
-        taken[:, :, gpu_type] = np.divide(needed, speed, out=np.zeros_like(needed), where=able & (speed > 0))
-        yield able, taken
-    for one, other in combinations(range(k), 2):
-        slow, fast = (np.where(rate[:, one] <= rate[:, other], a, b) for a, b in ((one, other), (other, one)))
-        low, high = (np.take_along_axis(rate, at[:, None], axis=1) for at in (slow, fast))
-        able = (low > 0) & (low < high) & (needed > rounds * low) & (needed <= rounds * high)
-        on_fast = np.divide(needed - rounds * low, high - low, out=np.zeros_like(needed), where=able)
-        taken = np.zeros((*needed.shape, k))
-        for at, how_many in ((fast, on_fast), (slow, rounds - on_fast)):
-            np.put_along_axis(taken, at[:, None, None], np.where(able, how_many, 0.0)[:, :, None], axis=2)
-        yield able, taken
-
-
-def _as_solution(
-    program: Program, jobs: PlannedJobs, logarithm: LogApproximation, rounds: Array, progress: Array, bound: float
-) -> Solution:
-    """Return rounds on each type (n, k) and progress (n,) of jobs as a solution of their `window_program`."""
-    bases = np.asarray(logarithm.bases)
-    reached = (progress + (jobs.whole - jobs.left)) / jobs.whole
-    below = np.clip(np.searchsorted(bases, reached, side="right") - 1, 0, len(bases) - 2)
-    part = np.clip((reached - bases[below]) / (bases[below + 1] - bases[below]), 0.0, 1.0)
-    chord, rows = np.zeros((len(jobs), len(bases))), np.arange(len(jobs))
-    chord[rows, below], chord[rows, below + 1] = 1 - part, part
-    longest = np.maximum(jobs.left - progress, 0.0).max()
-    values = {"x": rounds, "planned": progress, "chord": chord, "longest": longest}
-    found = written_out(program, Solution(Status.OPTIMAL, "the gap is small enough", "prices", values=values))
-    return replace(found, objective=float(program.value(found.point)), bound=bound, values={})
-
-
-def priced(
-    program: Program,
-    jobs: PlannedJobs,
-    capacity: Array,
-    rounds: int,
-    length: float,
-    *,
-    weight: Array,
-    makespan: float,
-    logarithm: LogApproximation,
-    gap: float,
-) -> Solution | None:
-    """Return the optimum of a `window_program` without whole rounds, to the relative ``gap``; None where none is found.
-
-    The bound is one on the objective of any plan. The other arguments are those of the program.
-
-    GPUs of each type, and progress of the jobs that may be the last to end, have prices. At these each job does what is
-    worth most to it alone, which bounds what all together are worth. The best mixture of what the jobs, in groups, did
-    at the prices so far keeps to the GPUs that there are, and gives the next prices. The makespan counts from its least
-    possible value, so that the bound is that of the program.
-
-    Source: Dantzig and Wolfe, Decomposition principle for linear programs, Operations Research 8(1), 1960.
-    """
-    n, k = jobs.rate.shape
-    bases = np.asarray(logarithm.bases)
-    slopes = np.diff(logarithm.values()) / np.diff(bases)
-    least = max(0.0, float((jobs.left - rounds * length * jobs.rate.max(axis=1)).max()))
-    last = np.flatnonzero(jobs.left > least) if makespan else np.array([], dtype=np.int64)
-    size = n * (len(bases) + k + 1) * k * (k + 1) * k // 2
-    concave = bases[0] == 0 and bases[-1] == 1 and (slopes[1:] <= slopes[:-1]).all()
-    if not concave or len(last) > MOST_LAST or size > MOST_NUMBERS:
-        return None
-    options = WindowOptions.of(jobs, rounds, length, logarithm, weight)
-    gpus = options.rounds * jobs.gpus[:, None, None]
-    there = (rounds * capacity).astype(float)
-    group = np.arange(n) % GROUPS
-    kept: list[_Response] = []
-    response = _Response.of(options, gpus, np.zeros(n, dtype=np.int64), group, last)
-    bound = np.inf
-    for _ in range(MOST_TURNS):
-        time_left()
-        kept.append(response)
-        price, longest, value, part = _mixed(kept, there, jobs.left[last], least, makespan)
-        # not as a product of matrices, which is rounded in another way on each processor
-        net = options.worth - sum(gpus[:, :, at] * each for at, each in enumerate(price.tolist()))
-        net[last] += longest[:, None] * options.progress[last]
-        choice = net.argmax(axis=1)
-        best = net[np.arange(n), choice].sum() + (price * there).sum()
-        bound = min(bound, float(best - (longest * jobs.left[last]).sum() - (makespan - longest.sum()) * least))
-        if bound - value <= gap * max(abs(bound), 1e-300):
-            mine = part[:, group]  # (turns, n)
-            return _as_solution(
-                program,
-                jobs,
-                logarithm,
-                sum(each[:, None] * one.rounds for each, one in zip(mine, kept, strict=True)),
-                sum(each * one.progress for each, one in zip(mine, kept, strict=True)),
-                bound + makespan * float(jobs.left.max()),
-            )
-        response = _Response.of(options, gpus, choice, group, last)
-    return None
+    def _as_solution(self, program: Program, taken: Array, progress: Array, bound: float) -> Solution:
+        """Return rounds on each type (n, k), ``taken``, and progress (n,) of jobs as a solution of the ``program``."""
+        bases = np.asarray(self.logarithm.bases)
+        reached = (progress + (self.whole - self.left)) / self.whole
+        below = np.clip(np.searchsorted(bases, reached, side="right") - 1, 0, len(bases) - 2)
+        part = np.clip((reached - bases[below]) / (bases[below + 1] - bases[below]), 0.0, 1.0)
+        chord, rows = np.zeros((len(self), len(bases))), np.arange(len(self))
+        chord[rows, below], chord[rows, below + 1] = 1 - part, part
+        longest = np.maximum(self.left - progress, 0.0).max()
+        values = {"x": taken, "planned": progress, "chord": chord, "longest": longest}
+        found = written_out(program, Solution(Status.OPTIMAL, "the gap is small enough", "prices", values=values))
+        return replace(found, objective=float(program.value(found.point)), bound=bound, values={})
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,17 +288,15 @@ class _Response:
     last: Array
 
     @classmethod
-    def of(cls, options: WindowOptions, gpus: Array, choice: Array, group: Array, last: Array) -> _Response:
-        """Return the response in which each job takes one of its options."""
-        at = np.arange(len(choice)), choice
-        progress = options.progress[at]
+    def of(cls, rounds: Array, progress: Array, worth: Array, gpus: Array, group: Array, last: Array) -> _Response:
+        """Return the response with so many rounds on each type (n, k), progress, worth (n,) and GPUs (n, k)."""
         ahead = np.zeros((GROUPS, len(last)))
         ahead[group[last], np.arange(len(last))] = progress[last]
         return cls(
-            options.rounds[at],
+            rounds,
             progress,
-            np.bincount(group, weights=options.worth[at], minlength=GROUPS),
-            np.stack([np.bincount(group, weights=each, minlength=GROUPS) for each in gpus[at].T], axis=1),
+            np.bincount(group, weights=worth, minlength=GROUPS),
+            np.stack([np.bincount(group, weights=each, minlength=GROUPS) for each in gpus.T], axis=1),
             ahead,
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.backends import Capability, Options, Session
 from fairopt.errors import require
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Tally
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import exact
 from fairopt.problem.queue import Queue, Spots

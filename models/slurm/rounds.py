@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Room, non_preemptive, ordered
+from fairopt.models.common.schedulers import Room, Tally, non_preemptive, ordered
 from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, to_bits
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
@@ -21,14 +21,6 @@ from fairopt.simulation import Consolidated, Placement, placed
 
 #: Past use is kept to as many bits as a long double has on x86; exact decay would double them every round.
 BITS = 64
-
-
-@dataclass(frozen=True)
-class Charged:
-    """The GPU-time charged to each tenant, decayed until ``now``."""
-
-    usage: Mapping[str, Number] = field(default_factory=dict)
-    now: Number = 0
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,8 @@ class SlurmFairTreeRounds(Policy):
     name = "slurm-fair-tree-rounds"
     source = "Slurm, Fair Tree Fairshare Algorithm (Cox and Morrison, 2014)"
     traits = frozenset({Trait.ONE_TYPE, Trait.RUNS_TO_COMPLETION})
-    states = (Charged,)
+    #: The GPU-time charged to each tenant, decayed.
+    states = (Tally,)
     half_life: object = 604_800
     backfill: bool = False
     ties: Ties = Ties.CODE
@@ -69,7 +62,7 @@ class SlurmFairTreeRounds(Policy):
         told = ", ".join(f"Ties.{each.name}" for each in Ties)
         require(isinstance(self.ties, Ties), self.ties, f"{self.name}, ties", f"Give {told}")
 
-    def decide(self, problem: Queue, state: Charged, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
         """Decay, rank and start; see `Policy.decide`."""
         queue, jobs = non_preemptive(problem), problem.jobs
         usage = self._decayed(problem, state)
@@ -83,17 +76,17 @@ class SlurmFairTreeRounds(Policy):
         for row in placements:
             tenant = jobs.tenant_of(row)
             usage[tenant] = usage.get(tenant, problem.number(0)) + int(jobs.gpus[row]) * problem.length
-        return Schedule(self.name, problem, placements, state=Charged(usage, problem.now))
+        return Schedule(self.name, problem, placements, state=Tally(usage, problem.now))
 
-    def _decayed(self, queue: Queue, state: Charged) -> dict[str, Number]:
-        passed = Fraction(queue.now) - Fraction(state.now)
+    def _decayed(self, queue: Queue, state: Tally) -> dict[str, Number]:
+        passed = Fraction(queue.now) - Fraction(state.until)
         if self.half_life is None or not passed:
-            return dict(state.usage)
+            return dict(state.of)
         with localcontext() as context:
             context.prec = 30
             lives = passed / exact(self.half_life, "half_life")
             left = Fraction(Decimal(2) ** -(Decimal(lives.numerator) / Decimal(lives.denominator)))
-        kept = {tenant: Fraction(used) * left for tenant, used in state.usage.items() if used}
+        kept = {tenant: Fraction(used) * left for tenant, used in state.of.items() if used}
         return {tenant: queue.number(to_bits(used, BITS)) for tenant, used in kept.items()}
 
     def _ranks(self, queue: Queue, usage: Mapping[str, Number]) -> tuple[int, ...]:

@@ -11,9 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from typing import Any
 
-from fairopt.models.common.amounts import ratio
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, by_queue
-from fairopt.models.common.turns import TreeTurns
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, by_queue, ratio
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
 

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotCapable
-from fairopt.models.common.amounts import light
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, entitlements_of
-from fairopt.models.common.turns import TreeTurns
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light
 from fairopt.models.volcano.actions import Left, Reclaiming, allocate, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.declared import DeclaredValue, compared
+from fairopt.audit.alternatives import DeclaredValue, compared
 from fairopt.datasets import dataset_path
 from fairopt.discovery import IMPORTERS, load
 from fairopt.importing.imported import read_with

@@ -68,7 +68,7 @@ LAST_DIGIT = "tests/properties/test_last_digit.py"
 PARTS = {
     "entitlements": ("tests/properties/test_held_and_owed.py", "tests/properties/test_entitlements.py", LAST_DIGIT),
     **dict.fromkeys(
-        (f"entitlements/{name}.py" for name in ("nobody_starves_while_lent", "starving", "whole_gangs")),
+        (f"entitlements/{name}.py" for name in ("nobody_starves_while_lent", "whole_gangs")),
         ("tests/properties/test_whole_gangs.py", "tests/properties/test_entitlements.py", LAST_DIGIT),
     ),
     "runs": ("tests/properties/test_run_properties.py",),
@@ -78,10 +78,8 @@ PARTS = {
         "tests/properties/test_schedule_properties.py",
     ),
     "lattice.py": ("tests/properties/test_lattice.py",),
-    "within_bounds.py": ("tests/properties/test_within_bounds_steps.py",),
+    "within_bounds.py": ("tests/properties/test_within_bounds_steps.py", LAST_DIGIT),
     "worst_reports.py": ("tests/properties/test_worst_reports.py",),
-    "misreports/in_ranges.py": ("tests/properties/test_in_ranges.py",),
-    "boundary.py": (LAST_DIGIT,),
     "over_optima.py": ("tests/properties/test_over_optima_steps.py",),
     "property.py": ("tests/properties/test_edges.py", LAST_DIGIT),
     "verdict.py": ("tests/properties/test_verdict.py",),
@@ -89,7 +87,10 @@ PARTS = {
     "misreports/reports.py": ("tests/properties/test_reports.py",),
     "misreports/search.py": ("tests/properties/test_search.py",),
     "misreports/shrinking.py": ("tests/properties/test_shrinking_steps.py",),
-    "misreports/strategy_proofness.py": ("tests/properties/test_strategy_proofness.py",),
+    "misreports/strategy_proofness.py": (
+        "tests/properties/test_strategy_proofness.py",
+        "tests/properties/test_in_ranges.py",
+    ),
     **dict.fromkeys(
         (
             f"shares/{name}.py"

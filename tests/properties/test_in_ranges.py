@@ -14,7 +14,7 @@ from fairopt.problem import Market
 from fairopt.problem.ranges import with_error
 from fairopt.program import INFINITY
 from fairopt.properties import Answer, Verdict
-from fairopt.properties.misreports.in_ranges import InRange, _corners, alike_in_range
+from fairopt.properties.misreports.strategy_proofness import InRange, _corners, alike_in_range
 
 NAME, KINDS = "strategy_proofness", ("larger", "smaller", "any")
 WIDE = with_error(Market.of([[1, 2], [1, 4]], [1, 1]), "50%")

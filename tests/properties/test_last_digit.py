@@ -29,9 +29,7 @@ from fairopt.properties import (
     over_optima,
 )
 from fairopt.properties import property as property_module
-from fairopt.properties.boundary import Boundary, _reach, percent
 from fairopt.properties.entitlements import guarantee_incentive
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks
 from fairopt.properties.over_optima import Slack
@@ -40,6 +38,7 @@ from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleS
 from fairopt.properties.schedules.plan_property import PlanProperty
 from fairopt.properties.shares.envy_freeness import _within_demand
 from fairopt.properties.shares.feasibility import sizes
+from fairopt.properties.within_bounds import Boundary, _reach, percent
 
 THREE = Market.of([[1, 2, 3]], capacity=[2, 2, 2], types=["a", "b", "c"])
 
@@ -52,7 +51,6 @@ def test_a_reach_that_is_near_nothing_is_none() -> None:
 
 def test_what_a_property_must_write_is_asked_for() -> None:
     assert AllocationProperty.__abstractmethods__ == {"_check"}
-    assert EntitlementProperty.__abstractmethods__ == {"_judged"}
     assert PlanProperty.__abstractmethods__ == {"cases"}
     assert Property.__abstractmethods__ == {"judge"}
     assert MechanismProperty.__abstractmethods__ == {"search"}

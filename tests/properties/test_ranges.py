@@ -23,7 +23,7 @@ from fairopt.problem.ranges import error_of, shrunk, with_error
 from fairopt.program import INFINITY
 from fairopt.proofs.verify import verify as proved
 from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, SharingIncentive, StrategyProofness
-from fairopt.properties.misreports.in_ranges import alike_in_range
+from fairopt.properties.misreports.strategy_proofness import alike_in_range
 from fairopt.properties.shares.pareto_within_bounds import rate_of, worst_cycle
 from fairopt.testing.samples import sample_markets
 

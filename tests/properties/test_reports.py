@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.backends import Highs, ProgramMethod
+from fairopt.backends import Highs, Method
 from fairopt.backends.exact import Exact
 from fairopt.deadline import remaining
 from fairopt.errors import NotSolved, WrongReturn
@@ -143,7 +143,8 @@ def test_the_solver_of_the_truth_decides_what_follows() -> None:
     assert asked.chunk > 16
     assert asked.misreported(0, np.array([1.0, 3.0])).solver == by_name.solver
     own = decide(NonCooperativeOEF(), MARKET.as_(float))
-    assert isinstance(own.solver, ProgramMethod)
+    assert isinstance(own.solver, Method)
+    assert own.solver.solves_programs
     assert Reports(NonCooperativeOEF(), MARKET, own).screened
     assert Reports(NonCooperativeOEF(), MARKET, own).chunk > 16
     exact = decide(NonCooperativeOEF(), MARKET, Exact())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairopt.backends import ProgramMethod
+from fairopt.backends import Method
 from fairopt.backends.solution import Solution, Status
 from fairopt.policy import Formulated, Trait
 from fairopt.problem import Market
@@ -36,7 +36,7 @@ class Slices(NamedTuple):
         return cls(gpus, (market.speedup * gpus).sum(axis=1), least, most)
 
 
-class Greedy(ProgramMethod):
+class Greedy(Method):
     """Give everybody the least part of the time, and what is left to those who make the most of it."""
 
     name = "greedy"

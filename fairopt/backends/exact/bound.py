@@ -19,7 +19,8 @@ from fairopt.backends.exact.checks import contradict, dual_bound
 from fairopt.backends.exact.proofs import tightened
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import ZERO, excesses, finite, reduced_cost
-from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, vertex_of
+from fairopt.backends.exact.vertex import Vertex, vertex_of
+from fairopt.errors import NotCapable
 from fairopt.numbers import is_finite
 from fairopt.program import INFINITY, Array, Program, Sense, fractions, objects
 
@@ -180,6 +181,6 @@ def _points(program: Program, x: Array, basis: Any, deadline: float) -> list[Arr
     within = np.minimum(np.maximum(fractions(x), program.lower), program.upper)
     try:
         vertex = None if basis is None else vertex_of(program, basis, deadline)
-    except ExactSolveTooLong:
+    except NotCapable:
         vertex = None  # the float point is the only one
     return [within] if vertex is None else [vertex.x, within]

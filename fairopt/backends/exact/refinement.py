@@ -27,12 +27,12 @@ import numpy as np
 
 from fairopt.backends.exact.proofs import only
 from fairopt.backends.exact.sums import UnreducedRatios, nonzero
-from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, settled, vertex_of
+from fairopt.backends.exact.vertex import Vertex, settled, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Options
-from fairopt.errors import NotSolved
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.program import INFINITY, Array, Program
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class FloatProgram:
         """Correct the proposed basis until it is exactly optimal or no correction helps; ``rounds`` counts corrections.
 
         Return the last vertex, None where no regular basis was found, and what HiGHS said last. Errors:
-        `ExactSolveTooLong`.
+        `NotCapable`.
         """
         vertex: Vertex | None = None
         powers = (0, 0)
@@ -98,7 +98,7 @@ class FloatProgram:
             key = basis.columns.tobytes() + basis.rows.tobytes()
             try:
                 found = None if key in seen else vertex_of(self.exact, basis, self.deadline)
-            except ExactSolveTooLong:
+            except NotCapable:
                 if vertex is None:
                     raise
                 found = None  # the last vertex is the result

@@ -32,10 +32,11 @@ from fairopt.backends.exact.checks import contradict, refuted, require_endless, 
 from fairopt.backends.exact.proofs import any_point, nearest_point, part_of, steepest_direction
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.sums import excesses, objective, zeros
-from fairopt.backends.exact.vertex import ExactSolveTooLong, Vertex, slacks, vertex_of
+from fairopt.backends.exact.vertex import Vertex, slacks, vertex_of
 from fairopt.backends.highs import PRESOLVE_FROM
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.trivial import settle
+from fairopt.errors import NotCapable
 from fairopt.program import INFINITY, Array, Program, Sense, fractions
 
 _log = logging.getLogger(__name__)
@@ -109,7 +110,7 @@ class _Search:
                     return proved
             _log.info("%s: refinement of floats proves nothing; now by exact pivots", self.program.name)
             return self._after_pivots()
-        except ExactSolveTooLong as reason:
+        except NotCapable as reason:
             return self._limit(str(reason))
 
     def optimum(self, interior: bool = False) -> tuple[Array, Array] | None:
@@ -185,7 +186,7 @@ class _Search:
 
         nonzeros = len(self.program.rows.value)
         if nonzeros > LARGEST_PIVOTED:
-            raise ExactSolveTooLong(f"exact pivots on {nonzeros} non-zeros")
+            raise NotCapable(f"exact pivots on {nonzeros} non-zeros")
         most = MOST_WORK // (1 + nonzeros) if self.deadline == INFINITY else None
         basis = self.proposed.basis if self._vertex is None else self._vertex.basis
         found = pivoted(self.program, basis, self.deadline, most)

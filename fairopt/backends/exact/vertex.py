@@ -35,6 +35,7 @@ from fairopt.backends.exact.sums import (
     zeros,
 )
 from fairopt.backends.solution import Basis, Position
+from fairopt.errors import NotCapable
 from fairopt.program import Array, Program, Sense
 
 #: Seconds that flint takes to solve a dense system of n equations, over n cubed (2.4 s for 800, 19 s for 1,600).
@@ -44,10 +45,6 @@ NO_TIME = 0.1
 #: Nuclei with more rows than this are out of reach (about two minutes for each of point and multipliers).
 LARGEST_NUCLEUS = 3000
 NOTHING = fmpq(0)
-
-
-class ExactSolveTooLong(Exception):
-    """Solving a basis exactly would take longer than there is time; the text says what and how long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +72,7 @@ class Vertex:
 def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) -> Vertex | None:
     """Return what belongs to ``basis``, None where it is no basis (singular, or of the wrong size).
 
-    Errors: `ExactSolveTooLong` where solving it would run past ``deadline`` or is larger than `LARGEST_NUCLEUS`.
+    Errors: `NotCapable` where solving it would run past ``deadline`` or is larger than `LARGEST_NUCLEUS`.
     """
     basis = settled(program, basis)
     inner, tight = np.flatnonzero(basis.columns == Position.BASIC), np.flatnonzero(basis.rows != Position.BASIC)
@@ -108,7 +105,7 @@ def _require_reach(size: int, deadline: float) -> None:
     seconds = 2 * SECONDS_PER_CUBE * size**3
     late = seconds > NO_TIME and time.perf_counter() + seconds > deadline
     if size > LARGEST_NUCLEUS or late:
-        raise ExactSolveTooLong(f"a nucleus of {size} equations, about {seconds:.1f} s")
+        raise NotCapable(f"a nucleus of {size} equations, about {seconds:.1f} s")
 
 
 def settled(program: Program, basis: Basis) -> Basis:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from fairopt.problem import Entitled, Market
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
 
-class CapKept(EntitlementProperty):
+class CapKept(AllocationProperty):
     """No user and no group holds more of a type or good than its cap.
 
     A failure shows who holds too much, of which type or good, how much, and its cap.
@@ -27,13 +26,14 @@ class CapKept(EntitlementProperty):
     broken = "{who} has more than its cap"
     source = "Kueue's borrowingLimit, KAI's limit, Volcano's capability"
     definition = "no user and no group holds more of a type than its cap"
-    needs = Entitled.CAPS
+    needs = frozenset({Entitled.CAPS})
+    needs_speedups = False
     instances = (
         CitedInstance("made by hand: batch holds all that it may", TEAMS, NOW, Answer.HOLDS),
         CitedInstance("made by hand: team-b holds one H100 too many", TEAMS, ((0, 2), (0, 5), (0, 3)), Answer.FAILS),
     )
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         owed, slack = stands.entitlements, stands.cap - stands.held
         at = node, column = stands.tightest(slack)

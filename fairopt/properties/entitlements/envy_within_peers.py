@@ -6,9 +6,8 @@ import numpy as np
 
 from fairopt.certificates import Certificate
 from fairopt.policy import Optima
-from fairopt.problem import Entitlements, Market
-from fairopt.program import INFINITY, Array, Number, more_text, number_text
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
+from fairopt.problem import Entitled, Entitlements, Market
+from fairopt.program import INFINITY, Array, more_text, number_text
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.verdict import Answer, Verdict
@@ -35,7 +34,7 @@ _GUARANTEED = Market.of(
 )
 
 
-class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
+class EnvyWithinPeers(EnvyFreeness):
     """Nobody would get more with what a peer holds beyond its guarantee in the place of what it holds so itself.
 
     Peers are users of one group and tier. What the peer holds is scaled by weight, and a user counts no more of a type
@@ -56,7 +55,7 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
         "E_l(x_l) >= E_l(min(g_l + pi_l / pi_i * b_i, cap_l)) for all users l, i in one group and of one tier;"
         " x = g + b, g within the guarantee"
     )
-    needs_speedups = True
+    needs = frozenset[Entitled]()
     instances = (
         CitedInstance("OEF Eq. (6), beside a chief", _OFFICE, ((1, "1/4"), (0, "3/4"), (1, 1)), Answer.HOLDS),
         CitedInstance("A envies B of its own tier", _OFFICE, ((1, 0), (0, 1), (1, 1)), Answer.FAILS),
@@ -72,9 +71,6 @@ class EnvyWithinPeers(EntitlementProperty, EnvyFreeness):
 
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         return LinearInSpeedups._certificate(self, market, shares, verdict)
-
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
-        return EnvyFreeness._check(self, market, shares, tolerance)
 
     def pairs(self, market: Market) -> Array:
         """Return which users (n, n) are compared with which."""

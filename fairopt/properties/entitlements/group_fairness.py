@@ -6,19 +6,18 @@ from collections import defaultdict
 
 import numpy as np
 
-from fairopt.problem import Entitlements, Market
+from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
 #: How many GPUs one moves at a time; what siblings borrow is fair up to so many.
 STEP = 1
 
 
-class GroupFairness(EntitlementProperty):
+class GroupFairness(AllocationProperty):
     """Among siblings of one tier, no GPU can move from one that borrows more, for its weight, to one that wants it.
 
     Borrowed is what a user or group holds of a type beyond its guarantee b, and w its borrow weight. It fails for
@@ -40,12 +39,14 @@ class GroupFairness(EntitlementProperty):
     definition = (
         "for siblings c, d of a tier where c wants a GPU of d: (b_d - 1) / w_d <= b_c / w_c, b beyond guarantee"
     )
+    needs = frozenset[Entitled]()
+    needs_speedups = False
     instances = (
         CitedInstance("made by hand: ml has its guarantee", TEAMS, ((0, 8), (4, 2), (0, 0)), Answer.HOLDS),
         CitedInstance("made by hand: batch borrows 8, ml nothing", TEAMS, ((0, 2), (4, 0), (0, 8)), Answer.FAILS),
     )
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         owed, borrowed = stands.entitlements, _borrowed(stands)
         worst = self.case(0 * stands.free[0], stands.size[0])

@@ -10,14 +10,13 @@ from fairopt.problem import Entitled, Market
 from fairopt.problem.ranges import in_use
 from fairopt.program import Array, Number, more_text, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import Asked, asks, most_served, says_who_asks, uses_of
 from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
 
 
-class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
+class GuaranteeIncentive(LinearInSpeedups):
     """Each user's throughput, of what it asks for, is at least what it would be on its guarantee alone.
 
     Where the market says of nobody what it holds or asks for, everybody asks for its demand. A failure shows a
@@ -34,8 +33,7 @@ class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
     broken = "{who} gets less than its guarantee is worth"
     source = "OEF Sec. 2.3.1 (3), with the guarantee in place of the equal share"
     definition = "E_l(x_l) >= E_l(guarantee_l) for every user l, of what it asks for"
-    needs = Entitled.GUARANTEES
-    needs_speedups = True
+    needs = frozenset({Entitled.GUARANTEES})
     instances = (
         CitedInstance("made by hand: the tuning runs, and the sweep waits", TEAMS, OWED, Answer.HOLDS),
         CitedInstance("made by hand: batch has what team-a waits for", TEAMS, NOW, Answer.FAILS),
@@ -47,7 +45,7 @@ class GuaranteeIncentive(EntitlementProperty, LinearInSpeedups):
         for i, asked in enumerate(asks(market)):
             yield i, _served(market, i, asked, shares[i]), _served(market, i, asked, owed[i])
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         owed, fair = guarantees(market), market.fair_utility()
         rows = zip(asks(market), market.speedup, shares, owed, strict=True)
         pairs = [

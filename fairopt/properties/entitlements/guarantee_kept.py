@@ -7,13 +7,12 @@ import numpy as np
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
-from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, action
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
 
-class GuaranteeKept(EntitlementProperty):
+class GuaranteeKept(AllocationProperty):
     """Each user and group holds its guarantee of every type and good, or as much as it could use of it if that is less.
 
     It could use what it asks for (`asks`) beside what it holds of other types, within the caps; gangs count as if they
@@ -33,13 +32,14 @@ class GuaranteeKept(EntitlementProperty):
     broken = "{who} has less than its guarantee"
     source = "Kueue's nominalQuota, KAI's quota; ours"
     definition = "each user and group holds of every type its guarantee, or all that it could use if that is less"
-    needs = Entitled.GUARANTEES
+    needs = frozenset({Entitled.GUARANTEES})
+    needs_speedups = False
     instances = (
         CitedInstance("made by hand: the tuning runs, and the sweep waits", TEAMS, OWED, Answer.HOLDS),
         CitedInstance("made by hand: batch has what team-a waits for", TEAMS, NOW, Answer.FAILS),
     )
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         short, owed = stands.short, stands.entitlements
         slack = np.where(short > 0, -short, np.maximum(stands.held - stands.guarantee, 0))

@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.numbers import arithmetic
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Array, Number
+from fairopt.program import Array, Number, number_text
 from fairopt.properties.shares.feasibility import sizes
 
 #: GPUs that a user asks for, by the types that serve: (0, 2) for those that may be of the first or the third type.
@@ -290,3 +290,11 @@ def _more(owed: Entitlements, unserved: Array, room: Array) -> Array:
         if owed.parent[node] != TOP:
             more[owed.parent[node]] += more[node]
     return more
+
+
+def action(sources: tuple[tuple[str, Number], ...], type_: str, node: str) -> str:
+    """Return in words what to do: "reclaim 6 H100 from batch for team-a"."""
+    idle = [f"give {node} {number_text(amount)} idle {type_}" for name, amount in sources if not name]
+    lent = [f"{number_text(amount)} {type_} from {name}" for name, amount in sources if name]
+    reclaim = [f"reclaim {' and '.join(lent)} for {node}"] if lent else []
+    return " and ".join(idle + reclaim)

@@ -2,21 +2,136 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from functools import cached_property
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, Number
 from fairopt.properties.entitlements.cited import NOW, OWED, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty, action
-from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.entitlements.starving import Start, Starving
-from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, action, says_who_asks
+from fairopt.properties.entitlements.whole_gangs import Chooser, Ways
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
+#: What all gangs take is rounded up to such parts, to see whether it can bound a choice.
+GRAIN = 2**20
 
-class NobodyStarvesWhileLent(EntitlementProperty):
+
+class Waiting(NamedTuple):
+    """A gang that waits, a type (its column) on which it may run, and what it then takes of each column."""
+
+    gang: int
+    type: int
+    needs: Mapping[int, Number]
+
+
+class Starving:
+    """What each user is owed of the guarantees that others are lent.
+
+    Nothing is, unless something can be taken back for it. It is owed no more than its guarantee, its cap, what it could
+    use, and what it would have with all that is idle or lent. Within that, what it holds now comes first, GPU by GPU,
+    and then pending gangs that may run on the type, each with all of its GPUs: those that take most together. So of a
+    guarantee of 6 a user with gangs of 4 is owed 4. Where nobody says who asks, it is owed any part. What the gangs
+    take of other columns can be had too: it is idle, or within the user's guarantee and idle or lent.
+
+    ``complete``: all choices were made exactly (`Chooser`); where not, more may be owed.
+    """
+
+    def __init__(self, stands: HeldAndOwed) -> None:
+        self.stands, self.owed, self.chooser = stands, stands.entitlements, Chooser()
+        self._whole = says_who_asks(self.owed)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all choices so far were made exactly."""
+        return self.chooser.complete
+
+    def of(self, user: int, column: int) -> tuple[Number, tuple[Waiting, ...]]:
+        """Return how much more of a column a user is owed that can be had, and the gangs that run with it."""
+        noise, held, sure = self.stands.noise[column], self.stands.held[user, column], self._sure[user, column]
+        if self.stands.lent_in_all[user, column] <= noise or sure <= noise:
+            return 0 * held, ()
+        if not self._whole:
+            return sure, ()
+        first = min(self.owed.held[user, column], held + sure)
+        gangs = self._chosen(user, column, held + sure - first)
+        amount = first - held + _taken(gangs).get(column, 0)
+        return (amount, gangs) if amount > noise else (0 * held, ())
+
+    def _chosen(self, user: int, column: int, room: Number) -> tuple[Waiting, ...]:
+        """Return the pending gangs that take most of ``room`` together, and on which type each runs."""
+        can = self._can[user] + self.stands.noise
+        can[column] = room + self.stands.noise[column]
+        ways: dict[int, list[Waiting]] = defaultdict(list)
+        for each in self._waiting[user]:
+            if each.needs.get(column, 0) and all(more <= can[at] for at, more in each.needs.items()):
+                ways[each.gang].append(each)
+        gangs = list(ways.values())
+        most: dict[int, int] = defaultdict(int)
+        for gang in gangs:
+            for at in {at for way in gang for at in way.needs}:
+                most[at] += ceil(GRAIN * max(way.needs.get(at, 0) for way in gang))  # the sum of fractions may be long
+        tight = [at for at, more in most.items() if at != column and more > GRAIN * can[at]]
+        if column < len(self.owed.types) and not tight:
+            return self._fullest(gangs, int(can[column] // 1))
+        return self._best(gangs, [column, *tight], can)
+
+    def _fullest(self, gangs: list[list[Waiting]], room: int) -> tuple[Waiting, ...]:
+        """Return those of gangs, for one type and with nothing else that bounds them, that take most of its room."""
+        alike: dict[int, list[Waiting]] = defaultdict(list)
+        for (gang,) in reversed(gangs):
+            alike[int(gang.needs[gang.type])].append(gang)
+        sizes = self.chooser.fullest((size for size, each in alike.items() for _ in each), room)
+        return tuple(alike[size].pop() for size in sizes)
+
+    def _best(self, gangs: list[list[Waiting]], columns: list[int], can: Array) -> tuple[Waiting, ...]:
+        """Return those of gangs that take most of the first column, within what can be had of all columns."""
+        alike: dict[Ways, list[list[Waiting]]] = defaultdict(list)
+        for gang in reversed(gangs):
+            ways = tuple(tuple(way.needs.get(at, 0) for at in columns) for way in gang)
+            alike[ways].append(gang)
+        counts = {ways: len(each) for ways, each in alike.items()}
+        chosen = self.chooser.best(counts, tuple(can[columns]))
+        return tuple(alike[ways].pop()[way] for ways, way, count in chosen for _ in range(count))
+
+    @cached_property
+    def _sure(self) -> Array:
+        """How much more of its guarantee each user (n, c) could use and have, of what is idle and lent."""
+        stands = self.stands
+        bounds = (stands.guarantee - stands.held, stands.cap - stands.held, stands.more, stands.reach)
+        return np.asarray(np.maximum(np.minimum.reduce(bounds), 0)[: len(self.owed.users)])
+
+    @cached_property
+    def _can(self) -> Array:
+        """How much more each user (n, c) can have: what is idle within the caps above it, or more of its guarantee."""
+        idle = [np.minimum(self.stands.free, self.stands.room(user)) for user in range(len(self.owed.users))]
+        return np.asarray(np.maximum(np.array(idle), self._sure))
+
+    @cached_property
+    def _waiting(self) -> Mapping[int, list[Waiting]]:
+        """The pending gangs of each user, with each type on which they may run."""
+        gangs, found = self.owed.gangs, defaultdict[int, list[Waiting]](list)
+        for gang, j in np.argwhere(gangs.allowed & gangs.pending[:, None]).tolist():
+            gpus = {j: int(gangs.gpus[gang])} if gangs.gpus[gang] else {}
+            found[int(gangs.user[gang])].append(Waiting(gang, j, gpus | dict(self.stands.goods(gang, j))))
+        return found
+
+
+def _taken(gangs: tuple[Waiting, ...]) -> dict[int, Number]:
+    """Return what gangs take together, of each column."""
+    taken: dict[int, Number] = {}
+    for gang in gangs:
+        for column, more in gang.needs.items():
+            taken[column] = taken.get(column, 0) + more
+    return taken
+
+
+class NobodyStarvesWhileLent(AllocationProperty):
     """No user is owed more of a type while others hold more of it than their guarantees that could be taken back.
 
     Owed is what whole gangs take within the guarantee (`Starving`): with a guarantee of 6 and gangs of 4 it is 4, and
@@ -48,43 +163,46 @@ class NobodyStarvesWhileLent(EntitlementProperty):
         "no user's whole gangs could use more of its guarantee of a type, with what is idle and what others hold "
         "beyond their own and can be taken back"
     )
-    needs = Entitled.GUARANTEES
+    needs = frozenset({Entitled.GUARANTEES})
+    needs_speedups = False
     instances = (
         CitedInstance("made by hand: the tuning runs, and the sweep waits", TEAMS, OWED, Answer.HOLDS),
         CitedInstance("made by hand: batch has what team-a waits for", TEAMS, NOW, Answer.FAILS),
     )
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         starving, pairs = Starving(stands), np.argwhere(stands.short[: len(market.users)] > 0).tolist()
-        start, who = Start(0 * stands.free[0]), (0, 0)
+        owed, gangs, who = 0 * stands.free[0], tuple[Waiting, ...](), (0, 0)
         for user, column in pairs:
-            found = starving.of(user, column)
-            if found.amount / stands.size[column] > start.amount / stands.size[who[1]]:
-                start, who = found, (user, column)
-        unit = stands.unit(who[1]) if start.amount > 0 else "GPUs"
+            more, needed = starving.of(user, column)
+            if more / stands.size[column] > owed / stands.size[who[1]]:
+                owed, gangs, who = more, needed, (user, column)
+        unit = stands.unit(who[1]) if owed > 0 else "GPUs"
         effort = f"{len(pairs)} pairs of a user and a type are below the guarantee"
-        more = "" if starving.complete else "there are too many ways to choose among the gangs that wait"
-        said = f"{effort}; more may starve: {more}" if more else effort
-        case = self.owed(stands, *who, start)
+        why = "" if starving.complete else "there are too many ways to choose among the gangs that wait"
+        said = f"{effort}; more may starve: {why}" if why else effort
+        case = self.owed(stands, *who, owed, gangs)
         verdict = self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=said)
-        return verdict if not more or verdict.holds is False else Verdict.undecided(self.name, more, effort=effort)
+        return verdict if not why or verdict.holds is False else Verdict.undecided(self.name, why, effort=effort)
 
-    def owed(self, stands: HeldAndOwed, user: int, column: int, start: Start) -> SlackCase:
-        """Return the case of a user that is owed ``start`` of a column."""
-        owed, gangs = stands.entitlements, stands.entitlements.gangs
-        needed = {column: start.amount, **start.others}
+    def owed(
+        self, stands: HeldAndOwed, user: int, column: int, amount: Number, gangs: tuple[Waiting, ...]
+    ) -> SlackCase:
+        """Return the case of a user that is owed an ``amount`` of a column, to start ``gangs``."""
+        owed, names = stands.entitlements, stands.entitlements.gangs
+        needed = {column: amount} | {at: more for at, more in _taken(gangs).items() if at != column}
         sources = {owed.columns[at]: stands.sources(user, at, more) for at, more in needed.items()}
         own, *others = sources.items()
         shown = {
             "user": owed.users[user],
             "type": own[0],
-            "amount": start.amount,
-            "gangs": tuple((gangs.names[g], int(gangs.gpus[g]), owed.types[j]) for g, j, _ in start.gangs),
+            "amount": amount,
+            "gangs": tuple((names.names[g], int(names.gpus[g]), owed.types[j]) for g, j, _ in gangs),
             "sources": own[1],
             "others": tuple((name, found) for name, found in others if any(lender for lender, _ in found)),
         }
-        return self.case(-start.amount, stands.size[column], **shown)
+        return self.case(-amount, stands.size[column], **shown)
 
     def says(self, case: SlackCase) -> str:
         """Return which gangs to start, and from whom to take what for them, in a sentence."""
@@ -103,7 +221,7 @@ class NobodyStarvesWhileLent(EntitlementProperty):
     def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
         """Whether the user is owed more that can be had, some of it from those who hold more than their guarantees."""
         stands = HeldAndOwed.of(market, shares)
-        return Starving(stands).of(*stands.place(case.user, case.type)).amount > 0
+        return Starving(stands).of(*stands.place(case.user, case.type))[0] > 0
 
 
 def _gangs(alike: tuple[int, int]) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.problem import Market
+from fairopt.problem import Entitled, Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.entitlements.cited import NOW, TEAMS
-from fairopt.properties.entitlements.entitlement_property import EntitlementProperty
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, says_who_asks
-from fairopt.properties.property import CitedInstance, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
 
 
-class WholeGpuConservation(EntitlementProperty):
+class WholeGpuConservation(AllocationProperty):
     """No pending gang fits free whole GPUs of a type where it may run, its user's caps and those of its groups.
 
     In a market whose shares are what users hold now, further goods must suffice too. In other shares, a user's gang
@@ -31,6 +30,8 @@ class WholeGpuConservation(EntitlementProperty):
     broken = "a gang of {who} waits that would fit"
     source = "Gandiva_fair Sec. 3.3, with gangs"
     definition = "no pending gang fits the free whole GPUs of a type where it may run, and the caps above it"
+    needs = frozenset[Entitled]()
+    needs_speedups = False
     instances = (
         CitedInstance("made by hand: nothing is free", TEAMS, NOW, Answer.HOLDS),
         CitedInstance("made by hand: the sweep was stopped", TEAMS, ((0, 2), (4, 0), (0, 2)), Answer.FAILS),
@@ -42,7 +43,7 @@ class WholeGpuConservation(EntitlementProperty):
         told = owed is not None and says_who_asks(owed)
         return super().missing(market) or ("" if told else "the market does not say who holds or asks for GPUs")
 
-    def _judged(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
+    def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
         gangs, types = stands.entitlements.gangs, len(market.types)
         slop = tolerance * stands.size[:types]

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from fairopt.backends import Highs, ProgramMethod
+from fairopt.backends import Highs, Method
 from fairopt.deadline import time_limit
 from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Policy, chosen, decide, session
@@ -54,7 +54,8 @@ class Reports:
     @property
     def screened(self) -> bool:
         """Whether gains may come from another optimum than the one that `misreported` finds, where optima tie."""
-        return self._together is not None or isinstance(self._solver, ProgramMethod)
+        own = isinstance(self._solver, Method) and self._solver.solves_programs
+        return self._together is not None or own
 
     def misreported(self, user: int, report: Array) -> Allocation:
         """Return the decision on a market in which one user misreports, by the solver of the truth."""

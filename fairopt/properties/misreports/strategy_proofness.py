@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from fairopt.backends.exact import Exact
+from fairopt.backends.solution import Status
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
-from fairopt.program import Array
+from fairopt.problem.ranges import in_use
+from fairopt.program import INFINITY, Array, Formulation, Number, number_text
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
-from fairopt.properties.misreports.in_ranges import InRange
 from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found, MisreportSearch
 from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+from fairopt.properties.within_bounds import Boundary, lowest
 
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
 EXACT_UP_TO = 250
@@ -190,3 +196,156 @@ class _Decided:
 def _most(*misreports: Misreport | None) -> Misreport | None:
     """Return the misreport that gains most, None where there is none."""
     return max((each for each in misreports if each is not None), key=lambda each: each.gain, default=None)
+
+
+@dataclass(frozen=True, eq=False)
+class InRange:
+    """What follows for all true speedups in the range of ``market`` under ``policy``: FAILS, HOLDS or DEPENDS.
+
+    ``search`` returns the verdict on a market whose speedups are known.
+
+    Everybody is thought to report the speedups that are stated, and what a lie gains over that by the true ones is
+    linear in these: where its least is positive, the lie pays at all of them, and the property fails for all. It holds
+    for all under a policy that is proved to be truthful. Else it depends, where a lie pays on one market of the range,
+    with others who report the truth, and by what follows none does on another.
+
+    Where all users speed up alike, by v up to a factor of their own, and each is promised its fair share, nobody gains
+    by any report: the others, who tell the truth, have (pi_l / pi) v.m at least, pi being all weight, and all have v.m
+    at most. So the liar has at most its fair share, which it has at the truth.
+    """
+
+    policy: Policy
+    market: Market
+    search: Callable[[Market], Verdict]
+
+    def verdict(self, name: str) -> Verdict:
+        """Return the verdict of the property of that name, with one for each kind of misreport."""
+        stated = replace(self.market, least=None, most=None)
+        if (holds := self._proved(name, "any")) is not None:
+            return replace(holds, by_misreport=dict.fromkeys(("larger", "smaller", "any"), holds))
+        found, alike = self.search(stated), alike_in_range(self.market)
+        others = {kind: self._of(each, kind, alike) for kind, each in found.by_misreport.items()}
+        verdict = replace(self._of(found, "any", alike), by_misreport=others)
+        for each in others.values():  # the lie that gains most may not be one that pays at all
+            if each.answer is Answer.FAILS and verdict.answer is not Answer.FAILS:
+                verdict = replace(each, by_misreport={**others, "any": each})
+        if found.answer is Answer.FAILS or alike is None or not self._fair():
+            return verdict
+        return self._elsewhere(verdict, alike)
+
+    def _of(self, found: Verdict, kind: str, alike: Market | None) -> Verdict:
+        """Return what follows from a verdict at the speedups that are stated, of one kind of misreport."""
+        effort = f"{found.effort}, at the speedups that are stated; lies that pay, for all true ones in the range"
+        if (holds := self._proved(found.property, kind)) is not None:
+            return holds
+        least = None if found.answer is not Answer.FAILS else self._least(found.witness)
+        if least is not None and least > 0:
+            return replace(found, by_misreport={}, effort=effort, margin=-least)
+        if found.answer is Answer.FAILS and alike is not None and self._fair():
+            return self._depends(found, alike, replace(self.market, least=None, most=None), stated=True)
+        said = str(found.witness) if found.answer is Answer.FAILS else "no misreport was found that pays"
+        reason = f"at the speedups that are stated, {said}; at others in the range this was not decided"
+        return Verdict.undecided(found.property, reason, effort=effort)
+
+    def _least(self, lie: Any) -> Number | None:
+        """Return the least that a lie gains by any true speedups in the range; None where use depends on these."""
+        i = self.market.index(lie.user)
+        after, before = (in_use(self.market, i, each[i]) for each in (lie.allocation, lie.truthful_allocation))
+        if after is None or before is None:
+            return None
+        return lowest(after - before, self.market.ends[0][i], self.market.ends[1][i])
+
+    def _proved(self, name: str, kind: str) -> Verdict | None:
+        """Return that it holds for all, where the policy is proved to be truthful for such reports."""
+        claim = next(
+            (each for each in self.policy.claims if each.property == name and each.known(self.market, kind)), None
+        )
+        if claim is None:
+            return None
+        effort = (
+            f"all speedups in the range: {self.policy.name} is proved to be truthful for such reports ({claim.source})"
+        )
+        return Verdict(name, Answer.HOLDS, None, "", True, effort)
+
+    def _fair(self) -> bool:
+        """Whether all are proved to have their fair shares, whatever one of them reports."""
+        known = any(each.property == "sharing_incentive" and each.known(self.market) for each in self.policy.claims)
+        return known and self.market.demand is None
+
+    def _elsewhere(self, verdict: Verdict, alike: Market) -> Verdict:
+        """Return that it depends, where a lie pays at one of two corners of the range."""
+        for corner in _corners(self.market):
+            found = self.search(corner)
+            if found.answer is Answer.FAILS:
+                kinds = {
+                    kind: verdict.by_misreport[kind]
+                    if each.answer is not Answer.FAILS or verdict.by_misreport[kind].holds
+                    else self._depends(each, alike, corner, stated=False)
+                    for kind, each in found.by_misreport.items()
+                }
+                return replace(self._depends(found, alike, corner, stated=False), by_misreport=kinds)
+        return verdict
+
+    def _depends(self, found: Verdict, alike: Market, fails: Market, *, stated: bool) -> Verdict:
+        speeds = tuple(zip(alike.types, alike.speedup[0].tolist(), strict=True))
+        ends = {"holds": alike, "fails": fails}
+        lie, at = str(found.witness), " and ".join(f"{number_text(speed)} on {name}" for name, speed in speeds)
+        told = "at the speedups that are stated" if stated else "at others in the range"
+        words = f"{told}, {lie}; where all speed up alike, by {at}, no report pays"
+        boundary = Boundary(words, ends=ends, shown={"lie": lie, "alike": speeds, "stated": stated})
+        where = told if stated else "at a corner of the range"
+        effort = f"{found.effort}, {where}; where all speed up alike, by proof"
+        shown = {
+            "answer": Answer.DEPENDS,
+            "boundary": boundary,
+            "effort": effort,
+            "evidence": found.witness,
+            "witness": None,
+        }
+        return replace(found, by_misreport={}, **shown)
+
+
+def alike_in_range(market: Market) -> Market | None:
+    """Return a market in the range on which all users speed up alike, each by a factor of its own; None for none.
+
+    >>> from fairopt.problem.ranges import with_error
+    >>> print(alike_in_range(with_error(Market.of([[1, 2], [1, 3]], [1, 1]), "10%")))
+    None
+    >>> found = alike_in_range(with_error(Market.of([[1, 2], [1, 3]], [1, 1]), "20%"))
+    >>> bool(found.speedup[0, 1] / found.speedup[0, 0] == found.speedup[1, 1] / found.speedup[1, 0])
+    True
+    """
+    told = market.as_(Fraction)
+    least, most = told.ends
+    runs = (most > 0).all(axis=0)
+    if ((most > 0).any(axis=0) != runs).any() or (least[:, runs] == 0).any():
+        return None
+    p = Formulation("speedups that are alike")
+    common = p.variable("common", (len(told.types),), lower=np.where(runs, 1, 0), upper=np.where(runs, INFINITY, 0))
+    # common / factor is a user's row: between its ends where this is so
+    factor = p.variable("factor", (len(told.users), 1), lower=0)
+    p.minimize(common.sum())
+    p.constrain("at least", common.reshape(1, -1).broadcast_to(told.shape) - factor * least >= 0)
+    bounded = most < INFINITY
+    ends = np.where(bounded, most, least)
+    p.constrain("at most", (factor * ends - common.reshape(1, -1).broadcast_to(told.shape) >= 0).where(bounded))
+    program = p.program()
+    solution = Exact().solve(program)
+    if solution.status is not Status.OPTIMAL:
+        return None
+    row, factors = program.variable("common", solution.point), program.variable("factor", solution.point)
+    if (factors == 0).any():  # of a user of whom nothing is known
+        return None
+    return replace(told, speedup=row / factors, least=None, most=None)
+
+
+def _corners(market: Market) -> Iterator[Market]:
+    """Yield two corners, where neighbours differ most: the fast types at the most of one, at the least of the next."""
+    least, most = market.ends
+    ends = least, np.where(most < INFINITY, most, market.speedup)
+    rank = market.speedup.argsort(axis=1).argsort(axis=1) * 2 >= len(market.types)
+    even: Array = np.arange(len(market.users))[:, None] % 2 == 0
+    for first in (even, ~even):
+        corner = np.where(rank == first, ends[1], ends[0])
+        if ((corner > 0) == (market.speedup > 0)).all():
+            yield replace(market, speedup=corner, least=None, most=None)

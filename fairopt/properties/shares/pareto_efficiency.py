@@ -19,7 +19,6 @@ from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use, shrunk
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
-from fairopt.properties.boundary import Boundary
 from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import (
     AllocationProperty,
@@ -33,7 +32,7 @@ from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, rate_of, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.properties.within_bounds import SpeedupsThatHold
+from fairopt.properties.within_bounds import Boundary, SpeedupsThatHold
 
 #: A sum of floats may be off by this part of it; a `GRAIN` is less than what is told of shares in floats.
 UNSEEN, GRAIN = 8 * ROUNDING, 1e-9

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.models.drf.dominant import filled, rates
+from fairopt.models.drf.drf import filled, rates
 from fairopt.program import Array, fractions
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.drf.dominant import program, rates
+from fairopt.models.drf.drf import program, rates
 from fairopt.proofs.claims.drf import real
 from fairopt.proofs.claims.drf.divisible import (
     Tasks,

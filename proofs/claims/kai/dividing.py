@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.common.amounts import ratio
+from fairopt.models.common.holdings import ratio
 from fairopt.models.kai.division import QueueClaim, divided, share_weights, within_quota
 from fairopt.program import Number
 from fairopt.proofs.ledger.checking import require

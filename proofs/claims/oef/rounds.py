@@ -16,7 +16,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF
-from fairopt.models.oef.rounding import Minimum, carried, minima_of_ones, to_the_nearest, whole_gpus
+from fairopt.models.oef.rounding import carried, to_the_nearest, whole_gpus
 from fairopt.models.oef.rounds import OEFRounds
 from fairopt.problem import Cluster, Jobs, Market, Trace
 from fairopt.program import Array, Formulation
@@ -80,7 +80,7 @@ def adversary(users: int) -> Fraction:
     behind, among = [Fraction(0)] * users, list(range(users))
     while len(among) > 1:
         target = [[old + (Fraction(1, len(among)) if at in among else 0)] for at, old in enumerate(behind)]
-        real = whole_gpus(target, [1], minima_of_ones(users, 1))
+        real = whole_gpus(target, [1])
         behind = [Fraction(row[0]) for row in carried(target, real)]
         among = [at for at in among if not real[at][0]]
     return behind[among[0]]
@@ -144,7 +144,7 @@ def random_ideals(runs: int) -> tuple[Fraction, int]:
             gpus, parts = random.randint(0, 9), [random.choice([0, 0, 1, 2, 3, 7]) for _ in range(users)]
             part = Fraction(gpus, sum(parts) or 1) * random.choice([Fraction(1), Fraction(1), Fraction(2, 3)])
             target = [[old + one * part] for old, one in zip(behind, parts, strict=True)]
-            behind = [Fraction(row[0]) for row in carried(target, whole_gpus(target, [gpus], minima_of_ones(users, 1)))]
+            behind = [Fraction(row[0]) for row in carried(target, whole_gpus(target, [gpus]))]
             worst, rounds = max(worst, max(behind) - most_behind(users), -1 - min(behind)), rounds + 1
     return worst, rounds
 
@@ -168,7 +168,7 @@ def followed() -> Iterator[Cycle]:
 
 
 def _follow(ideal: list[Fraction], least: tuple[int, ...], gpus: int) -> Cycle:
-    minima = [Minimum(user, (0,), size) for user, size in enumerate(least)]
+    minima = [[size] for size in least]
     behind = tuple(Fraction(0) for _ in ideal)
     seen: dict[tuple[Fraction, ...], int] = {}
     history: list[tuple[int, ...]] = []

@@ -7,7 +7,7 @@ from itertools import product
 
 from fairopt.importing.yarn_config import effective
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.yarn.ideal import order
+from fairopt.models.yarn.capacity import order
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.proofs.ledger.wording import listed
 

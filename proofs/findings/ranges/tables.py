@@ -14,8 +14,8 @@ from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.wording import lines, listed, percent
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
-from fairopt.properties.boundary import percent as rounded_down
 from fairopt.properties.property import AllocationProperty
+from fairopt.properties.within_bounds import percent as rounded_down
 
 POLICIES = ("oef-cooperative", "oef-noncooperative", "max-min", "nash-welfare", "second-price-trading", "equal-split")
 ASKED: tuple[AllocationProperty, ...] = (EnvyFreeness(), SharingIncentive(), ParetoEfficiency())

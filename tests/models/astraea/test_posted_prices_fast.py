@@ -13,7 +13,7 @@ from fairopt.datasets.astraea_workload import Form, Ranges, astraea_example, ast
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta, own_use
 from fairopt.models.astraea.reference import Reference
-from fairopt.models.astraea.round_state import RoundState, Stretches, Windows
+from fairopt.models.astraea.round_state import RoundState, Windows, longest_stretches
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 
@@ -32,10 +32,10 @@ def test_stretches_are_the_longest_at_or_above_a_level() -> None:
     draw = np.random.default_rng(1)
     for slots in [1, 2, 3, 8, 31] * 10:
         row = draw.integers(0, 6, slots)
-        levels = np.arange(1, 8)
+        levels = np.arange(1, row.max() + 2)
         runs = ["".join("x" if each >= level else " " for each in row).split() for level in levels]
-        assert Stretches.of(row).longest(levels).tolist() == [max(map(len, each), default=0) for each in runs]
-    assert Stretches.of(np.array([5, 5, 5, 0, 1])).longest(np.array([1])) == 3  # not the 1 where the level is 1
+        assert longest_stretches(row)[1:].tolist() == [max(map(len, each), default=0) for each in runs]
+    assert longest_stretches(np.array([5, 5, 5, 0, 1]))[1] == 3  # not the 1 where the level is 1
 
 
 @pytest.mark.parametrize("form", list(Form))

@@ -13,7 +13,7 @@ import pytest
 
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.allox import AlloX, MachinePosition, matched, places, ready_times, starts
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Tally
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.problem.queue import Queue

@@ -13,8 +13,7 @@ from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.models.baselines.equal_split import fill
-from fairopt.models.drf.dominant import dominant_share, filled, program, rates
-from fairopt.models.drf.drf import DominantResourceFairness
+from fairopt.models.drf.drf import DominantResourceFairness, dominant_share, filled, program, rates
 from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good

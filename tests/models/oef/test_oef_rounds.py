@@ -13,7 +13,7 @@ from fairopt.backends.exact import Exact
 from fairopt.errors import NotCapable
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.models.common.shares_of_queue import asked_by_tenants, market_of
-from fairopt.models.oef.rounding import Minimum, carried, minima_of_ones, to_the_nearest, whole_gpus
+from fairopt.models.oef.rounding import carried, to_the_nearest, whole_gpus
 from fairopt.models.oef.rounds import OEFRounds
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
@@ -41,14 +41,14 @@ def drawn_ideals(random, users, capacity):
 def test_the_printed_rounding_gives_out_more_than_there_is():
     target = column(["2/3"] * 3)
     assert sum(row[0] for row in to_the_nearest(target)) == 3
-    assert whole_gpus(target, [2], minima_of_ones(3, 1)) == ((1,), (1,), (0,))
+    assert whole_gpus(target, [2]) == ((1,), (1,), (0,))
 
 
 def test_thirds_take_turns():
     ideal, deviation, seen = column(["1/3"] * 3), column([0] * 3), []
     for _ in range(6):
         target = [[one[0] + other[0]] for one, other in zip(ideal, deviation, strict=True)]
-        real = whole_gpus(target, [1], minima_of_ones(3, 1))
+        real = whole_gpus(target, [1])
         deviation = carried(target, real)
         seen.append([row[0] for row in real])
     assert seen == [[1, 0, 0], [0, 1, 0], [0, 0, 1]] * 2
@@ -65,7 +65,7 @@ def test_where_the_printed_rounding_is_possible_it_is_what_is_done():
         if halves or min(row[0] for row in nearest) < 0 or sum(row[0] for row in nearest) != capacity:
             continue
         met += 1
-        assert whole_gpus(target, [capacity], minima_of_ones(n, 1)) == nearest
+        assert whole_gpus(target, [capacity]) == nearest
     assert met > 100
 
 
@@ -80,7 +80,7 @@ def test_deviations_stay_within_their_bound_whatever_the_ideals_are():
             target = [
                 [one + other for one, other in zip(*rows, strict=True)] for rows in zip(ideal, deviation, strict=True)
             ]
-            real = whole_gpus(target, capacity, minima_of_ones(n, k))
+            real = whole_gpus(target, capacity)
             deviation = [list(row) for row in carried(target, real)]
             assert all(sum(row[gpu_type] for row in real) <= capacity[gpu_type] for gpu_type in range(k))
             assert all(gpus >= 0 for row in real for gpus in row)
@@ -95,7 +95,7 @@ def test_an_adversary_reaches_the_bound(n):
     deviation, among = [F(0)] * n, list(range(n))
     while len(among) > 1:
         target = [[old + (F(1, len(among)) if at in among else 0)] for at, old in enumerate(deviation)]
-        real = whole_gpus(target, [1], minima_of_ones(n, 1))
+        real = whole_gpus(target, [1])
         deviation = [row[0] for row in carried(target, real)]
         among.remove(next(at for at in range(n) if real[at][0]))
     assert deviation[among[0]] == harmonic(n) - 1
@@ -108,7 +108,7 @@ def test_users_who_come_and_go_leave_nobody_further_behind_than_the_harmonic_num
         for _ in range(80):
             ideal = drawn_ideals(random, n, 3)
             target = [[one + other] for one, other in zip(ideal, deviation, strict=True)]
-            deviation = [row[0] for row in carried(target, whole_gpus(target, [3], minima_of_ones(n, 1)))]
+            deviation = [row[0] for row in carried(target, whole_gpus(target, [3]))]
             # the one furthest ahead goes, and a new user takes its place: the worst for those who stay
             if random.random() < 0.7:
                 deviation[deviation.index(min(deviation))] = F(0)
@@ -120,7 +120,7 @@ def test_the_minimum_is_met_or_nothing_is_given_and_nobody_starves():
         random = Random(seed)
         n, capacity = random.randint(1, 5), random.randint(1, 8)
         least = [random.randint(1, capacity) for _ in range(n)]
-        minima = [Minimum(user, (0,), size) for user, size in enumerate(least)]
+        minima = [[size] for size in least]
         parts = [random.randint(1, 6) for _ in range(n)]
         ideal = [F(part * capacity, sum(parts)) for part in parts]
         deviation, waited, served = [F(0)] * n, [0] * n, [0] * n
@@ -140,7 +140,7 @@ def test_the_minimum_is_met_or_nothing_is_given_and_nobody_starves():
 
 
 def test_all_who_need_everything_take_turns_instead_of_blocking_each_other():
-    minima = [Minimum(user, (0,), 4) for user in range(4)]
+    minima = [[4]] * 4
     deviation, seen = [F(0)] * 4, []
     for _ in range(11):
         target = [[1 + old] for old in deviation]
@@ -151,14 +151,14 @@ def test_all_who_need_everything_take_turns_instead_of_blocking_each_other():
 
 
 def test_gpus_of_several_types_count_together():
-    minima = [Minimum(0, (0, 1), 3), Minimum(1, (0, 1), 1)]
-    assert whole_gpus([[F(1), F(2)], [F(1), F(0)]], [2, 2], minima) == ((1, 2), (1, 0))
-    assert whole_gpus([[F(1), F(1)], [F(1), F(1)]], [2, 2], minima) == ((0, 0), (1, 1))
+    least = [[3, 3], [1, 1]]
+    assert whole_gpus([[F(1), F(2)], [F(1), F(0)]], [2, 2], least, together=True) == ((1, 2), (1, 0))
+    assert whole_gpus([[F(1), F(1)], [F(1), F(1)]], [2, 2], least, together=True) == ((0, 0), (1, 1))
 
 
 def test_what_is_held_stays_held():
     held = [[2], [0]]
-    assert whole_gpus(column([0, 2]), [3], minima_of_ones(2, 1), held=held) == ((2,), (1,))
+    assert whole_gpus(column([0, 2]), [3], held=held) == ((2,), (1,))
 
 
 # -- the queue as a market -----------------------------------------------------------------------------------------

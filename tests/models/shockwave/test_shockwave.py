@@ -12,14 +12,7 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.errors import BadInput
 from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
-from fairopt.models.shockwave.window import (
-    LogApproximation,
-    PlannedJobs,
-    filled,
-    priced,
-    ranking_program,
-    window_program,
-)
+from fairopt.models.shockwave.window import LogApproximation, PlanningWindow
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array
@@ -34,8 +27,8 @@ JOBS = Jobs.of(gpus=[1, 2, 1], work=[20, 40, 15], types=["V100"])
 LENGTH, ROUNDS = 10.0, 3
 
 
-def planned(jobs: Jobs = JOBS, cluster: Cluster = TWO) -> PlannedJobs:
-    return PlannedJobs.of(Queue.fresh(jobs, cluster, length=10).as_(float))
+def planned(jobs: Jobs = JOBS, cluster: Cluster = TWO, rounds: int = ROUNDS, makespan: float = 0.01) -> PlanningWindow:
+    return PlanningWindow.of(Queue.fresh(jobs, cluster, length=10).as_(float), rounds, makespan, LogApproximation())
 
 
 def chords(part: float, approximation: LogApproximation) -> float:
@@ -48,7 +41,7 @@ def chords(part: float, approximation: LogApproximation) -> float:
 def test_the_window_is_the_best_of_all_schedules(
     makespan: float, weight: tuple[int, ...], slack: tuple[int, ...] | None
 ) -> None:
-    jobs, approximation = planned(), LogApproximation()
+    jobs, approximation = planned(makespan=makespan), LogApproximation()
     best = -float("inf")
     rounds = [each for each in product((0, 1), repeat=3) if np.dot(each, jobs.gpus) <= 2]
     for schedule in product(rounds, repeat=ROUNDS):
@@ -58,29 +51,21 @@ def test_the_window_is_the_best_of_all_schedules(
         parts = 1 - left / jobs.whole
         gained = [w * (chords(part, approximation) - log(1e-6)) for w, part in zip(weight, parts, strict=True)]
         best = max(best, sum(gained) / (3 * ROUNDS) + makespan * (jobs.left.max() - left.max()))
-    program = window_program(
-        jobs, np.array([2]), ROUNDS, LENGTH, weight=np.array(weight), makespan=makespan, logarithm=approximation,
-        slack=None if slack is None else np.array(slack),
-    )  # fmt: skip
+    program = jobs.program(np.array(weight), None if slack is None else np.array(slack))
     assert Highs().solve(program, gap=0.0).objective == pytest.approx(best)
 
 
 def test_rounds_taken_together_are_a_relaxation_and_are_filled_as_far_as_gangs_fit() -> None:
-    jobs, how = planned(), {"weight": np.ones(3), "makespan": 0.01, "logarithm": LogApproximation()}
+    jobs = planned()
     ways: list[dict[str, bool]] = [{}, {"together": True}, {"together": True, "whole": False}]
-    apart, together, linear = (
-        Highs().solve(window_program(jobs, np.array([2]), ROUNDS, LENGTH, **each, **how), gap=0.0).objective  # type: ignore[arg-type]
-        for each in ways
-    )
+    apart, together, linear = (Highs().solve(jobs.program(np.ones(3), **each), gap=0.0).objective for each in ways)
     assert linear >= together - 1e-9
     assert together >= apart - 1e-9
     # 2 + 2 + 1 rounds: the pair of GPUs, then both single ones; three rounds of the pair leave nothing to the others
-    counts = filled(jobs, np.array([2]), np.array([[2], [1], [1]]), ROUNDS, np.ones(3))
+    counts = jobs.filled(np.array([[2], [1], [1]]), np.ones(3))
     assert counts.sum(axis=2).tolist() == [[2], [1], [1]]
-    assert filled(jobs, np.array([2]), np.array([[1], [3], [1]]), ROUNDS, np.ones(3)).sum(axis=2).tolist() == [
-        *([0], [3], [0])
-    ]
-    late = filled(jobs, np.array([2]), np.array([[1], [1], [1]]), ROUNDS, np.array([1.0, 1.0, 5.0]))
+    assert jobs.filled(np.array([[1], [3], [1]]), np.ones(3)).sum(axis=2).tolist() == [*([0], [3], [0])]
+    late = jobs.filled(np.array([[1], [1], [1]]), np.array([1.0, 1.0, 5.0]))
     assert late[2, 0].tolist() == [True, False, False]
 
 
@@ -88,12 +73,11 @@ def test_rounds_taken_together_are_a_relaxation_and_are_filled_as_far_as_gangs_f
 def test_most_of_a_plan_fits_its_rounds(seed: int) -> None:
     random = np.random.default_rng(seed)
     gpus = random.choice([1, 1, 2, 4], 12)
-    jobs = planned(Jobs.of(gpus=gpus.tolist(), work=random.integers(20, 400, 12).tolist(), types=["V100"]),
-                   Cluster.uniform({"V100": (2, 4)}))  # fmt: skip
-    program = window_program(jobs, np.array([8]), 10, LENGTH, weight=np.ones(12), makespan=1e-3,
-                             logarithm=LogApproximation(), together=True)  # fmt: skip
+    given = Jobs.of(gpus=gpus.tolist(), work=random.integers(20, 400, 12).tolist(), types=["V100"])
+    jobs = planned(given, Cluster.uniform({"V100": (2, 4)}), 10, 1e-3)
+    program = jobs.program(np.ones(12), together=True)
     counts = np.rint(program.variable("x", Highs().solve(program, gap=1e-3).point)[:, :, 0]).astype(int)
-    x = filled(jobs, np.array([8]), counts, 10, np.ones(12))
+    x = jobs.filled(counts, np.ones(12))
     assert ((x * gpus[:, None, None]).sum(axis=0) <= 8).all()
     assert (x.sum(axis=2) <= counts).all()
     assert (x.sum(axis=2) * gpus[:, None]).sum() >= 0.9 * (counts * gpus[:, None]).sum()
@@ -101,7 +85,7 @@ def test_most_of_a_plan_fits_its_rounds(seed: int) -> None:
 
 def test_the_order_puts_late_jobs_first() -> None:
     jobs = planned(Jobs.of(gpus=[1, 2, 1], work=[20, 40, 15], types=["V100"]))
-    program = ranking_program(jobs, np.array([2]), np.array([[1], [1], [1]]), ROUNDS, np.array([1.0, 1.0, 5.0]))
+    program = jobs.ranked(np.array([[1], [1], [1]]), np.array([1.0, 1.0, 5.0]))
     x: Array = program.variable("x", Highs().solve(program).point) > 1 / 2
     assert np.argwhere(x[:, 0, :]).tolist() == [[0, 0], [1, 1], [2, 0]]
 
@@ -184,11 +168,11 @@ def test_prices_find_the_optimum_of_the_program(seed: int, makespan: float) -> N
         gpus=random.integers(1, 7, n), work=random.integers(1, 400, n), types=cluster.types, throughput=throughput
     )
     queue = Queue.fresh(given, cluster, length=10).as_(float)
-    jobs = PlannedJobs.of(replace(queue, remaining=queue.remaining * random.choice([0.3, 0.99, 1], n)))
+    queue = replace(queue, remaining=queue.remaining * random.choice([0.3, 0.99, 1], n))
+    jobs = PlanningWindow.of(queue, 5, makespan, LogApproximation())
     weight = random.choice([1.0, 7.0, 1e6], n) if seed % 2 else np.ones(n)
-    how = {"weight": weight, "makespan": makespan, "logarithm": LogApproximation()}
-    program = window_program(jobs, queue.capacity, 5, 10.0, together=True, whole=False, **how)
-    solution = priced(program, jobs, queue.capacity, 5, 10.0, gap=1e-9, **how)
+    program = jobs.program(weight, together=True, whole=False)
+    solution = jobs.priced(program, weight, 1e-9)
     right = Highs().solve(program)
     assert solution is not None
     assert solution.bound is not None
@@ -204,12 +188,11 @@ def test_prices_that_find_nothing_leave_it_to_the_back_end() -> None:
     """Where the logarithm's chords are not concave, or many jobs may be the last to end."""
     alike = Jobs.of(gpus=[1] * 30, work=[400] * 30, types=["V100"])
     queue = Queue.fresh(alike, TWO, length=10).as_(float)
-    jobs, how = PlannedJobs.of(queue), {"weight": np.ones(30), "gap": 1e-6}
     bent = LogApproximation((0.0, 0.5, 1.0), 0.5)
     for makespan, logarithm in ((1.0, LogApproximation()), (0.0, bent)):
-        of = {"makespan": makespan, "logarithm": logarithm}
-        program = window_program(jobs, queue.capacity, 3, 10.0, together=True, whole=False, weight=how["weight"], **of)
-        assert priced(program, jobs, queue.capacity, 3, 10.0, **of, **how) is None
+        jobs = PlanningWindow.of(queue, 3, makespan, logarithm)
+        program = jobs.program(np.ones(30), together=True, whole=False)
+        assert jobs.priced(program, np.ones(30), 1e-6) is None
     late = Queue.fresh(alike, TWO, length=10, now=5000).as_(float)
     named = [decide(Shockwave(most_whole=0, makespan=each), late).solution.backend for each in (0.0, 1.0)]
     assert named == ["prices", "highs"]

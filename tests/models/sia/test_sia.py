@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.common.tally import Tally
+from fairopt.models.common.schedulers import Tally
 from fairopt.models.sia.sia import Configurations, Sia
 from fairopt.policy import BrokenSchedule, Schedule, decide
 from fairopt.policy.schedule import refuse_broken

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.slurm.rounds import Charged, SlurmFairTreeRounds
+from fairopt.models.common.schedulers import Tally
+from fairopt.models.slurm.rounds import SlurmFairTreeRounds
 from fairopt.policy.decide import decide
 from fairopt.problem import Cluster, Jobs
 from fairopt.problem.queue import Queue
@@ -27,18 +28,18 @@ def queue(tenants: list[str], *, now: int = 0, gpus: list[int] | None = None) ->
 
 def test_the_account_that_used_less_goes_first_whatever_its_user_used() -> None:
     # hep used more than astro, but ada less than cem
-    state = Charged({"hep/ada": Fraction(1), "hep/bo": Fraction(9), "astro/cem": Fraction(4)})
+    state = Tally({"hep/ada": Fraction(1), "hep/bo": Fraction(9), "astro/cem": Fraction(4)})
     decision = decide(SlurmFairTreeRounds(), queue(["hep/ada", "astro/cem", "hep/bo"]), state=state)
     assert list(decision.placements) == [1]
-    assert decision.state.usage["astro/cem"] == 404  # 4 GPUs for 100 s are charged
+    assert decision.state.of["astro/cem"] == 404  # 4 GPUs for 100 s are charged
 
 
 def test_use_fades_by_half_in_a_half_life() -> None:
-    state = Charged({"a": Fraction(1000), "b": Fraction(1000)})
+    state = Tally({"a": Fraction(1000), "b": Fraction(1000)})
     decision = decide(SlurmFairTreeRounds(half_life=200), queue(["a", "b"], now=200), state=state)
-    assert decision.state.usage == {"a": 900, "b": 500}
+    assert decision.state.of == {"a": 900, "b": 500}
     kept = decide(SlurmFairTreeRounds(half_life=None), queue(["a", "b"], now=200), state=state)
-    assert kept.state.usage == {"a": 1400, "b": 1000}
+    assert kept.state.of == {"a": 1400, "b": 1000}
 
 
 def test_who_finds_no_room_blocks_but_for_backfill() -> None:

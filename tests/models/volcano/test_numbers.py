@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairopt.models.common.holdings import Holdings, QueuedGang
-from fairopt.models.common.turns import TreeTurns
+from fairopt.models.common.holdings import Holdings, QueuedGang, TreeTurns
 from fairopt.models.volcano.actions import allocate, share
 from fairopt.models.volcano.capacity import quotas
 from fairopt.models.volcano.hdrf import QueueTree

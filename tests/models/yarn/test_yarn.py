@@ -13,8 +13,7 @@ import pytest
 
 from fairopt import decide
 from fairopt.importing import yarn
-from fairopt.models.yarn.capacity import YarnCapacity
-from fairopt.models.yarn.ideal import CapacityTree, ideal, order
+from fairopt.models.yarn.capacity import CapacityTree, YarnCapacity, ideal, order
 from fairopt.problem import Entitlements, Gangs, Market
 
 CASES = tomllib.loads((Path(__file__).parent / "preemption.toml").read_text())["case"]
