@@ -16,11 +16,6 @@ from fairopt.compare.answer import answer, telling, together
 from fairopt.compare.words import held_by_all, key, mark, numbers, title, unit, verdicts
 from fairopt.policy import Uniqueness
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
-<<<<<<< HEAD
-=======
-from fairopt.properties.within_bounds import Boundary, percent
-from fairopt.simulation import Setting
->>>>>>> main
 
 #: The most characters of a line of a column's head, and of its unit.
 HEAD, WIDE_HEAD = 12, 18

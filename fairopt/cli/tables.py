@@ -26,12 +26,8 @@ from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
-<<<<<<< HEAD
-from fairopt.properties.boundary import range_of
-=======
->>>>>>> main
 from fairopt.properties.metrics import Metrics
-from fairopt.properties.within_bounds import percent
+from fairopt.properties.within_bounds import range_of
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200

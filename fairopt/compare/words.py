@@ -12,7 +12,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import stand_ins
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
-from fairopt.properties.boundary import Boundary, percent, range_of
+from fairopt.properties.within_bounds import Boundary, percent, range_of
 from fairopt.simulation import Setting
 
 #: Rows that are one line, and all lines.

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-<<<<<<< HEAD
-from dataclasses import replace
 from typing import TypeAlias
-=======
->>>>>>> main
 
 import numpy as np
 

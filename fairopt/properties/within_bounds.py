@@ -93,6 +93,14 @@ def percent(part: Number) -> str:
     return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(shown).normalize():f}%"
 
 
+def range_of(market: Market) -> str:
+    """Return how far the speedups of a market may be from those that it states; "" where they are known."""
+    if market.known.all():
+        return ""
+    error = error_of(market)
+    return "within the bounds of the market" if error is None else f"within an error of {percent(error)}"
+
+
 @dataclass(frozen=True, eq=False)
 class SpeedupsThatHold:
     """Speedups (n, k) within the bounds at which the property holds."""
