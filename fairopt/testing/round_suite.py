@@ -69,7 +69,7 @@ def round_suite(judge: Judge, *, settings: int = 20, expected_failures: Known | 
         return ((play.setting, play.history()) for play in given.outcomes(policy))
 
     given = PolicySamples(
-        some=lambda policy: next(_steps(policy, given)).queue,
+        some=lambda policy: next(_schedules(policy, given)).queue,
         tried=tried,
         sampled=lambda policy: (fold(policy, each) for each in sample_settings(settings, seed=1)),
         judge=judge,
@@ -79,30 +79,21 @@ def round_suite(judge: Judge, *, settings: int = 20, expected_failures: Known | 
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """One round of a fold: the policy's input, its decision, and the record."""
-
-    queue: Queue
-    schedule: Schedule
-    record: Round
-
-
-@dataclass(frozen=True, eq=False)
 class PlayedRun:
-    """A fold over a setting, and whether it came to an end within `MOST_ROUNDS`."""
+    """A fold over a setting: what the policy decided, and the record, of each round; ``ended`` within `MOST_ROUNDS`."""
 
     setting: Setting
-    steps: tuple[Step, ...]
+    schedules: tuple[Schedule, ...]
+    records: tuple[Round, ...]
     ended: bool
 
     def history(self, before: Sequence[Round] = ()) -> History:
         """Return what happened, with the records ``before`` it."""
-        records = [*before, *(step.record for step in self.steps)]
-        return History.of(self.setting.trace, self.setting.cluster, records)
+        return History.of(self.setting.trace, self.setting.cluster, [*before, *self.records])
 
     def text(self, before: Sequence[Round] = ()) -> str:
         """Return the document of the run, with the records ``before`` it."""
-        one, policy = self.setting, self.steps[-1].record.policy
+        one, policy = self.setting, self.records[-1].policy
         return json.dumps(document(self.history(before), one.mechanics, one.length, policy))
 
 
@@ -111,17 +102,17 @@ def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Pla
     number = setting.trace.jobs.arithmetic.number
     length = number(setting.length)
     snapshot = begin(setting.cluster, number) if after is None else after
-    steps: list[Step] = []
-    while len(steps) < MOST_ROUNDS:
+    schedules, records = list[Schedule](), list[Round]()
+    while len(records) < MOST_ROUNDS:
         coming = next_queue(snapshot, setting.trace, setting.cluster, length)
         if coming is None:
-            return PlayedRun(setting, tuple(steps), True)
+            return PlayedRun(setting, tuple(schedules), tuple(records), True)
         moved, queue = coming
-        schedule = decided(policy, queue, moved.state)
-        record = advance(moved, setting.trace, schedule, setting.mechanics)
-        steps.append(Step(queue, schedule, record))
-        snapshot = record.after
-    return PlayedRun(setting, tuple(steps), False)
+        schedules.append(decided(policy, queue, moved.state))
+        assert schedules[-1].queue is queue, "the schedule is of another queue"
+        records.append(advance(moved, setting.trace, schedules[-1], setting.mechanics))
+        snapshot = records[-1].after
+    return PlayedRun(setting, tuple(schedules), tuple(records), False)
 
 
 def installed() -> list[Policy]:
@@ -129,8 +120,8 @@ def installed() -> list[Policy]:
     return policies(Queue)
 
 
-def _steps(policy: Policy, given: PolicySamples) -> Iterator[Step]:
-    return (step for play in given.outcomes(policy) for step in play.steps)
+def _schedules(policy: Policy, given: PolicySamples) -> Iterator[Schedule]:
+    return (each for play in given.outcomes(policy) for each in play.schedules)
 
 
 def _judged(given: PolicySamples, text: str, setting: Setting, tolerance: Fraction = Fraction(0)) -> None:
@@ -160,8 +151,8 @@ def every_round_is_possible_in_floats(policy: Policy, given: PolicySamples) -> N
 def everybody_is_done_in_the_end(policy: Policy, given: PolicySamples) -> None:
     """Guards against endless starvation, and against jobs that are forgotten."""
     for number, play in enumerate(given.outcomes(policy)):
-        done = {job for step in play.steps for job in step.record.completed}
-        stuck = {job for step in play.steps for job in step.record.unschedulable}
+        done = {job for record in play.records for job in record.completed}
+        stuck = {job for record in play.records for job in record.unschedulable}
         left = sorted(set(play.setting.trace.jobs.names) - done - stuck)
         assert play.ended, f"setting {number}: after {MOST_ROUNDS} rounds {left} wait still"
         assert not left, f"setting {number}: {left} are neither done nor reported"
@@ -171,15 +162,15 @@ def run_is_a_fold_of_decide(policy: Policy, given: PolicySamples) -> None:
     """Guards against state kept in the object, unseeded randomness, and a loop that carries more than the state."""
     for play in given.outcomes(policy)[:6]:
         rounds = played(policy, play.setting, rounds=MOST_ROUNDS)
-        _same_records([step.record for step in play.steps], list(rounds))
+        _same_records(play.records, list(rounds))
 
 
 def a_run_stopped_and_resumed_is_the_same(policy: Policy, given: PolicySamples) -> None:
     """Guards against states that lose something when they are written down, at any boundary of rounds."""
     for play in given.outcomes(policy)[:3]:
-        for before, then in pairwise(play.steps):
-            read = snapshot_from(snapshot_text(before.record.after), policy.states)
-            _same_records([then.record], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
+        for before, then in pairwise(play.records):
+            read = snapshot_from(snapshot_text(before.after), policy.states)
+            _same_records([then], list(played(copy.deepcopy(policy), play.setting, rounds=1, after=read)))
 
 
 def a_schedule_stands_as_long_as_it_says(policy: Policy, given: PolicySamples) -> None:
@@ -187,15 +178,15 @@ def a_schedule_stands_as_long_as_it_says(policy: Policy, given: PolicySamples) -
     for number, setting in enumerate(sample_settings(max(2, given.count // 4), seed=8)):
         check_engine(policy, setting.as_(float) if number % 2 else setting)
         # with leases, which others gave and which end in the middle of the run
-        first = fold(Lender(seed=number), setting).steps[: 1 + number % 3]
-        check_engine(policy, setting, replace(first[-1].record.after, state=None, started=False))
+        first = fold(Lender(seed=number), setting).records[: 1 + number % 3]
+        check_engine(policy, setting, replace(first[-1].after, state=None, started=False))
 
 
 def leaves_the_queue_and_the_state_alone(policy: Policy, given: PolicySamples) -> None:
     """Guards against policies that write into what they are given."""
     for play in given.outcomes(policy)[:3]:
         state: Any = None
-        for step in play.steps:
+        for step in play.schedules:
             before = copy.deepcopy(step.queue)
             written = encode(state)
             schedule = decided(policy, step.queue, state)
@@ -208,14 +199,14 @@ def keeps_leases_that_it_did_not_give(policy: Policy, given: PolicySamples) -> N
     """Guards against policies that expect only their own leases, or none, and fail in the middle of a run."""
     met = 0
     for number, setting in enumerate(sample_settings(max(3, given.count // 4), seed=3, jobs=(8, 20))):
-        first = [step.record for step in fold(Lender(seed=number), setting).steps[: 2 + number % 3]]
+        first = fold(Lender(seed=number), setting).records[: 2 + number % 3]
         play = fold(policy, setting, replace(first[-1].after, state=None, started=False))
-        for step in play.steps:
+        for step in play.schedules:
             leased = step.queue.leased
             met += len(leased)
-            kept = {row: step.schedule.placements.get(row) for row in leased}
+            kept = {row: step.placements.get(row) for row in leased}
             assert kept == dict(leased), f"{step.queue!r}: leases on {dict(leased)} and placed at {kept}"
-        if play.steps:
+        if play.schedules:
             _judged(given, play.text(first), setting)
     assert met, "no lease was met; sample more settings"
 
@@ -240,8 +231,8 @@ def copes_where_nobody_can_run(policy: Policy) -> None:
 def forgets_who_is_done(policy: Policy, given: PolicySamples) -> None:
     """Guards against states that grow with every job that was ever present."""
     for play in given.outcomes(policy)[:6]:
-        for step in play.steps:
-            known = set(re.findall(r"job-\d+", json.dumps(encode(step.schedule.state))))
+        for step in play.schedules:
+            known = set(re.findall(r"job-\d+", json.dumps(encode(step.state))))
             gone = known - set(step.queue.jobs.names)
             assert not gone, f"round {step.queue.index}: the state holds {sorted(gone)[:5]}, who are not present"
 
@@ -251,7 +242,7 @@ def backends_agree(policy: Policy) -> None:
     """Guards against answers that depend on the solver: every capable one reaches the same objective."""
     asked = 0
     for setting in sample_settings(2, seed=5, jobs=(5, 7), hosts=(2, 3)):
-        for step in fold(policy, setting).steps[:4]:
+        for step in fold(policy, setting).schedules[:4]:
             schedules = answers(policy, step.queue, state=policy.start(step.queue))
             solved = [(each.backend, each.solution) for each in schedules if each.solution is not None]
             found = {name: float(one.objective) for name, one in solved if one.objective is not None}
@@ -265,18 +256,18 @@ def floats_place_like_fractions(policy: Policy, given: PolicySamples) -> None:
     """Guards against rules that are right in one number type only."""
     for setting in sample_settings(max(2, given.count // 4), seed=6, ties=False):
         exactly, nearly = (fold(policy, each) for each in (setting, setting.as_(float)))
-        for one, other in zip(exactly.steps, nearly.steps, strict=True):
+        for one, other in zip(exactly.schedules, nearly.schedules, strict=True):
             _same_places(one, other)
 
 
 @requires(Trait.WORK_CONSERVING)
 def no_gpu_is_idle_for_which_somebody_waits(policy: Policy, given: PolicySamples) -> None:
     """Guards against GPUs left idle although a whole gang that waits would fit on them."""
-    for step in _steps(policy, given):
-        left = step.queue.free(step.schedule.placements)
+    for step in _schedules(policy, given):
+        left = step.queue.free(step.placements)
         types = len(step.queue.cluster.types)
         free = np.bincount(step.queue.cluster.gpu_type, weights=left, minlength=types)
-        for row in set(range(len(step.queue))) - set(step.schedule.placements):
+        for row in set(range(len(step.queue))) - set(step.placements):
             fits = step.queue.allowed[row] & (step.queue.jobs.gpus[row] <= free)
             assert not fits.any(), f"{step.queue!r}: {step.queue.jobs.names[row]} waits, {free.tolist()} are free"
 
@@ -284,17 +275,17 @@ def no_gpu_is_idle_for_which_somebody_waits(policy: Policy, given: PolicySamples
 @requires(Trait.ONE_TYPE)
 def gangs_lie_on_one_type(policy: Policy, given: PolicySamples) -> None:
     """Guards against gangs whose slowest type slows down the others."""
-    for step in _steps(policy, given):
-        for row, spots in step.schedule.placements.items():
+    for step in _schedules(policy, given):
+        for row, spots in step.placements.items():
             assert len(step.queue.gpu_types(spots)) == 1, f"{step.queue!r}: {step.queue.jobs.names[row]} at {spots}"
 
 
 @requires(Trait.RUNS_TO_COMPLETION)
 def nobody_who_runs_is_stopped(policy: Policy, given: PolicySamples) -> None:
     """Guards against preemption by a policy that promises none."""
-    for step in _steps(policy, given):
+    for step in _schedules(policy, given):
         for row in np.flatnonzero(step.queue.running).tolist():
-            name, spots = step.queue.jobs.names[row], step.schedule.placements.get(row)
+            name, spots = step.queue.jobs.names[row], step.placements.get(row)
             assert spots == step.queue.last[row], f"{step.queue!r}: {name} is taken from {step.queue.last[row]}"
 
 
@@ -303,13 +294,13 @@ def lengths_of_rounds_do_not_matter(policy: Policy, given: PolicySamples) -> Non
     """Guards against policies that continuous time would play otherwise than short rounds."""
     for play in given.outcomes(policy):
         state: Any = None
-        for step in play.steps:
+        for step in play.schedules:
             other = decided(policy, replace(step.queue, length=step.queue.length * 7), state)
             assert (dict(other.placements), other.stands) == (
-                dict(step.schedule.placements),
-                step.schedule.stands,
+                dict(step.placements),
+                step.stands,
             ), f"{step.queue!r}: another schedule in rounds of {other.queue.length}"
-            state = step.schedule.state
+            state = step.state
 
 
 @requires(Trait.NAMELESS)
@@ -317,7 +308,7 @@ def names_do_not_matter(policy: Policy, given: PolicySamples) -> None:
     """Guards against choices by alphabet, and by the order of a set of names."""
     for play in given.outcomes(policy)[:4]:
         other = fold(policy, _renamed(play.setting))
-        for one, two in zip(play.steps, other.steps, strict=True):
+        for one, two in zip(play.schedules, other.schedules, strict=True):
             _same_places(one, two)
 
 
@@ -356,7 +347,7 @@ def _same_records(one: Sequence[Round], other: Sequence[Round]) -> None:
     assert len(one) == len(other), f"{len(one)} rounds, and {len(other)}"
 
 
-def _same_places(one: Step, other: Step) -> None:
-    left, right = dict(one.schedule.placements), dict(other.schedule.placements)
+def _same_places(one: Schedule, other: Schedule) -> None:
+    left, right = dict(one.placements), dict(other.placements)
     differ = {row: (left.get(row), right.get(row)) for row in {*left, *right} if left.get(row) != right.get(row)}
     assert not differ, f"{one.queue!r}: placements differ, row by row: {differ}"
