@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,36 +34,14 @@ BY_LARGEST = 4
 GROWS = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Sparse:
-    """Rows (or columns) of a matrix one after another: where each starts, and the places and values of its entries."""
+#: Entries of a matrix: rows, columns and values. Those of a table (q, e) stand line by line.
+Entries = tuple[Array, Array, Array]
 
-    start: Array
-    index: Array
-    value: Array
 
-    @classmethod
-    def of(cls, index: Array, value: Array) -> Sparse:
-        """Return the rows of a table (q, e) of places and values; a place of -1 or a value of 0 is no entry."""
-        there = (index >= 0) & (value != 0)
-        start = np.concatenate([[0], np.cumsum(there.sum(axis=1))[:-1]]) if len(index) else np.zeros(0)
-        return cls(start.astype(np.int32), index[there].astype(np.int32), value[there].astype(float))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Sparse]) -> Sparse:
-        """Return the rows of all parts, one part after another."""
-        shift = np.cumsum([0, *(len(part.index) for part in parts)])
-        start = np.concatenate([part.start + by for part, by in zip(parts, shift, strict=False)])
-        index, value = (np.concatenate([getattr(part, name) for part in parts]) for name in ("index", "value"))
-        return cls(start.astype(np.int32), index.astype(np.int32), value)
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    @property
-    def row(self) -> Array:
-        """The row of each entry."""
-        return np.repeat(np.arange(len(self)), np.diff(np.append(self.start, len(self.index))))
+def entries_of(place: Array, value: Array) -> Entries:
+    """Return the line, the place and the value of each entry of a table (q, e) of places, where -1 is none."""
+    there = (place >= 0) & (value != 0)
+    return np.nonzero(there)[0], place[there], value[there]
 
 
 class Blocks:
@@ -101,7 +78,8 @@ class Blocks:
         order = np.argsort(row * len(gain) + column)
         order = order[value[order] != 0]
         rows = Rows(row[order], column[order], value[order], least, most)
-        return _program(name, sense, gain, (lower, upper), integer, rows)
+        objective = Block("objective", (), 0, 0)
+        return Program(name, sense, gain.astype(float), 0.0, lower, upper, integer, rows, (), (), objective)
 
     def _numbered(self, what: str, size: int) -> Array:
         first = self._count[what]
@@ -113,33 +91,13 @@ def _filled(value: Array | float, size: int) -> Array:
     return value.astype(float) if isinstance(value, np.ndarray) else np.full(size, float(value))
 
 
-def _program(name: str, sense: Sense, gain: Array, bounds: tuple[Array, Array], integer: Array, rows: Rows) -> Program:
-    objective = Block("objective", (), 0, 0)
-    return Program(name, sense, gain.astype(float), 0.0, *bounds, integer, rows, (), (), objective)
-
-
-def rowwise(name: str, gain: Array, lower: Array, upper: Array, rows: Sparse) -> Program:
-    """Return the program: maximise ``gain @ x`` over x >= 0 with ``rows`` between ``lower`` and ``upper``."""
-    bounds = np.zeros(len(gain)), np.full(len(gain), INFINITY)
-    table = Rows(rows.row, rows.index, rows.value, lower, upper)
-    return _program(name, Sense.MAXIMIZE, gain, bounds, np.zeros(len(gain), dtype=bool), table)
-
-
-@dataclass(frozen=True, eq=False)
-class Optimal:
-    """An optimal vertex: ``x`` by column, ``dual`` by row (d objective / d bound), ``reduced`` costs by column."""
-
-    x: Array
-    dual: Array
-    reduced: Array
-
-
 class IncrementalLP:
     """A linear program in HiGHS to which rows and columns can be added; each solve goes on from the last basis.
 
     ``strategy``: of the simplex; `PRIMAL` is right where columns are added. ``tolerance``: of the first attempt; a
     second one, from nothing and with presolve, has ``second``, and a third one scales the numbers another way.
-    ``presolve`` costs more than it saves where a program is small or starts from a basis.
+    ``presolve`` costs more than it saves where a program is small or starts from a basis. After each solve ``x`` are
+    the variables, ``dual`` the rows' duals (d objective / d bound), and ``reduced`` the reduced costs.
     """
 
     def __init__(
@@ -160,19 +118,28 @@ class IncrementalLP:
         coarser = {"primal_feasibility_tolerance": second, "dual_feasibility_tolerance": second}
         scaled = {"simplex_strategy": DUAL, "simplex_scale_strategy": BY_LARGEST}
         self._others = {"presolve": "on", **coarser}, scaled
-        self._added: list[tuple[Array, Array, Sparse]] = []
+        #: Rows that were added: entries, and bounds.
+        self._added: list[tuple[Entries, Array, Array]] = []
         self.iterations = 0
+        self.x: Array = np.zeros(0)
+        self.dual: Array = self.x
+        self.reduced: Array = self.x
 
-    def add_rows(self, lower: Array, upper: Array, rows: Sparse) -> None:
-        """Add rows; each is basic, so that the last basis stays one. Errors: `NotSolved` where they are no numbers."""
-        self._added.append((lower, upper, rows))
-        self._require(self._highs.addRows(len(rows), lower, upper, len(rows.index), rows.start, rows.index, rows.value))
+    def add_rows(self, lower: Array, upper: Array, entries: Entries) -> None:
+        """Add rows; each is basic, so that the last basis stays one. Errors: `NotSolved` where they are no numbers.
 
-    def add_columns(self, gain: Array, columns: Sparse) -> None:
-        """Add variables that are not negative; each is at zero, so that the last basis stays one. Errors: as above."""
-        count, at = len(columns), (columns.start, columns.index, columns.value)
-        none, free = np.zeros(count), np.full(count, INFINITY)
-        self._require(self._highs.addCols(count, gain, none, free, len(columns.index), *at))
+        ``entries`` say by rising numbers, from 0, in which of the new rows they are.
+        """
+        self._added.append((entries, lower, upper))
+        self._require(self._highs.addRows(len(lower), lower, upper, *_packed(len(lower), entries)))
+
+    def add_columns(self, gain: Array, entries: Entries) -> None:
+        """Add variables that are not negative; each is at zero, so that the last basis stays one. Errors: as above.
+
+        ``entries`` begin with the numbers of the new columns, from 0 and rising, and go on with their rows.
+        """
+        none, free = np.zeros(len(gain)), np.full(len(gain), INFINITY)
+        self._require(self._highs.addCols(len(gain), gain, none, free, *_packed(len(gain), entries)))
 
     def change_gains(self, columns: Array, gain: Array) -> None:
         """Change what variables count in the objective; the last basis stays one. Errors: as above."""
@@ -202,8 +169,8 @@ class IncrementalLP:
         assert basis is not None  # it was solved
         return basis.columns, basis.rows
 
-    def solve(self) -> Optimal:
-        """Return an optimal vertex. Errors: `NotSolved` where three attempts come to none, `OutOfTime`."""
+    def solve(self) -> None:
+        """Go to an optimal vertex. Errors: `NotSolved` where three attempts come to none, `OutOfTime`."""
         found = self._run()
         for attempt in self._others:
             if found is not None:
@@ -217,9 +184,10 @@ class IncrementalLP:
             failed = Solution(status=Status.FAILED, raw_status=word, backend="highs")
             raise NotSolved(f"HiGHS ended {self._program.name} with {word}", failed)
         self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
-        return found
+        self.x, self.dual, self.reduced = found
 
-    def _run(self) -> Optimal | None:
+    def _run(self) -> tuple[Array, Array, Array] | None:
+        """Return variables, duals and reduced costs of an optimal vertex; None where HiGHS comes to none."""
         import highspy
 
         if (seconds := left()) is not None:
@@ -231,14 +199,15 @@ class IncrementalLP:
         found = self._highs.getSolution()
         if not found.value_valid or not found.dual_valid:
             return None
-        return Optimal(np.array(found.col_value), np.array(found.row_dual), np.array(found.col_dual))
+        return np.array(found.col_value), np.array(found.row_dual), np.array(found.col_dual)
 
-    def total(self, found: Optimal) -> float:
-        """Return the objective at ``found``."""
-        return float(self._program.cost @ found.x)
+    @property
+    def total(self) -> float:
+        """The objective at the vertex."""
+        return float(self._program.cost @ self.x)
 
-    def polished(self, found: Optimal, most: int | None = None) -> Optimal:
-        """Return the vertex of the last basis to the last digits where it can be had near ``found``; else ``found``.
+    def polish(self, most: int | None = None) -> None:
+        """Take the vertex of the last basis to the last digits where it can be had near the one that HiGHS returned.
 
         Only rows may have been added. HiGHS leaves errors of the size of its tolerances. Solving the equations of the
         basis by its factors, and solving again for what is left of them in longer numbers, leaves about 1e-16. Bases
@@ -247,7 +216,7 @@ class IncrementalLP:
         columns, positions = self.basis()
         basic, tight = columns == BASIC, positions != BASIC
         if basic.sum() != tight.sum() or not basic.any() or (most is not None and len(positions) > most):
-            return found
+            return
         row, column, value, sides = self._table()
         at_side = np.where(columns == UPPER, self._program.upper, self._program.lower)
         fixed = np.where(basic | (columns == ZERO), 0.0, at_side)
@@ -266,21 +235,28 @@ class IncrementalLP:
             point[order[held]] += _solved(self._highs.getBasisSolve, left)[held]
             more = _solved(self._highs.getBasisTransposeSolve, np.where(held, short[slots], 0.0))
             multipliers += np.where(tight, more, 0.0)
-        near = np.abs(point - found.x)[basic] <= NEAR * max(1.0, float(np.abs(found.x).max()))
+        near = np.abs(point - self.x)[basic] <= NEAR * max(1.0, float(np.abs(self.x).max()))
         if not (np.isfinite(multipliers).all() and near.all()):
-            return found
+            return
         reduced = gain - np.bincount(column, value * multipliers[row], minlength=len(gain))
-        return Optimal(np.where(basic, point, fixed), multipliers, reduced)
+        self.x, self.dual, self.reduced = np.where(basic, point, fixed), multipliers, reduced
 
     def _table(self) -> tuple[Array, Array, Array, tuple[Array, Array]]:
         """Return row, column and value of all entries, added rows included, and the rows' bounds."""
         rows = self._program.rows
         parts, first = [(rows.row, rows.column, rows.value, rows.lower, rows.upper)], len(rows)
-        for lower, upper, added in self._added:
-            parts.append((added.row + first, added.index, added.value, lower, upper))
-            first += len(added)
+        for (line, place, entry), lower, upper in self._added:
+            parts.append((line + first, place, entry, lower, upper))
+            first += len(lower)
         row, column, value, lower, upper = (np.concatenate(part) for part in zip(*parts, strict=True))
         return row, column, value, (lower, upper)
+
+
+def _packed(count: int, entries: Entries) -> tuple[int, Array, Array, Array]:
+    """Return how many entries there are, where each of ``count`` lines begins, their places, and their values."""
+    line, place, value = entries
+    start = np.searchsorted(line, np.arange(count)).astype(np.int32)
+    return len(line), start, place.astype(np.int32), value.astype(float)
 
 
 def places(size: int, which: Array) -> Array:

@@ -30,7 +30,7 @@ from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.solver import Options
 from fairopt.deadline import stoppable, time_limit
 from fairopt.errors import BadInput, NotSolved, OutOfTime
-from fairopt.methods.incremental_lp import IncrementalLP, Sparse
+from fairopt.methods.incremental_lp import IncrementalLP, entries_of
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Formulation, Program
@@ -102,10 +102,12 @@ def test_a_program_that_grows() -> None:
     def solve() -> list[list[float]]:
         program = cooperative(6, 3).as_(float)
         lp = IncrementalLP(program)
-        first = lp.solve()
-        lp.add_rows(np.array([-INFINITY]), np.array([0.5]), Sparse.of(np.array([[0, 1]]), np.ones((1, 2))))
+        lp.solve()
+        first = lp.x
+        lp.add_rows(np.array([-INFINITY]), np.array([0.5]), entries_of(np.array([[0, 1]]), np.ones((1, 2))))
         lp.start(*lp.basis())
-        return [first.x.tolist(), lp.solve().x.tolist(), lp.basis()[0].tolist()]
+        lp.solve()
+        return [first.tolist(), lp.x.tolist(), lp.basis()[0].tolist()]
 
     here = solve()
     with time_limit(LONG):

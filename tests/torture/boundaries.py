@@ -86,14 +86,11 @@ def _arrays(answer: Any, given: tuple[Any, ...], how: str, draw: Random) -> Any:
     """Return a vertex, or points and multipliers of many programs, with one array changed."""
     if answer is None:
         return answer
-    if isinstance(answer, tuple):
-        parts = list(answer)
-        place = draw.randrange(len(parts)) if parts[-1].dtype == float else 0
-        if parts[place].size:
-            parts[place] = SAME_SHAPE[how](parts[place].ravel(), draw).reshape(parts[place].shape)
-        return tuple(parts)
-    name = draw.choice(["x", "dual", "reduced"])
-    return replace(answer, **{name: SAME_SHAPE[how](getattr(answer, name), draw)}) if len(answer.x) else answer
+    parts = list(answer)
+    place = draw.randrange(len(parts)) if parts[-1].dtype == float else 0
+    if parts[place].size:
+        parts[place] = SAME_SHAPE[how](parts[place].ravel(), draw).reshape(parts[place].shape)
+    return tuple(parts)
 
 
 def _vertices(answer: None, given: tuple[Any, ...], how: str, draw: Random) -> None:

@@ -30,10 +30,10 @@ from fairopt.methods.incremental_lp import (
     PRIMAL,
     TOLERANCE,
     UPPER,
+    Blocks,
     IncrementalLP,
-    Sparse,
+    entries_of,
     places,
-    rowwise,
 )
 from fairopt.program import INFINITY, Array
 
@@ -146,11 +146,10 @@ class _GroupLP:
         self._row[there] = np.arange(cells)
         self._excess = self._row.copy()
         # the rows that add up an outsider's multipliers are empty as yet
-        start = np.minimum(np.arange(cells + outsiders), cells).astype(np.int32)
-        rows = Sparse(start, np.arange(cells, dtype=np.int32), -np.ones(cells))
-        lower = np.concatenate([np.full(cells, -INFINITY), np.ones(outsiders)])
-        upper = np.concatenate([room[there], np.ones(outsiders)])
-        program = rowwise("the multipliers of a single-type group", -np.ones(cells), lower, upper, rows)
+        lp = Blocks()
+        lp.entries(lp.rows(-INFINITY, room[there], cells), lp.columns(-np.ones(cells)), -np.ones(cells))
+        lp.rows(1.0, 1.0, outsiders)
+        program = lp.program("the multipliers of a single-type group")
         self._program = IncrementalLP(program, strategy=PRIMAL, tolerance=TOLERANCE)
         self._first_outsider, self._size = cells, (cells + outsiders, cells)
 
@@ -165,7 +164,7 @@ class _GroupLP:
         place = np.concatenate([np.where(inside[:, None], self._row[own], -1), self._row[taker], of_outsider], axis=1)
         value = np.concatenate([*self._entries(giver, taker), np.ones((len(giver), 1))], axis=1)
         cost = self._taken(giver, taker) if self._cost else np.zeros(len(giver))
-        self._program.add_columns(-self._cost * cost, Sparse.of(place, value))
+        self._program.add_columns(-self._cost * cost, entries_of(place, value))
         rows, columns = self._size
         self.pairs = (np.concatenate([self.pairs[0], giver]), np.concatenate([self.pairs[1], taker]))
         self._columns = np.concatenate([self._columns, columns + np.arange(len(giver))])
@@ -188,13 +187,12 @@ class _GroupLP:
         row, value = np.concatenate(rows, axis=1), np.concatenate(self._entries(giver, taker), axis=1)
         pair, _ = there = np.nonzero((row >= 0) & (value != 0))
         order = np.argsort(row[there], kind="stable")
-        start = np.searchsorted(row[there][order], np.arange(len(member)))
-        table = Sparse(start.astype(np.int32), self._columns[pair][order].astype(np.int32), value[there][order])
+        table = row[there][order], self._columns[pair][order], value[there][order]
         columns, positions = self._program.basis()
         self._program.add_rows(np.full(len(member), -INFINITY), self.room[member, type_], table)
         (first_row, first_column), each = self._size, np.arange(len(member), dtype=np.int32)
         self._row[member, type_], self._excess[member, type_] = first_row + each, first_column + each
-        self._program.add_columns(-np.ones(len(member)), Sparse(each, first_row + each, -np.ones(len(member))))
+        self._program.add_columns(-np.ones(len(member)), (each, first_row + each, -np.ones(len(member))))
         later = np.full(first_column + len(member) - len(columns), LOWER)  # pairs that were added since
         later[len(later) - len(member) :] = BASIC
         basis = np.concatenate([columns, later]), np.concatenate([positions, np.full(len(member), UPPER)])
@@ -208,10 +206,10 @@ class _GroupLP:
         A large group that is far from right is left so.
         """
         while True:
-            found = self._program.solve()
-            x = np.maximum(found.x, 0.0)
+            self._program.solve()
+            dual, x = self._program.dual, np.maximum(self._program.x, 0.0)
             excess = np.where(self._excess >= 0, x[self._excess], 0.0)
-            gains = np.where(self._row >= 0, np.maximum(found.dual[self._row], 0.0), 0.0)
+            gains = np.where(self._row >= 0, np.maximum(dual[self._row], 0.0), 0.0)
             missing = self._missing(x[self._columns])
             if excess.max() <= ZERO and not missing.any():
                 takes = np.zeros(gains.shape, dtype=bool)
@@ -223,7 +221,7 @@ class _GroupLP:
             settled = self._cost > 0 and missing.sum() <= SETTLED * self.q
             if settled:
                 self._forget_costs()
-            helps = self._helpful(gains, found.dual[self._first_outsider :])
+            helps = self._helpful(gains, dual[self._first_outsider :])
             if not (self.add(*helps) | self._add_rows(*np.nonzero(missing)) | settled):
                 break
         return x[self._columns], takes, excess.sum(axis=1)

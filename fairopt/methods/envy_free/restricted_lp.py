@@ -18,7 +18,7 @@ import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.methods.envy_free.problem import RestrictedStart, Users, optimum_of
-from fairopt.methods.incremental_lp import BASIC, CHOOSE, DUAL, LOWER, UPPER, IncrementalLP, Sparse, rowwise
+from fairopt.methods.incremental_lp import BASIC, CHOOSE, DUAL, LOWER, UPPER, Blocks, Entries, IncrementalLP, entries_of
 from fairopt.program import INFINITY, Array
 
 #: Envy below this part of a user's own bundle is left to the proof.
@@ -123,24 +123,26 @@ class RestrictedLP:
             self._add_to(program, column, holds, *self._likely(np.flatnonzero(groups), free))
         least = INFINITY
         while True:
-            found = program.solve()
+            program.solve()
             self.rounds += 1
-            if self._crowded(exists) and (total := program.total(found)) < least * (1 - LOWER_TOTAL):
+            if self._crowded(exists) and (total := program.total) < least * (1 - LOWER_TOTAL):
                 least = total
                 self.iterations += program.iterations
                 self._remember(program, exists, limited)
                 program = self._load(exists, column, holds, limited)
-                found = program.solve()
-            bundle = _table(column, found.x)
+                program.solve()
+            bundle = _table(column, program.x)
             if not self._add_to(program, column, holds, *self._violated(bundle, holds, holders)):
-                bundle = _table(column, program.polished(found).x)
+                dual = program.dual
+                program.polish()
+                bundle = _table(column, program.x)
                 break
         self.iterations += program.iterations
         demand_duals, first, (envious, envied) = np.zeros(n), k + len(limited), self.rows
-        demand_duals[limited] = found.dual[k:first]
-        envy = np.maximum(-found.dual[first:], 0.0)
+        demand_duals[limited] = dual[k:first]
+        envy = np.maximum(-dual[first:], 0.0)
         self._remember(program, exists, limited)
-        return optimum_of(bundle, holds, found.dual[:k], demand_duals, (envious, envied, envy))
+        return optimum_of(bundle, holds, dual[:k], demand_duals, (envious, envied, envy))
 
     def _crowded(self, exists: Array) -> bool:
         """Return whether most rows do not bind, so that steps take longer than they must."""
@@ -155,18 +157,17 @@ class RestrictedLP:
         worth = np.bincount(types, users.gain[grouped] * users.value[grouped, types], minlength=k)
         gain = np.concatenate([np.diag(worth), users.gain[:, None] * users.value])[exists]
         holder, type_ = np.nonzero(exists)
-        by_type = np.argsort(type_, kind="stable")
-        starts = np.searchsorted(type_[by_type], np.arange(k)).astype(np.int32)
-        capacities = Sparse(starts, by_type.astype(np.int32), weight[holder[by_type]])
+        lp = Blocks()
+        columns, capacities = lp.columns(gain), lp.rows(-INFINITY, 1.0, k)
+        lp.entries(capacities[type_], columns, weight[holder])
         needs = np.where(column[k + limited] >= 0, users.size, 0.0) / users.limit[limited][:, None]
-        against_envy = self._sparse(column, holds, *self.rows)
-        limits, rows = np.ones(k + len(limited)), np.zeros(len(against_envy))
-        lower = np.concatenate([np.full(len(limits), -INFINITY), rows])
-        upper = np.concatenate([limits, np.full(len(rows), INFINITY)])
-        table = Sparse.joined([capacities, Sparse.of(column[k + limited], needs), against_envy])
-        name = "a restricted program of envy-free shares"
+        for rows, (line, place, value) in (
+            (lp.rows(-INFINITY, 1.0, len(limited)), entries_of(column[k + limited], needs)),
+            (lp.rows(0.0, INFINITY, len(self.tight)), self._against(column, holds, *self.rows)),
+        ):
+            lp.entries(rows[line], place, value)
         strategy = DUAL if self._basis is None and self._dual else CHOOSE
-        program = IncrementalLP(rowwise(name, gain, lower, upper, table), strategy=strategy)
+        program = IncrementalLP(lp.program("a restricted program of envy-free shares"), strategy=strategy)
         if self._basis is not None:
             held, limits_basic = self._basis
             basic = np.concatenate([limits_basic[:k], limits_basic[k + limited]])
@@ -174,11 +175,11 @@ class RestrictedLP:
             program.start(*_counted(np.where(held[exists], BASIC, LOWER), positions))
         return program
 
-    def _sparse(self, column: Array, holds: Array, envious: Array, envied: Array) -> Sparse:
+    def _against(self, column: Array, holds: Array, envious: Array, envied: Array) -> Entries:
         """Return own bundle less the other's, at the envious user's speedups."""
         value = self.users.value[envious]
         index = np.concatenate([column[holds[envious]], column[envied]], axis=1)
-        return Sparse.of(index, np.concatenate([value, -value], axis=1))
+        return entries_of(index, np.concatenate([value, -value], axis=1))
 
     def _likely(self, groups: Array, free: Array) -> tuple[Array, Array]:
         """Return the rows that are likely to matter: the free against groups, groups against each other; all if few."""
@@ -226,9 +227,9 @@ class RestrictedLP:
     def _add_to(self, program: IncrementalLP, column: Array, holds: Array, envious: Array, envied: Array) -> bool:
         """Add rows that are not there yet, to the program as well; return whether there were any."""
         new = self._add(envious, envied)
-        rows = self._sparse(column, holds, envious[new], envied[new])
-        if len(rows):
-            program.add_rows(np.zeros(len(rows)), np.full(len(rows), INFINITY), rows)
+        if count := int(new.sum()):
+            rows = self._against(column, holds, envious[new], envied[new])
+            program.add_rows(np.zeros(count), np.full(count, INFINITY), rows)
         return bool(new.any())
 
     def _add(self, envious: Array, envied: Array, *, tight: bool = False) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.envy_free.problem import MergedUsers
-from fairopt.methods.incremental_lp import Blocks, IncrementalLP, Sparse
+from fairopt.methods.incremental_lp import Blocks, Entries, IncrementalLP, entries_of
 from fairopt.program import INFINITY, Array
 
 #: At most so many groups, and so many rounds of rows against envy, of which each adds one for a pair of groups.
@@ -89,7 +89,9 @@ class _Groups:
             envious, envied = envious[new], envied[new]
             known[envious, envied] = True
             lp.add_rows(*self._against(value[envious], self.holds[envious], envied))
-            bundle = lp.polished(lp.solve()).x.reshape(bundle.shape)
+            lp.solve()
+            lp.polish()
+            bundle = lp.x.reshape(bundle.shape)
         return np.maximum(bundle, 0.0)
 
     def _program(self) -> IncrementalLP:
@@ -114,10 +116,10 @@ class _Groups:
         first, second = np.nonzero(~np.eye(self.count, dtype=bool))
         return envious[first, second], second
 
-    def _against(self, value: Array, own: Array, envied: Array) -> tuple[Array, Array, Sparse]:
+    def _against(self, value: Array, own: Array, envied: Array) -> tuple[Array, Array, Entries]:
         """Return rows that say: bundle ``own`` is worth more than ``envied`` at speedups ``value`` (q, k)."""
         at = np.concatenate(
             [each[:, None] * len(self.unit) + np.arange(len(self.unit)) for each in (own, envied)], axis=1
         )
-        rows = Sparse.of(at, np.concatenate([value * (1 - MARGIN), -value], axis=1))
+        rows = entries_of(at, np.concatenate([value * (1 - MARGIN), -value], axis=1))
         return np.zeros(len(own)), np.full(len(own), INFINITY), rows

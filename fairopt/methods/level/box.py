@@ -187,24 +187,25 @@ class Box:
 
         solver = IncrementalLP(lp.program("a box of prices"), second=COARSE)
         solver.start(*self._first_basis(groups, prices, (type_, group), len(limited)))
-        found = solver.polished(solver.solve(), POLISHED)
+        solver.solve()
+        solver.polish(POLISHED)
         held = np.zeros((types, members))
-        held[type_, group] = np.maximum(found.x[amounts], 0.0)
+        held[type_, group] = np.maximum(solver.x[amounts], 0.0)
         demand_dual = None
         if problem.demand is not None:
             demand_duals = np.zeros(members)
             # the row of a group stands for each member by its part of the group; see `_Groups`
-            demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) * unit
+            demand_duals[limited] = np.maximum(solver.dual[within_demand], 0.0) * unit
             demand_dual = demand_duals[groups.of] / groups.total[groups.of]
-        self.inside, self.bought = bool(abs(found.reduced[0]) <= HELD), 0.0
+        self.inside, self.bought = bool(abs(solver.reduced[0]) <= HELD), 0.0
         if self.sides is not None:
-            self.bought = float(found.x[buys].sum()) * unit
-            sold = float((found.x[sells] * (cheap > 0)).sum()) * unit
+            self.bought = float(solver.x[buys].sum()) * unit
+            sold = float((solver.x[sells] * (cheap > 0)).sum()) * unit
             self.inside = self.inside and max(self.bought, sold) <= TRADED
         self.boxes += 1
         return LevelPoint(
-            prices=np.maximum(found.dual[within_capacity], 0.0) / capacity,
-            level=level + unit * float(found.x[0]),
+            prices=np.maximum(solver.dual[within_capacity], 0.0) / capacity,
+            level=level + unit * float(solver.x[0]),
             shares=held[:, groups.of] * np.where(usable, problem.need, 0.0) * problem.size,
             demand_dual=demand_dual,
         )

@@ -359,12 +359,13 @@ def raise_by_program(
     some = row >= 0
     lp.entries(within_demand[row[some]], parts[some], (capacity[type_] / (n * limits[user]))[some])
 
-    found = IncrementalLP(lp.program("a round of water filling"), presolve=True).solve()
+    solver = IncrementalLP(lp.program("a round of water filling"), presolve=True)
+    solver.solve()
     shares = np.zeros((n, k))
-    shares[user, type_] = np.maximum(found.x[parts], 0.0) * capacity[type_] / n
+    shares[user, type_] = np.maximum(solver.x[parts], 0.0) * capacity[type_] / n
     prices, demand_duals = np.zeros(k), np.zeros(n)
     there = capacity > 0
     # the bound holds for any prices, so that their common unit does not matter
-    prices[there] = np.maximum(found.dual[within_capacity], 0.0)[there] / capacity[there]
-    demand_duals[limited] = np.maximum(found.dual[within_demand], 0.0) / (n * limits[limited])
+    prices[there] = np.maximum(solver.dual[within_capacity], 0.0)[there] / capacity[there]
+    demand_duals[limited] = np.maximum(solver.dual[within_demand], 0.0) / (n * limits[limited])
     return proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)
