@@ -27,6 +27,9 @@ from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 #: The kinds of misreports; each gets an equal part of the effort.
 KINDS = 3
 
+#: By these names cases show whom they are about.
+NAMING = ("user", "who", "job", "node", "borrower")
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -129,6 +132,11 @@ class SlackCase:
         """Return what is shown."""
         return self.shown
 
+    @property
+    def who(self) -> str:
+        """Whom the case is about: a user, group, job or tenant; "" for nobody."""
+        return self.of.about(self)
+
     def __str__(self) -> str:
         return self.of.says(self)
 
@@ -167,6 +175,10 @@ class OutcomeProperty(Property):
     def says(self, case: SlackCase) -> str:
         """Return a case in a sentence; by default its parts."""
         return ", ".join(f"{name} {value}" for name, value in case.shown.items())
+
+    def about(self, case: SlackCase) -> str:
+        """Return whom a case is about: a user, group, job or tenant."""
+        return next((str(case.shown[name]) for name in NAMING if isinstance(case.shown.get(name), str)), "")
 
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""

@@ -16,9 +16,6 @@ from fairopt.report import ABSENT, Grid, Key, ResultForm, Tabular, by_name, part
 #: beyond ten times that is the allocation's and not the solver's.
 TOLERANCE = 1e-6
 
-#: The fields by which witnesses name whom they are about.
-NAMING = ("who", "user", "job", "tenant", "node", "borrower")
-
 
 class Answer(enum.Enum):
     """The five answers; a search that finds nothing has not proved that there is nothing.
@@ -114,8 +111,7 @@ class Verdict(Tabular):
     @cached_property
     def who(self) -> str:
         """For whom the property fails: a user, group, job or tenant, as the witness names it; "" for nobody."""
-        named = (getattr(self.witness, name, None) for name in NAMING)
-        return next((found for found in named if isinstance(found, str)), "")
+        return str(getattr(self.witness, "who", ""))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(

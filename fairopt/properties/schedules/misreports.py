@@ -80,6 +80,11 @@ class ScheduleMisreport:
     told: str
 
     @property
+    def who(self) -> str:
+        """The tenant that lies."""
+        return self.tenant
+
+    @property
     def gain(self) -> Number:
         """What the lie adds."""
         return self.misreported - self.honest
