@@ -24,9 +24,9 @@ from fairopt.errors import NotCapable
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market
 from fairopt.problem.market import NEAR
-from fairopt.problem.ranges import error_of, shrunk
+from fairopt.problem.ranges import error_of, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, Array, Formulation, Number, fractions, number_text, objects
-from fairopt.properties.property import AllocationProperty, nothing_known, unknown_speedups
+from fairopt.properties.property import AllocationProperty
 from fairopt.properties.verdict import Answer, Verdict
 
 

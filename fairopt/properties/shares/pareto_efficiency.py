@@ -17,7 +17,7 @@ from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
-from fairopt.problem.ranges import in_use, shrunk
+from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import (
@@ -25,8 +25,6 @@ from fairopt.properties.property import (
     CitedInstance,
     OverOptima,
     SlackCase,
-    nothing_known,
-    unknown_speedups,
 )
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
