@@ -21,6 +21,7 @@ from fairopt.errors import BadInput, NotCapable, require, require_returned
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Optima, Policy
 from fairopt.problem import Entitled, Market, allocation_from, exact
+from fairopt.problem.ranges import unknown_speedups
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
