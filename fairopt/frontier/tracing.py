@@ -14,7 +14,7 @@ from fairopt.frontier.sandwich import corners, sandwich
 from fairopt.problem import Market, usable
 from fairopt.program import Array, fractions
 from fairopt.properties import Answer, ParetoEfficiency
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoWeights
+from fairopt.properties.shares.pareto_efficiency import ParetoWeights
 
 
 def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Curve:
@@ -92,7 +92,6 @@ def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
     """
     verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     if verdict.answer is Answer.FAILS:
-        assert isinstance(verdict.witness, DominatingAllocation)
         shares = verdict.witness.allocation
         verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     shares = fractions(usable(market.speedup, shares, market.demand))

@@ -19,19 +19,22 @@ from fairopt.deadline import left
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
+from fairopt.methods.eisenberg_gale.solve import many_maximal_nash_welfare
 from fairopt.methods.result import ends_of
 from fairopt.methods.roots import GRAIN, beyond_floats, integers_in_proportion, root, sum_of_logarithms
-from fairopt.models.nash.many_equilibria import bundles_that_are_kept, equilibria_without_each
-from fairopt.models.nash.nash_welfare import NashWelfare
+from fairopt.models.nash.nash_welfare import NashWelfare, reported_equilibria
 from fairopt.numbers import FLOATS, RATIONALS, arithmetic, is_rational
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
 from fairopt.policy.allocation import same_utilities
 from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
-from fairopt.program import Array, Number, Program, cast
+from fairopt.problem.throughput import capped_value
+from fairopt.program import INFINITY, Array, Number, Program, cast
 
 #: Nobody keeps less than this part of its bundle: 1/e, less what rounding may take of a part.
 LEAST_KEPT = exp(-1) * (1 - 1e-9)
+#: So many speedups are looked at together: a step on them takes a quarter of a second, and memory for twenty of them.
+MOST_AT_ONCE = 1_000_000
 #: Bundles of maximal Nash welfare: in floats where they are irrational, since parts are not certified there.
 FLOATS_OR_EXACT = NashWelfare(digits=0)
 
@@ -269,3 +272,36 @@ def kept_fraction(
     else:
         logs = float(np.log((own / alone).astype(float)) @ times.astype(float))
     return exp(min(0.0, logs)), 0  # above 1 only by rounding: the others are best off without this user
+
+
+def equilibria_without_each(market: Market) -> Array:
+    """Return the shares (n, n - 1, k) of maximal Nash welfare on a market without demands, without each user in turn.
+
+    NaN where a type is of no use then, and where accuracy was not reached.
+    """
+    n = len(market.users)
+    at_once, limit, found = max(1, MOST_AT_ONCE // market.speedup.size), np.full(n - 1, INFINITY), []
+    for first in range(0, n, at_once):
+        left()
+        others = np.array([np.delete(np.arange(n), user) for user in range(first, min(first + at_once, n))])
+        speedups, weight = market.speedup[others], market.weight[others]
+        found.append(many_maximal_nash_welfare(speedups, market.capacity, weight, limit))
+    return np.concatenate(found)
+
+
+def bundles_that_are_kept(market: Market, apart: Sequence[Allocation], users: Array, reports: Array) -> Array:
+    """Return the bundles (cases, k) of partial allocation; see `ManyBundles`.
+
+    ``apart`` are the decisions without each user, whose misreports change nothing.
+    """
+    n, case = len(market.users), np.arange(len(users))
+    without = np.ones((n, n))
+    for user, decision in enumerate(apart):
+        without[user, np.arange(n) != user] = decision.utilities.astype(float)
+    shares = reported_equilibria(market, users, reports)
+    ratio = capped_value(market.speedup, shares, market.demand) / without[users]
+    ratio[case, users] = 1.0
+    logs = np.minimum(np.log(ratio) @ market.weight / market.weight[users], 0.0)
+    unsure = beyond_floats(market.weight.sum() / market.weight[users])
+    bundles: Array = np.where(unsure, np.nan, np.exp(logs))[:, None] * shares[case, users]
+    return bundles

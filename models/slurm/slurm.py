@@ -12,8 +12,17 @@ import numpy as np
 
 from fairopt.errors import require
 from fairopt.models.common.holdings import Holdings, entitlements_of, light
-from fairopt.models.slurm.priority import Exponential, classic_factors, effective_usage, weighted
-from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, quotient
+from fairopt.models.slurm.tree import (
+    ROOT,
+    AssociationTree,
+    Exponential,
+    Ties,
+    classic_factors,
+    effective_usage,
+    fair_tree,
+    quotient,
+    weighted,
+)
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairopt.ledger import Entry, read_package
-from fairopt.models.kai.division import QueueClaim
+from fairopt.models.kai.pool import QueueClaim
 from fairopt.proofs.claims.kai.dividing import documented
 from fairopt.proofs.claims.kai.reclaiming import played
 

@@ -8,7 +8,7 @@ from itertools import product
 
 from fairopt.ledger import Finding, Ruling
 from fairopt.models.common.holdings import ratio
-from fairopt.models.kai.division import QueueClaim, divided, share_weights, within_quota
+from fairopt.models.kai.pool import QueueClaim, divided, share_weights, within_quota
 from fairopt.program import Number
 from fairopt.proofs.ledger.checking import require
 

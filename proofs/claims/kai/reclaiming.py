@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.kai.division import QueueClaim, divided
 from fairopt.models.kai.kai import Kai
+from fairopt.models.kai.pool import QueueClaim, divided
 from fairopt.policy import Allocation, decide
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.proofs.claims.kai.dividing import READ

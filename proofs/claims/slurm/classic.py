@@ -6,8 +6,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from fairopt.ledger import Finding, Ruling
-from fairopt.models.slurm.priority import classic_factors, effective_usage
-from fairopt.models.slurm.tree import ROOT, AssociationTree
+from fairopt.models.slurm.tree import ROOT, AssociationTree, classic_factors, effective_usage
 from fairopt.proofs.ledger.checking import require
 
 #: PriorityDecayHalfLife, by default 7 days, and shorter ones, in seconds.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from fairopt.models.kai.division import QueueClaim
+from fairopt.models.kai.pool import QueueClaim
 from fairopt.program import INFINITY
 
 

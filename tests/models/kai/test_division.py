@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kai_division_cases import CASES, Case
 
-from fairopt.models.kai.division import QueueClaim, divided, over_quota
+from fairopt.models.kai.pool import QueueClaim, divided, over_quota
 from fairopt.program import INFINITY
 
 

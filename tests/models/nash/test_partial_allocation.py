@@ -16,7 +16,7 @@ from fairopt.errors import NotCapable, NotSolved, OutOfTime
 from fairopt.methods.roots import GRAIN, root, whole_root
 from fairopt.models import NashWelfare, PartialAllocation
 from fairopt.models.gandiva_fair.second_price_trading import OEF_EQUATION_1
-from fairopt.models.nash.many_equilibria import equilibria_without_each
+from fairopt.models.nash.partial_allocation import equilibria_without_each
 from fairopt.policy import uniqueness
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
@@ -187,7 +187,7 @@ def test_many_users_are_left_out_in_turn_a_few_at_a_time(monkeypatch: pytest.Mon
     speedup = np.random.default_rng(3).uniform(1, 4, (7, 3))
     market = Market.of_arrays(speedup, np.array([2.0, 1, 3]), weight=np.arange(1.0, 8))
     together = equilibria_without_each(market)
-    monkeypatch.setattr("fairopt.models.nash.many_equilibria.MOST_AT_ONCE", 3 * speedup.size)
+    monkeypatch.setattr("fairopt.models.nash.partial_allocation.MOST_AT_ONCE", 3 * speedup.size)
     apart = equilibria_without_each(market)
     assert together.shape == apart.shape == (7, 6, 3)
     assert np.allclose(together, apart, rtol=0, atol=1e-9)

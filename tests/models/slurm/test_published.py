@@ -7,8 +7,18 @@ from fractions import Fraction
 import pytest
 from slurm_published import CLASSIC, CLASSIC_ACCOUNTS, CLASSIC_FOUND, FAIR_TREE, FAIR_TREE_FOUND, tree_of
 
-from fairopt.models.slurm.priority import Exponential, classic_factors, effective_usage, weighted
-from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, level_fair_shares, quotient
+from fairopt.models.slurm.tree import (
+    ROOT,
+    AssociationTree,
+    Exponential,
+    Ties,
+    classic_factors,
+    effective_usage,
+    fair_tree,
+    level_fair_shares,
+    quotient,
+    weighted,
+)
 from fairopt.program import INFINITY, Number
 
 
