@@ -20,13 +20,8 @@ from fairopt.program import INFINITY, Array, Formulation, Number, number_text
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, exact_or_none, most_paid
 from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.reports import Reports
-<<<<<<< HEAD
 from fairopt.properties.misreports.search import Found, MisreportSearch
-from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
-=======
-from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found, MisreportSearch
 from fairopt.properties.property import Effort, MechanismProperty
->>>>>>> main
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import Boundary, lowest
 
