@@ -30,10 +30,10 @@ from fairopt.simulation import Snapshot
 from fairopt.simulation.document import begun, standings
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window
-from fairopt.simulation.journal import Journal, read_journal
 from fairopt.simulation.measures import Measuring, measured_window
 from fairopt.simulation.record import Changes
 from fairopt.simulation.recording import Recorder, header
+from fairopt.simulation.replay import read_journal
 
 
 @grouped
@@ -98,7 +98,7 @@ def run_command(
     with ExitStack() as stack:
         books: list[Recorder] = []
         if state is not None:
-            books.append(stack.enter_context(Journal(state, began, given, there, play)))
+            books.append(stack.enter_context(Recorder(state, began, given, there, state_of=play, place="--state")))
         if record is not None:
             books.append(stack.enter_context(Recorder(record, began, given, there, place="--record")))
         table = None if parquet is None else stack.enter_context(ParquetTable(COLUMNS, parquet))

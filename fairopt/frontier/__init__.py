@@ -6,32 +6,18 @@ proven bounds on both sides.
 
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine
 from fairopt.frontier.frontiers import Frontier, PolicyPoint, frontier
-from fairopt.frontier.goals import GOALS, LeastGain, NashGain, TotalEfficiency, Welfare
-from fairopt.frontier.relaxed import (
-    RELAXED,
-    EfficiencyWithin,
-    EnvyWithin,
-    Relaxed,
-    SharingWithin,
-    ThroughputWithin,
-)
+from fairopt.frontier.goals import GOALS, Welfare
+from fairopt.frontier.relaxed import RELAXED, Relaxed
 
 __all__ = [
     "GOALS",
     "RELAXED",
     "Curve",
     "CurvePoint",
-    "EfficiencyWithin",
     "EfficientFace",
-    "EnvyWithin",
     "Frontier",
-    "LeastGain",
-    "NashGain",
     "PolicyPoint",
     "Relaxed",
-    "SharingWithin",
-    "ThroughputWithin",
-    "TotalEfficiency",
     "UpperLine",
     "Welfare",
     "frontier",

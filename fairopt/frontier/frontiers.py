@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T", Welfare, Relaxed)
-AnyGoal: TypeAlias = str | type[Welfare] | Welfare
-AnyRelaxed: TypeAlias = str | type[Relaxed] | Relaxed
+AnyGoal: TypeAlias = str | Welfare
+AnyRelaxed: TypeAlias = str | Relaxed
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ def frontier(
 ) -> Frontier:
     """Return what each property costs of each goal, as a function of the epsilon by which it may fail.
 
-    ``goals`` and ``properties``: names, classes or objects, one or more; None for all of `fairopt.frontier.GOALS` and
+    ``goals`` and ``properties``: names or objects, one or more; None for all of `fairopt.frontier.GOALS` and
     `fairopt.frontier.RELAXED`. Curves of linear goals are exact: all breakpoints, in Fractions. The others are known up
     to the part ``gap`` of their largest value, by default 1/1000, with proven bounds on both sides; where ``gap`` is
     given, linear ones are followed only so far, too. Of each curve, ``efficient`` says what allocations that are also
@@ -201,7 +201,7 @@ def frontier(
     near = None if gap is None else part_of(gap, "gap", remedy)
     require(near is None or near >= 0, gap, "gap", remedy)
     rational = market.as_(Fraction)
-    asked = list(product(_named(GOALS, Welfare, goals, "goal"), _named(RELAXED, Relaxed, properties, "property")))
+    asked = list(product(_named(GOALS, goals, "goal"), _named(RELAXED, properties, "property")))
     found: dict[tuple[str, str], Curve] = {}
     failed: dict[tuple[str, str], FairoptError] = {}
     for goal, relaxed in asked:
@@ -243,15 +243,15 @@ def _require_plain(market: Market) -> None:
         raise NotCapable(f"frontier needs speedups that are known, and those of {unknown} are not; give them")
 
 
-def _named(known: Sequence[T], kind: Any, given: Any, place: str) -> list[T]:
-    """Return those that are given by name, as a class or as they are; all where nothing is given."""
+def _named(known: Sequence[T], given: Any, place: str) -> list[T]:
+    """Return those that are given by name or as they are; all where nothing is given."""
     if given is None:
         return list(known)
     by_name = {each.name: each for each in known}
     found: list[T] = []
     for each in several(given):
-        made: Any = by_name.get(each) if isinstance(each, str) else each() if isinstance(each, type) else each
-        if not isinstance(made, kind):
+        made: Any = by_name.get(each) if isinstance(each, str) else each
+        if not isinstance(made, type(known[0])):
             near = (isinstance(each, str) and " or ".join(get_close_matches(each, by_name))) or ", ".join(by_name)
             raise BadInput(f"got {each!r}", place=place, remedy=f"Give {near}")
         found.append(made)

@@ -8,13 +8,14 @@ from fractions import Fraction
 
 from fairopt.errors import NotCapable, OutOfTime
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine, covering
-from fairopt.frontier.goals import Oracle, Welfare
+from fairopt.frontier.goals import Welfare
 from fairopt.frontier.relaxed import Relaxed
 from fairopt.frontier.sandwich import corners, sandwich
+from fairopt.frontier.tradeoff import Oracle
 from fairopt.problem import Market, usable
 from fairopt.program import Array, fractions
 from fairopt.properties import Answer, ParetoEfficiency
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoWeights
+from fairopt.properties.shares.pareto_efficiency import ParetoWeights
 
 
 def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Curve:
@@ -24,7 +25,7 @@ def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Cu
     """
     if near < goal.finest:
         raise NotCapable(f"{goal.name} is followed up to 1/{1 / goal.finest} of its largest value; give a larger gap")
-    oracle = goal.oracle(market, relaxed)
+    oracle = goal.oracle(market, relaxed, None)
     level, start = oracle.level(), oracle.at(Fraction(0))
     if relaxed.efficient:
         return _efficient(market, goal, relaxed, start[0], level)
@@ -82,7 +83,7 @@ def _reached(market: Market, goal: Welfare, relaxed: Relaxed, allocation: Array)
     """Return the point that an allocation is."""
     utilities = market.utility(allocation)
     value, epsilon = Fraction(goal.value(market, utilities)), Fraction(relaxed.epsilon(market, allocation))
-    return CurvePoint(max(epsilon, Fraction(0)), value, allocation, relaxed.variables(market, utilities) or None)
+    return CurvePoint(max(epsilon, Fraction(0)), value, allocation, dict(relaxed.variables(market, utilities)) or None)
 
 
 def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
@@ -92,7 +93,6 @@ def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
     """
     verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     if verdict.answer is Answer.FAILS:
-        assert isinstance(verdict.witness, DominatingAllocation)
         shares = verdict.witness.allocation
         verdict = ParetoEfficiency().check(market, shares, tolerance=0)
     shares = fractions(usable(market.speedup, shares, market.demand))

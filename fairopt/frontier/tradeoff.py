@@ -1,6 +1,7 @@
-"""The program of a trade-off: the best of a linear aim among allocations that have a property up to epsilon.
+"""The program of a trade-off, and an `Oracle` that is asked about it.
 
-Epsilon is a variable, which each question fixes. Its reduced cost is the slope of the line that the duals prove.
+It is the best of a linear aim among allocations that have a property up to epsilon. Epsilon is a variable, which each
+question fixes; its reduced cost is the slope of the line that the duals prove.
 """
 
 from __future__ import annotations
@@ -51,26 +52,41 @@ def fixed(program: Program, epsilon: Fraction | None) -> Program:
     return replace(program, lower=lower, upper=upper)
 
 
-def least_epsilon(program: Program) -> Fraction:
-    """Return the least epsilon at which the program has a point."""
-    cost = np.full(len(program.cost), Fraction(0), dtype=object)
-    cost[program.variable_block(EPSILON).first] = Fraction(1)
-    least = replace(program, sense=Sense.MINIMIZE, cost=cost, offset=0)
-    return Fraction(least.value(Exact().solve(least).require_optimal().point))
+class Oracle:
+    """What answers, exactly, how good a linear goal can be, on an exact market or on an efficient ``face`` of it.
 
+    ``aim`` adds what is maximised.
+    """
 
-def optimum_at(program: Program, epsilon: Fraction | None) -> tuple[Array, UpperLine]:
-    """Return an exact optimum of the program at ``epsilon``, and the line that its duals prove for every epsilon."""
-    solution: Solution = Exact().solve(fixed(program, epsilon)).require_optimal()
-    assert solution.dual is not None
-    assert solution.reduced_cost is not None
-    slope = Fraction(solution.reduced_cost[program.variable_block(EPSILON).first])
-    constant = Fraction(program.value(solution.point)) - slope * (epsilon or 0)
-    return solution.point, UpperLine(constant, slope, row_duals(program, solution.dual))
+    def __init__(self, market: Market, relaxed: Relaxed, face: EfficientFace | None, aim: Aim) -> None:
+        self.program = program_of(market, relaxed, aim, face)
 
+    def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
+        """Return a point at ``epsilon``, and a line above all points of the curve."""
+        x, line = self._optimum(epsilon)
+        others = other_variables(self.program, x) or {}
+        # of the other variables those that the program names alone
+        kept: dict[str, Fraction] = {name: others[name] for name in ("least_ratio", "level") if name in others}
+        value = Fraction(self.program.value(x))
+        return CurvePoint(epsilon, value, self.program.variable("share", x), kept or None), line
 
-def point_of(program: Program, x: Array, epsilon: Fraction, value: Fraction) -> CurvePoint:
-    """Return the point of the curve that an optimum is; of its other variables those that the program names alone."""
-    others = other_variables(program, x) or {}
-    kept: dict[str, Fraction] = {name: others[name] for name in ("least_ratio", "level") if name in others}
-    return CurvePoint(epsilon, value, program.variable("share", x), kept or None)
+    def level(self) -> UpperLine:
+        """Return a line without slope above all points: the best where the property does not matter."""
+        return self._optimum(None)[1]
+
+    def least(self) -> Fraction:
+        """Return the least epsilon at which there is a point; it is 0 but on an efficient face."""
+        cost = np.full(len(self.program.cost), Fraction(0), dtype=object)
+        cost[self.program.variable_block(EPSILON).first] = Fraction(1)
+        least = replace(self.program, sense=Sense.MINIMIZE, cost=cost, offset=0)
+        return Fraction(least.value(Exact().solve(least).require_optimal().point))
+
+    def _optimum(self, epsilon: Fraction | None) -> tuple[Array, UpperLine]:
+        """Return an exact optimum at ``epsilon``, and the line that its duals prove for every epsilon."""
+        program = self.program
+        solution: Solution = Exact().solve(fixed(program, epsilon)).require_optimal()
+        assert solution.dual is not None
+        assert solution.reduced_cost is not None
+        slope = Fraction(solution.reduced_cost[program.variable_block(EPSILON).first])
+        constant = Fraction(program.value(solution.point)) - slope * (epsilon or 0)
+        return solution.point, UpperLine(constant, slope, row_duals(program, solution.dual))

@@ -22,7 +22,9 @@ key says what it is. In this order:
   * ``costs``, ``notes`` ({job: text}), ``backend``: what the policy says, where it differs from the round before.
   * ``seconds``: what deciding took, since the last line.
 * ``{"snapshot": {...}, "seconds": s, "sha256": "..."}``: in what ``fairopt run --state`` writes, how to go on after the
-  round before, and a digest of it.
+  round before: at its beginning, every half minute, and whenever it stops. The seconds are what deciding took since the
+  last round with a line, and the digest is of the two. The last snapshot and the rounds before it can be read even
+  where the program ended while it wrote.
 * ``{"standing": {...}}``: at the end, a job that is still present, and how it stands.
 * ``{"end": n, "seconds": s}``: the last line. n - 1 is the last round that was played, s what deciding took since the
   last line. ``outcome``: ``complete``, whether every job that can run is done, ``stopped``, why the run ended before.
@@ -42,6 +44,7 @@ from hashlib import sha256
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
@@ -60,11 +63,13 @@ from fairopt.simulation.document import (
 )
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Changes, Placed, Snapshot
-from fairopt.simulation.replay import SCHEMA
+from fairopt.simulation.record import PLACED, Changes, Placed, Snapshot, snapshot_to_json
 
+SCHEMA = 2
 #: Lines that are put into the file, and jobs that are made ready for it, in one step, at the most.
 MOST_AT_ONCE = 1000
+#: Seconds between two snapshots: what an end without warning costs at most.
+BETWEEN = 30.0
 
 
 def header(
@@ -139,14 +144,23 @@ class Recorder:
     """A record that is being written as the run goes on; a context manager, which closes the file.
 
     ``run`` is its `header`. `add` takes what changes, `keep` puts the file in place once it holds what is gone on from,
-    and `end` writes how the run ended. ``place`` is what a `BadInput` names: the option, or the argument, by which the
-    path was given. In memory is what the policy said last.
+    and `end` writes how the run ended. ``state_of`` is the run whose snapshots are written too, None for none.
+    ``place`` is what a `BadInput` names: the option, or the argument, by which the path was given. In memory is what
+    the policy said last.
     """
 
     def __init__(
-        self, path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, *, place: str = "record"
+        self,
+        path: Path,
+        run: Mapping[str, Any],
+        trace: Trace,
+        cluster: Cluster,
+        *,
+        state_of: Engine | None = None,
+        place: str = "record",
     ) -> None:
         require_place(path, place)
+        self._play, self._kept, self._snapped = state_of, False, perf_counter()
         self._path, self._place, self._trace, self._cluster = path, place, trace, cluster
         self._arrived, self._seconds = 0, 0.0
         self._block, self._ready = -1, list[str]()  # jobs as they are written, a block of rows
@@ -164,6 +178,8 @@ class Recorder:
 
     def keep(self) -> None:
         """Put the file in place; the one that is gone on from may be there: this one holds as much."""
+        self._snapshot()
+        self._kept = True
         with self._writing():
             self._file.keep()
 
@@ -175,9 +191,12 @@ class Recorder:
             said = {"round": changes.index, **line, "seconds": self._seconds}
             self._write(chain(self._jobs(changes.arrived.stop), (said,)))
             self._seconds = 0.0
+        if self._play is not None and self._kept and perf_counter() - self._snapped > BETWEEN:
+            self._snapshot()
 
     def end(self, snapshot: Snapshot, outcome: Mapping[str, Any] | None = None) -> None:
         """Write the jobs that did not arrive, how those stand that are present, and how the run ended."""
+        self._snapshot()
         names, said = self._trace.jobs.names, {} if outcome is None else {"outcome": dict(outcome)}
         present = snapshot.present.items()
         standing = ({"standing": standing_to_json(names[row], one, self._cluster)} for row, one in present)
@@ -187,8 +206,19 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # in the midst of a round, which is where Ctrl-C may come, there is no snapshot
+        if self._kept and kind is not None and not issubclass(kind, KeyboardInterrupt):
+            self._snapshot()
         with self._file:
             self._stream.close()
+
+    def _snapshot(self) -> None:
+        """Write how to go on from here, where that is asked for."""
+        if self._play is not None:
+            told = {"snapshot": snapshot_to_json(self._play.snapshot()), "seconds": self._seconds}
+            self._write([{**told, "sha256": digest(told)}])
+            self._stream.flush()
+            self._snapped = perf_counter()
 
     def _changed(self, changes: Changes) -> dict[str, Any]:
         names, hosts = self._trace.jobs.names, self._cluster.hosts

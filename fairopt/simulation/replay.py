@@ -1,6 +1,8 @@
 """The record of a run read: its trace, and the whole records of its rounds from what changed.
 
 Nothing is played again: what changed is read, and how long jobs load and how fast they are follows from the mechanics.
+A snapshot that was changed is not gone on from: what a policy remembers is its own, and nobody else can tell whether it
+fits.
 """
 
 from __future__ import annotations
@@ -8,24 +10,26 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fairopt.codec import decode
 from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size
+from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY, Number, objects
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Change, Changes, Placed, Round
-from fairopt.simulation.rounds import check_matches
+from fairopt.simulation.record import PLACED, Change, Changes, Placed, Round, Snapshot, snapshot_from_json
+from fairopt.simulation.recording import SCHEMA, digest
+from fairopt.simulation.rounds import check_goes_on, check_matches
 from fairopt.simulation.whole_rounds import WholeRounds
 
-SCHEMA = 2
 _REMEDY = "Give a file that `fairopt run --record` or `--state` wrote"
 
 
@@ -309,3 +313,67 @@ class Reader:
             return INFINITY if value is None else value
         made: Number = Fraction(value) if isinstance(value, str) else self._arithmetic(value)
         return made
+
+
+# -- what is gone on from ------------------------------------------------------------------------------------------
+def read_journal(
+    path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, mechanics: Mechanics, states: Sequence[type]
+) -> tuple[Snapshot, Iterator[Changes]]:
+    """Return the last snapshot of the journal at ``path``, and what changed before it, read once more when asked for.
+
+    ``run`` is the header of the run that is to go on.
+
+    Errors: `BadInput` where the file is no journal or has no snapshot yet, where the run was begun otherwise, and where
+    the snapshot is not as it was written.
+    """
+    with naming(str(path)):
+        _check_same(first_line(path), run)
+        found: tuple[int, dict[str, Any]] | None = None
+        for number, line in enumerate(lines(path, torn=True)):
+            found = (number, line) if "snapshot" in line else found
+        if found is None:
+            raise BadInput("no snapshot yet", place="the file", remedy="Begin the run anew")
+        last, line = found
+        snapshot = snapshot_from_json(line["snapshot"], states)
+        seconds: float = decode(float, line.get("seconds"), "seconds")
+        check_goes_on(snapshot, trace, cluster)
+        _check_as_written(line, last + 1)
+        return snapshot, _before(snapshot, Record(path, run, trace, cluster, mechanics), last, seconds)
+
+
+def _before(snapshot: Snapshot, record: Record, last: int, seconds: float) -> Iterator[Changes]:
+    """Yield what changed before a snapshot, which is gone on from, on line ``last``."""
+
+    def told() -> Iterator[Mapping[str, Any]]:
+        for _, line in zip(range(last), lines(record.path, torn=True), strict=False):
+            # an interruption may have come after a round was written down and before its snapshot was taken
+            if line.get("round", 0) >= snapshot.index:
+                break
+            yield line
+        yield {"end": snapshot.index, "seconds": seconds}
+
+    with naming(str(record.path)):
+        yield from record.told(told())
+
+
+def _check_as_written(line: Mapping[str, Any], number: int) -> None:
+    """Refuse a snapshot whose digest is not the one that was written with it."""
+    found, stated = digest({key: each for key, each in line.items() if key != "sha256"}), line.get("sha256")
+    if stated != found:
+        raise BadInput(
+            f"the snapshot is not as it was written: its digest is {found}, and there stands {shown(stated)}",
+            place=f"line {number}, key 'sha256'",
+            remedy="Go on from the file as `--state` wrote it, or begin anew",
+        )
+
+
+def _check_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for key, value in now.items():
+        if before.get(key) != value:
+            file = key in ("trace", "cluster")
+            what = "another file's contents" if file else shown(before.get(key))
+            raise BadInput(
+                f"the run was begun with {what}, not with {'this one' if file else shown(value)}",
+                place=f"run, {key}",
+                remedy="Go on with what the run was begun with, or begin anew",
+            )

@@ -37,7 +37,7 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Program, Sense, between
 from fairopt.properties import AllocationProperty
 from fairopt.properties.misreports.exact_reports import exact_or_none
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoEfficiency
+from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, dominates
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,9 @@ def of_entitlements(market: Market, random: Random) -> Iterator[Sample]:
 
 def _dominance(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     market = decision.market
-    witness = ParetoEfficiency().check(market, decision.shares).witness
-    if not isinstance(witness, DominatingAllocation) or market.demand is not None:
+    verdict = ParetoEfficiency().check(market, decision.shares)
+    witness = verdict.witness
+    if not dominates(verdict) or market.demand is not None:
         return
     most = [extreme(policy, decision, throughput_of(market, i), Sense.MAXIMIZE) for i in range(len(market.users))]
     gains = [has - best.value for has, best in zip(market.utility(witness.allocation), most, strict=True)]

@@ -71,7 +71,7 @@ def test_an_interrupted_run_keeps_what_it_has(
 def test_a_state_cut_short_while_it_was_written_is_read_to_its_last_snapshot(
     fairopt_run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairopt.simulation.journal.BETWEEN", 0.0)
+    monkeypatch.setattr("fairopt.simulation.recording.BETWEEN", 0.0)
     state = tmp_path / "state.jsonl"
     whole = without_seconds(fairopt_run("--json", "--state", state).data)
     text = state.read_text()

@@ -18,13 +18,11 @@ from fairopt.frontier import (
     GOALS,
     RELAXED,
     Curve,
-    LeastGain,
-    NashGain,
     Relaxed,
-    ThroughputWithin,
-    TotalEfficiency,
     Welfare,
 )
+from fairopt.frontier.goals import LEAST_GAIN, NASH, TOTAL
+from fairopt.frontier.relaxed import THROUGHPUT
 from fairopt.frontier.tracing import face_of
 from fairopt.frontier.tradeoff import fixed
 from fairopt.models import MaxMin, NashWelfare
@@ -82,7 +80,7 @@ def test_a_linear_curve_is_found_again_by_another_program_and_exactly_at_any_eps
         curve = curve_of(market, goal, relaxed)
         assert curve.exact
         last = curve.points[-1].epsilon or F(1)
-        program: Any = goal.oracle(market, relaxed).program
+        program: Any = goal.oracle(market, relaxed, None).program
         for epsilon in (F(random.randint(0, 10**6), 10**6) * last * F(11, 10) for _ in range(3)):
             value = curve.at(epsilon)
             assert value == curve.below(epsilon) == Exact().solve(fixed(program, epsilon)).objective
@@ -109,7 +107,7 @@ def test_no_allocation_of_a_grid_is_above_a_curve_and_breakpoints_are_reached(re
 
 def test_the_breakpoints_of_a_curve_by_hand() -> None:
     # OEF Eq. (6): A gives a part of the second type to B, who makes 5 of it instead of 2
-    curve = curve_of(Market.of([[1, 2], [1, 5]], [1, 1]), TotalEfficiency(), RELAXED[1])
+    curve = curve_of(Market.of([[1, 2], [1, 5]], [1, 1]), TOTAL, RELAXED[1])
     assert [(point.epsilon, point.value) for point in curve.points] == [(0, F(21, 4)), (F(1, 3), 6)]
     assert [(line.constant, line.slope) for line in curve.lines] == [(F(21, 4), F(9, 4)), (6, 0)]
 
@@ -118,25 +116,25 @@ def test_curves_begin_and_end_where_policies_are_that_optimise_there() -> None:
     for market in MARKETS:
         at_0 = {"envy_freeness": "oef-cooperative", "equal_throughput": "oef-noncooperative"}
         for relaxed in RELAXED[:3]:
-            curve = curve_of(market, TotalEfficiency(), relaxed)
+            curve = curve_of(market, TOTAL, relaxed)
             if (name := at_0.get(relaxed.name)) is not None:
                 assert curve.at(0) == allocate(name, market, exact=True).objective
             assert curve.points[-1].value == allocate("max-efficiency", market, exact=True).objective
             most = allocate("max-min", market, exact=True).objective
-            assert curve_of(market, LeastGain(), relaxed).points[-1].value == most
+            assert curve_of(market, LEAST_GAIN, relaxed).points[-1].value == most
 
 
 def test_nash_welfare_is_between_its_bounds() -> None:
     for market in [oef_example(), *sample_markets(1, seed=5, users=(2, 3), types=(2, 3))]:
-        best = NashGain().value(market, allocate("nash-welfare", market, exact=True).utilities)
+        best = NASH.value(market, allocate("nash-welfare", market, exact=True).utilities)
         for relaxed in RELAXED[:2]:  # which its optimum has
-            curve = curve_of(market, NashGain(), relaxed)
+            curve = curve_of(market, NASH, relaxed)
             assert curve.at(0) <= best + F(1, 10**11) <= curve.below(0) + F(1, 10**11)
             assert curve.gap <= curve.at(0) / 1000
         equal = allocate("oef-noncooperative", market, exact=True)
-        curve = curve_of(market, NashGain(), ThroughputWithin())
-        assert curve.at(0) <= NashGain().value(market, equal.utilities) + F(1, 10**11)
-        assert curve.below(0) >= NashGain().value(market, equal.utilities)
+        curve = curve_of(market, NASH, THROUGHPUT)
+        assert curve.at(0) <= NASH.value(market, equal.utilities) + F(1, 10**11)
+        assert curve.below(0) >= NASH.value(market, equal.utilities)
         assert curve.gap <= 2 * curve.below(99) / 1000
 
 

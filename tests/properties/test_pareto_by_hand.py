@@ -19,8 +19,8 @@ from fairopt.problem import Market
 from fairopt.problem.ranges import with_error
 from fairopt.program import INFINITY, Array
 from fairopt.properties import Answer, Feasibility, ParetoEfficiency
+from fairopt.properties.property import SlackCase
 from fairopt.properties.shares.pareto_efficiency import (
-    DominatingAllocation,
     ParetoWeights,
     _weights,
     largest_gain,
@@ -40,6 +40,11 @@ def table(rows: Any) -> Array:
 
 
 # -- evidence ----------------------------------------------------------------------------------------------------
+def better(market: Market, other: Any) -> SlackCase:
+    """Return the case of another allocation, by which u2 is said to gain 1."""
+    return PE.case(-1, 1, allocation=other, gains=np.array([F(0), F(1)]), users=market.users)
+
+
 @pytest.mark.parametrize(
     ("other", "right"),
     [
@@ -54,7 +59,7 @@ def table(rows: Any) -> Array:
 def test_what_dominates_is_feasible_hurts_nobody_and_helps_somebody(other: Any, right: bool) -> None:
     market = Market.of([[2, 1], [1, 5]], capacity=[1, 1])
     shares = market.equal_split()
-    shown = DominatingAllocation(table(other), np.array([F(0), F(1)]), market.users)
+    shown = better(market, table(other))
     assert shown.refutes(market, shares) is right
     assert str(shown) == "u2 could get 1 more and nobody less"
 
@@ -62,9 +67,7 @@ def test_what_dominates_is_feasible_hurts_nobody_and_helps_somebody(other: Any, 
 def test_a_negative_share_alone_does_not_dominate() -> None:
     market = Market.of([[1, 1], [1, 1]], capacity=[2, 2])
     other = table([["-1/2", 2], [2, 0]])
-    assert not DominatingAllocation(other, np.array([F(0), F(1)]), market.users).refutes(
-        market, table([[1, 0], [0, 1]])
-    )
+    assert not better(market, other).refutes(market, table([[1, 0], [0, 1]]))
 
 
 def weights(*, prices: Any = (1, 5), demand_duals: Any = (0, 0), each: Any = (1, 1)) -> ParetoWeights:
@@ -149,8 +152,12 @@ def test_the_type_that_is_named_is_the_one_that_is_wrong(shares: Any, margin: in
 
 def test_a_type_on_which_nothing_is_wrong_refutes_nothing() -> None:
     shares = table([[1, -1], [0, 0]])
-    assert [PE.case(-1, 1, type=each).refutes(TWO, shares) for each in ("T1", "T2")] == [False, True]
-    assert [PE.case(-1, 1, type=each).refutes(TWO, table([[1, 0], [1, 1]])) for each in ("T1", "T2")] == [True, False]
+    assert [
+        Feasibility().at(TWO, shares, 0).refutes(TWO, shares),
+        Feasibility().at(TWO, shares, 1, 0).refutes(TWO, shares),
+    ] == [False, True]
+    much = table([[1, 0], [1, 1]])
+    assert [Feasibility().at(TWO, much, at).refutes(TWO, much) for at in (0, 1)] == [True, False]
 
 
 # -- tolerances --------------------------------------------------------------------------------------------------

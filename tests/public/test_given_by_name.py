@@ -18,7 +18,7 @@ from fairopt.backends import Highs
 from fairopt.compare import answered, asked_of, left_out
 from fairopt.compare.incentives import at_most, best_misreport, incentives
 from fairopt.datasets import philly_cluster, philly_trace
-from fairopt.frontier import EnvyWithin, TotalEfficiency
+from fairopt.frontier import GOALS, RELAXED
 from fairopt.models import Kai, MaxMin
 from fairopt.models import ShortestRemainingTimeFirst as Srtf
 from fairopt.policy import chosen, decide_each, follow, session, unsupported
@@ -94,8 +94,8 @@ ASKED: dict[str, list[Asked]] = {
     "fairopt.audit.explaining.explain": [(lambda it: explain(BOOKS, "A", policies=it).to_json(), Kai)],
     "fairopt.audit.whatif.whatif": [(lambda it: whatif(BOOKS, ["A.H100.quota=5"], policies=it).to_json(), Kai)],
     "fairopt.frontier.frontiers.frontier": [
-        (lambda it: fairopt.frontier(MARKET, it, "envy_freeness", policies=[]).to_json(), TotalEfficiency),
-        (lambda it: fairopt.frontier(MARKET, "total_efficiency", it, policies=[]).to_json(), EnvyWithin),
+        (lambda it: fairopt.frontier(MARKET, it, "envy_freeness", policies=[]).to_json(), GOALS[0]),
+        (lambda it: fairopt.frontier(MARKET, "total_efficiency", it, policies=[]).to_json(), RELAXED[0]),
         (lambda it: fairopt.frontier(MARKET, "total_efficiency", "envy_freeness", policies=it).to_json(), MaxMin),
     ],
     "fairopt.compare.incentives.incentives": [

@@ -85,7 +85,7 @@ PLANTED = [
     Planted("fairopt/problem/numbers.py", "        if bottom and Decimal(bottom) == 0:\n", "        if False:\n", "read allocation"),
     Planted("fairopt/problem/files/batch.py", "    check_unique(tenants, \"tenant\")\n", "", "read batch"),
     Planted("fairopt/problem/files/cluster.py", "if types is not None and name not in types:", "if types is not None and types.index(name) < 0:", "read cluster"),
-    Planted("fairopt/simulation/journal.py", "        _check_as_written(line, last + 1)\n", "", "read run state"),
+    Planted("fairopt/simulation/replay.py", "        _check_as_written(line, last + 1)\n", "", "read run state"),
     Planted("fairopt/simulation/replay.py", "        except (KeyError, TypeError, ValueError, AttributeError) as error:\n", "        except KeyError as error:\n", "read record"),
     Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:\n    yield\n    return\n", "read trace"),
     Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),

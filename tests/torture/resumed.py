@@ -16,9 +16,9 @@ from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
 from fairopt.simulation import Mechanics, Snapshot
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.journal import Journal, read_journal
 from fairopt.simulation.record import snapshot_text
-from fairopt.simulation.recording import header
+from fairopt.simulation.recording import Recorder, header
+from fairopt.simulation.replay import read_journal
 from fairopt.simulation.whole_rounds import WholeRounds
 
 #: Policies that remember much; rounds before the state was written, and in all.
@@ -49,7 +49,7 @@ def states() -> Mapping[str, bytes]:
     found = {}
     for name in POLICIES:
         path, play = folder() / f"{name}-state.jsonl", played(name, BEFORE)
-        with Journal(path, begun(name), *problem(), play) as journal:
+        with Recorder(path, begun(name), *problem(), state_of=play) as journal:
             journal.keep()
             for changes in play:
                 journal.add(changes)

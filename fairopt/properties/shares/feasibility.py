@@ -33,7 +33,8 @@ class Feasibility(AllocationProperty):
     """
 
     name = "feasibility"
-    short = "F"
+    head = "no more than there is"
+    broken = "more is given out than there is"
     source = "OEF Eq. (9b)"
     definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
     needs_speedups = False
@@ -52,12 +53,17 @@ class Feasibility(AllocationProperty):
         size = sizes(market)
         tight = int(np.argmin(left / size))
         i, j = divmod(int(np.argmin(shares / size)), len(size))
-        user, slack, given = None, left[tight], market.capacity[tight] - left[tight]
-        if shares[i, j] / size[j] < min(0, left[tight] / size[tight]):
-            tight, user, slack, given = j, market.users[i], shares[i, j], shares[i, j]
-        shown = {"type": market.types[tight], "given": given, "capacity": market.capacity[tight], "user": user}
-        case, effort = self.case(slack, size[tight], **shown), f"{shares.size} shares and {len(left)} types"
-        return self._by_tightest(case, tolerance, exact=market.exact, unit=f"GPUs of {case.type}", effort=effort)
+        negative = shares[i, j] / size[j] < min(0, left[tight] / size[tight])
+        case = self.at(market, shares, j, i) if negative else self.at(market, shares, tight)
+        unit, effort = f"GPUs of {case.type}", f"{shares.size} shares and {len(left)} types"
+        return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
+
+    def at(self, market: Market, shares: Array, column: int, user: int | None = None) -> SlackCase:
+        """Return the case of a type: of all that is given out of it, or of one user's share."""
+        there, name = market.capacity[column], None if user is None else market.users[user]
+        left = there - shares[:, column].sum() if user is None else shares[user, column]
+        given = there - left if user is None else left
+        return self.case(left, sizes(market)[column], type=market.types[column], given=given, capacity=there, user=name)
 
     def says(self, case: SlackCase) -> str:
         """Return what is given out of a type, or the negative share, in a sentence."""

@@ -17,7 +17,7 @@ from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
-from fairopt.problem.ranges import in_use, shrunk
+from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import (
@@ -25,8 +25,6 @@ from fairopt.properties.property import (
     CitedInstance,
     OverOptima,
     SlackCase,
-    nothing_known,
-    unknown_speedups,
 )
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
@@ -40,27 +38,6 @@ UNSEEN, GRAIN = 8 * ROUNDING, 1e-9
 LARGEST = 500.0
 #: Up to so many speedups, what floats cannot tell is decided in rationals.
 MOST_EXACT = 1_000
-
-
-@dataclass(frozen=True, eq=False)
-class DominatingAllocation:
-    """An allocation (n, k) that gives every user at least as much, and its gains (n,) in the users' units."""
-
-    allocation: Array
-    gains: Array
-    users: tuple[str, ...]
-
-    def refutes(self, market: Market, shares: Array) -> bool:
-        """Whether the other allocation is feasible, hurts nobody and gives somebody more."""
-        fits = all(sum(column) <= m for column, m in zip(self.allocation.T.tolist(), market.capacity, strict=True))
-        positive = all(share >= 0 for share in self.allocation.ravel())
-        rows = enumerate(zip(shares, self.allocation, strict=True))
-        gains = [worth(market, i, after) - worth(market, i, before) for i, (before, after) in rows]
-        return fits and positive and min(gains) >= 0 and max(gains) > 0
-
-    def __str__(self) -> str:
-        gainer = int(np.argmax(self.gains))
-        return f"{self.users[gainer]} could get {number_text(self.gains[gainer])} more and nobody less"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +78,9 @@ class ParetoEfficiency(AllocationProperty):
     A linear program decides: the largest sum of gains, each in units of the user's throughput on its equal share, where
     nobody loses. A positive optimum gives a dominating allocation; at 0, the duals give `ParetoWeights`.
 
+    A failure shows an allocation (n, k) that gives every user at least as much, and its gains (n,) in the users' units;
+    of an allocation that is not feasible, the type that is overbooked most, or has a negative share.
+
     Source: OEF Sec. 2.3.1 (4); weights: Kuhn-Tucker, or Varian, Microeconomic Analysis, Sec. 17.
 
     Errors: `NotSolved`.
@@ -111,7 +91,8 @@ class ParetoEfficiency(AllocationProperty):
     """
 
     name = "pareto_efficiency"
-    short = "PE"
+    head = "nothing wasted"
+    broken = "{who} could get more and nobody less"
     source = "OEF Sec. 2.3.1 (4)"
     definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
     instances = (
@@ -122,7 +103,7 @@ class ParetoEfficiency(AllocationProperty):
     def _certificate(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         if verdict.answer is Answer.DEPENDS:
             raise NotCapable("on what it depends is certified at the two ends")
-        if isinstance(verdict.witness, DominatingAllocation):
+        if dominates(verdict):
             return Certificate(DOMINANCE, replace(market, entitlements=None), shares, verdict.witness.allocation)
         if verdict.answer is Answer.HOLDS and not market.known.all():
             return Certificate(PROPERTY, market, shares, self.name, verdict.answer.value)
@@ -138,7 +119,8 @@ class ParetoEfficiency(AllocationProperty):
             worst = np.minimum(market.capacity - shares.sum(axis=0), shares.min(axis=0))
             j = int(np.argmin(worst))
             effort = "none: the allocation is not feasible, and only feasible ones are efficient"
-            case = self.case(worst[j], 1, type=market.types[j])
+            negative = shares[:, j].min() < market.capacity[j] - shares[:, j].sum()
+            case = Feasibility().at(market, shares, j, int(np.argmin(shares[:, j])) if negative else None)
             return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, case)
         own = market.utility(fitted)
         fair = market.fair_utility()
@@ -163,22 +145,29 @@ class ParetoEfficiency(AllocationProperty):
         slack, size = -gain if gain > 0 else 0 * gain, gain / relative if relative > 0 else 1
         unit = "sum of gains, each over what the equal share is worth"
         effort = f"all feasible allocations (a linear program solved by {solution.backend})"
-        case = self.case(slack, size)
+        case = self.case(slack, size, allocation=better, gains=gains, users=market.users)
         verdict = self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
         untouched = bool((fitted == shares).all())
         verdict = replace(verdict, exact=verdict.exact and untouched)
         if verdict.answer is Answer.FAILS:
-            return replace(verdict, witness=DominatingAllocation(better, gains, market.users))
+            return verdict
         return replace(verdict, evidence=_weights(program, solution, fair))
 
     def says(self, case: SlackCase) -> str:
-        """Return on which type an allocation is not feasible, in a sentence."""
-        return f"the allocation is not feasible on {case.type}, and only feasible ones are efficient"
+        """Return who could get more in the other allocation, in a sentence."""
+        return f"{case.who} could get {number_text(max(case.gains))} more and nobody less"
+
+    def about(self, case: SlackCase) -> str:
+        """Return the user that gains most, in its own units."""
+        return str(case.users[int(np.argmax(case.gains))])
 
     def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
-        """Whether more is given out of the type than there is, or a share of it is negative."""
-        j = market.types.index(case.type)
-        return bool(sum(shares[:, j].tolist()) > market.capacity[j] or (shares[:, j] < 0).any())
+        """Whether the other allocation is feasible, hurts nobody and gives somebody more."""
+        fits = all(sum(column) <= m for column, m in zip(case.allocation.T.tolist(), market.capacity, strict=True))
+        positive = all(share >= 0 for share in case.allocation.ravel())
+        rows = enumerate(zip(shares, case.allocation, strict=True))
+        gains = [worth(market, i, after) - worth(market, i, before) for i, (before, after) in rows]
+        return fits and positive and min(gains) >= 0 and max(gains) > 0
 
     def _in_fractions(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         """Return the verdict on floats that lose what some gain, or what others would lose by it."""
@@ -187,8 +176,9 @@ class ParetoEfficiency(AllocationProperty):
             return Verdict.undecided(self.name, reason)
         verdict = self._check(market.as_(Fraction), fractions(shares), Fraction(tolerance))
         witness, proof = verdict.witness, verdict.evidence
-        if isinstance(witness, DominatingAllocation):
-            witness = DominatingAllocation(cast(witness.allocation, float), cast(witness.gains, float), market.users)
+        if dominates(verdict):
+            shown = {name: cast(getattr(witness, name), float) for name in ("allocation", "gains")}
+            witness = self.case(witness.slack, witness.size, **shown, users=market.users)
             if (witness.gains <= GRAIN * (market.speedup * market.capacity).sum(axis=1)).all():
                 return Verdict.undecided(self.name, "what could be gained is as little as floats round shares")
         if proof is not None:
@@ -226,7 +216,8 @@ class ParetoEfficiency(AllocationProperty):
         gain, better, speedups = gain_at_all(market, used)
         if gain > tolerance:
             gains = market.utility(better) - market.utility(used)
-            return replace(stated, witness=DominatingAllocation(better, gains, market.users), effort=effort)
+            witness = self.case(-gain, 1, allocation=better, gains=gains, users=market.users)
+            return replace(stated, witness=witness, effort=effort)
         known = replace(market, least=None, most=None)
         holds = replace(known, speedup=speedups)
         if self.check(holds, used, tolerance=tolerance).answer is not Answer.HOLDS:
@@ -282,6 +273,11 @@ class ParetoEfficiency(AllocationProperty):
 
         every = "all pairs of an optimum and an allocation that gives nobody less (a linear program)"
         return by_support(self, optima, lacking, every, program, places, ways_out)
+
+
+def dominates(verdict: Verdict) -> bool:
+    """Whether the witness of a verdict on efficiency is an allocation that is better for somebody, worse for nobody."""
+    return isinstance(verdict.witness, SlackCase) and "allocation" in verdict.witness.shown
 
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:

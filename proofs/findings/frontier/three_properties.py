@@ -38,7 +38,7 @@ from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import speedups
 from fairopt.properties import AllocationProperty, Answer
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
-from fairopt.properties.shares.pareto_efficiency import DominatingAllocation, ParetoEfficiency
+from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, dominates
 from fairopt.properties.shares.sharing_incentive import SharingIncentive
 from fairopt.testing.samples import sample_markets
 
@@ -123,18 +123,18 @@ def against_policies(draws: int = 10) -> Finding:
         for policy in plain:
             decision = exactly(policy, market)
             totals[policy.name].append(Fraction(decision.utilities.sum()) / most)
-            holding.update((policy.name, each.short) for each in THREE if _holds(each, decision))
+            holding.update((policy.name, each.name) for each in THREE if _holds(each, decision))
     order = sorted(totals, key=lambda name: -mean(totals[name]))
     said = [
-        f"{name} {float(mean(totals[name])):.4f} ({', '.join(str(holding[name, each.short]) for each in THREE)})"
+        f"{name} {float(mean(totals[name])):.4f} ({', '.join(str(holding[name, each.name]) for each in THREE)})"
         for name in order
     ]
-    have = [name for name in order if all(holding[name, each.short] == len(markets) for each in THREE)]
+    have = [name for name in order if all(holding[name, each.name] == len(markets) for each in THREE)]
     require(have[0] == EfficientOEF.name, "it has the largest total of those with the three properties")
     return Finding(
         Ruling.QUALIFIED,
         f"Mean part of cooperative OEF's total on {len(markets)} markets ({draws} of each kind in own-three-tables), "
-        f"and on how many the allocation has {', '.join(each.short for each in THREE)}: {'; '.join(said)}. On all of "
+        f"and on how many the allocation has {', '.join(each.name for each in THREE)}: {'; '.join(said)}. On all of "
         f"them all three: {', '.join(have)}.",
     )
 
@@ -144,9 +144,9 @@ def what_dominates_is_envied() -> Finding:
     dominated = 0
     for market in sample_markets(100, seed=6, users=(3, 5), types=(3, 4)):
         decision = decide(CooperativeOEF(), market)
-        witness = ParetoEfficiency().check(market, decision.shares).witness
-        if isinstance(witness, DominatingAllocation):
-            dominated += 1
+        verdict = ParetoEfficiency().check(market, decision.shares)
+        if dominates(verdict):
+            dominated, witness = dominated + 1, verdict.witness
             envied = EnvyFreeness().check(market, witness.allocation).answer is Answer.FAILS
             require(envied and witness.gains.sum() > 0, "what dominates is envied")
     require(dominated, "some optima are dominated")
