@@ -157,7 +157,7 @@ def test_mistakes_name_the_file_and_the_line(fairopt: Callable[..., Ran], rules:
 
 def test_shares_that_do_not_fit_are_told(fairopt: Callable[..., Ran], rules: str) -> None:
     ran = fairopt("solve", "@oef-example", "--policy", f"{rules}:too_much")
-    assert "These shares are not feasible: GPU1" in ran.out
+    assert "These shares are not feasible: 3 GPUs of GPU1" in ran.out
     compared = fairopt(
         "compare", "@oef-example", "--policy", f"{rules}:too_much", "--property", "feasibility", "--json"
     )
