@@ -30,7 +30,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test house test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
+.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -44,6 +44,9 @@ test: .venv/ready ## set up, then pass the tests
 
 house: .venv/ready ## measure the size and shape of the code, as docs/house.md has it
 	$(BIN)/python tests/house.py
+
+words: ## count the words of each page under docs/ and in total
+	@$(PYTHON) docs/words.py
 
 test-lowest: ## the quick tests with the oldest versions that pyproject.toml allows, in environments of their own
 	@$(call AFRESH,lowest,--resolution lowest-direct)

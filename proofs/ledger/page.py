@@ -52,14 +52,30 @@ def beyond(rows: Sequence[Entry]) -> str:
     return "\n".join(line for package in dict.fromkeys(row.package for row in own) for line in _subject(package, own))
 
 
+def in_short(rows: Sequence[Entry]) -> str:
+    """Return in Markdown what we found ourselves as one table a folder: each statement, its verdict and its row."""
+    own = [row for row in rows if row.paper == OWN]
+    lines = list[str]()
+    for package in dict.fromkeys(row.package for row in own):
+        lines += [f"### {_title(package)}", "", "| statement | verdict | row |", "|---|---|---|"]
+        told = (row for row in own if row.package == package)
+        lines += [f"| {row.says.strip().replace('|', '/')} | {row.verdict.value} | `{row.id}` |" for row in told]
+        lines += [""]
+    return "\n".join(lines).rstrip()
+
+
 def policies(rows: Sequence[Entry]) -> str:
     """Return in Markdown what rows say of each policy in numbers."""
     head = f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}"
     return "\n".join([head, *(f"| {' | '.join(line)} |" for line in cells(rows))])
 
 
+def _title(package: str) -> str:
+    return (import_module(package).__doc__ or package).strip().splitlines()[0].rstrip(".")
+
+
 def _subject(package: str, own: Sequence[Entry]) -> Iterator[str]:
-    yield f"## {(import_module(package).__doc__ or package).strip().splitlines()[0].rstrip('.')}"
+    yield f"### {_title(package)}"
     for row in (row for row in own if row.package == package):
         yield ""
         yield f"**{row.where[:1].upper()}{row.where[1:]}: {row.verdict.value}.** {row.says.strip()}"
@@ -116,7 +132,12 @@ def _place(row: Entry) -> str:
 
 
 #: What the sections are called in the markers of a document, and what writes them.
-SECTIONS = {"what we found": papers, "beyond the papers": beyond, "policies in numbers": policies}
+SECTIONS = {
+    "what we found": papers,
+    "beyond the papers": beyond,
+    "beyond the papers, in short": in_short,
+    "policies in numbers": policies,
+}
 
 
 def put_into(text: str, rows: Sequence[Entry]) -> str:

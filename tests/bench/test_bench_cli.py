@@ -140,7 +140,7 @@ def test_a_parquet_table_has_the_columns_that_are_documented(tmp_path: Path) -> 
     assert json.loads(first["settings"]) == {"delay": 0.5}
     assert json.loads(first["environment_json"])["cpu"] == "A CPU"
     assert (second["status"], second["build_wall"], second["note"]) == ("skipped", None, None)
-    text = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "formats" / "benchmark.md").read_text(encoding="utf-8")
     for name, kind, says in COLUMNS:
         assert f"| `{name}` | {kind} | {says} |" in text
 

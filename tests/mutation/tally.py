@@ -9,7 +9,7 @@ COLUMNS = ("mutants", "killed", "alike by rule", "read", "not read", "not tried"
 
 
 class Tally:
-    """Counts of a subject's mutants, by module and by reason; as text it is what docs/reliability.md shows.
+    """Counts of a subject's mutants, by module and by reason; as text it is a table in Markdown and a list of reasons.
 
     >>> tally = Tally("verifiers")
     >>> tally.add("runs.py", "survived", rule=None, read="it refuses more", seconds=0.25)

@@ -1,6 +1,6 @@
 """A benchmark's specification: one TOML file that says which contenders answer which instances, and within what.
 
-Every key is described in docs/benchmarks.md. A name of a task, family or contender is an entry point's, or MODULE:NAME.
+Every key is described in docs/formats/benchmark.md. A name of a task, family or contender is an entry point's, or MODULE:NAME.
 """
 
 from __future__ import annotations

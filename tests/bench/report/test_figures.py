@@ -227,7 +227,7 @@ def test_the_number_of_offers_in_the_goal_of_posted_prices_is_right() -> None:
 
 
 def test_the_report_counts_as_the_documentation_says() -> None:
-    text = " ".join((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "docs" / "formats" / "benchmark.md").read_text(encoding="utf-8").split())
     conventions = re.findall(r"<dt>(.*?)</dt>\n<dd>(.*?)</dd>", report(records()), re.S)
     assert len(conventions) == 8
     for name, says in conventions:
@@ -235,7 +235,7 @@ def test_the_report_counts_as_the_documentation_says() -> None:
 
 
 def test_the_example_of_a_task_family_and_contender_runs(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "formats" / "benchmark.md").read_text(encoding="utf-8")
     for name, language in (("mine.py", "python"), ("mine.toml", "toml")):
         found = re.search(rf"`{re.escape(name)}`[^\n]*:\n\n```{language}\n(.*?)```", text, re.S)
         assert found is not None
