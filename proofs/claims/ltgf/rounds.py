@@ -168,10 +168,9 @@ def several_tenants() -> Finding:
         # the same run read as that of one tenant, by Eq. (3)-(4) and by Eq. (13)-(14)
         single = work(jobs.gpus.tolist(), jobs.work.tolist(), arrival=jobs.arrival.tolist())
         one = played(LongTermGpuTimeFairness(), single, cluster)
-        readings: list[dict[str, bool]] = [{"tenants": False}, {}, {"demand_cap": False}]
-        of_jobs_by = [gpu_time(one, **each)[0] for each in readings]
+        by_eq = (gpu_time(one, tenants=False)[0], gpu_time(one)[0], gpu_time(one, demand_cap=False)[0])
         for name in single.names:
-            by_3, by_13, by_16 = (each[name][1] for each in of_jobs_by)
+            by_3, by_13, by_16 = (each[name][1] for each in by_eq)
             equal, less, more = equal + (by_13 == by_3), less + (by_13 < by_3), more + (by_13 > by_3)
             same_16 += by_16 == by_3
     pair = played(
