@@ -41,13 +41,14 @@ def table() -> str:
     printed = io.StringIO()
     os.environ["COLUMNS"] = "200"  # as wide as it likes, whatever the terminal
     with contextlib.redirect_stdout(printed):
-        comparison_tables.markets(rows, market, properties)
+        comparison_tables.compared(market, rows, properties)
     lines = [line.rstrip() for line in printed.getvalue().splitlines()]
-    end = next(at for at, line in enumerate(lines) if line.startswith("AT "))
-    console = Console(record=True, width=max(map(len, lines[:end])) + 1, file=io.StringIO())
-    for line in lines[:end]:
+    begin = lines.index("")
+    end = lines.index("", begin + 1)
+    console = Console(record=True, width=max(map(len, lines[begin:end])) + 1, file=io.StringIO())
+    for line in lines[begin:end]:
         text = Text(line)
-        text.highlight_regex(r"\bNO -?[\d.e+-]+", "bold red")
+        text.highlight_regex(r"\bNO [\d.e+-]+", "bold red")
         text.highlight_regex(r"\byes\b", "green")
         console.print(text, soft_wrap=True)
     return console.export_svg(title="fairopt compare oef_example.toml", theme=THEME)

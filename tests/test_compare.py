@@ -142,7 +142,7 @@ def test_what_may_take_minutes_is_compared_only_where_it_is_named_and_said_to_be
     compared = compare(large, properties=[])
     assert dict(compared.left_out) == left_out(["max-min", "oef-efficient"], large)
     assert "may take minutes on more than 100 speedups" in compared.left_out["oef-efficient"]
-    assert repr(compared).endswith("computed: nothing yet; left out: oef-efficient>")
+    assert repr(compared).endswith("computed: nothing yet; print it for the answer; left out: oef-efficient>")
     named = compare(large, ["oef-efficient"], [])
     assert (dict(named.left_out), "left out" in repr(named)) == ({}, False)
     assert left_out(discovery.policies(Market), small) == {}

@@ -15,8 +15,9 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NoReturn, TypeGuard
@@ -73,6 +74,8 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
 PLAIN: Mapping[str, Any] = MappingProxyType({"add_completion": False, "rich_markup_mode": None})
 
 
+#: What an option means that is given without its word.
+EVERY = "all"
 #: Where a command's context keeps the names of the parameters that are files to read.
 READ = "fairopt.read"
 
@@ -85,6 +88,7 @@ class Once(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, unless an option is given twice."""
+        args = list(self._with_words(args))
         values, _, given = ({}, (), []) if ctx.resilient_parsing else self.make_parser(ctx).parse_args(args=list(args))
         for each in given:
             if isinstance(each, TyperOption) and not each.multiple and not each.is_flag and given.count(each) > 1:
@@ -102,6 +106,14 @@ class Once(TyperCommand):
             raise
         self._keep_what_is_read(ctx)
         return rest
+
+    def _with_words(self, args: list[str]) -> Iterator[str]:
+        """Yield the words, and `EVERY` behind an option that may be given without one: its word stands in brackets."""
+        bare = {name for each in self.params if (each.metavar or "").startswith("[") for name in each.opts}
+        for word, behind in zip_longest(args, args[1:], fillvalue="--"):
+            yield word
+            if word in bare and behind.startswith("-"):
+                yield EVERY
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A wrong value of an option is named as it is written here, not as in a call of Python."""

@@ -12,9 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
+from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
+from fairopt.cli.app import EVERY
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Columns, Error, Types, input_file, input_option, ranged
+from fairopt.cli.given import Columns, Error, Html, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
@@ -24,7 +26,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.storage import file_type
+from fairopt.problem.files.storage import file_type, require_place
 from fairopt.properties import Effort, Property
 from fairopt.report import ABSENT, plain
 from fairopt.simulation import Setting
@@ -97,6 +99,13 @@ def compare(
     allocations: Annotated[
         bool, typer.Option("--allocations", help="Of a market: print each policy's allocation too.")
     ] = False,
+    why: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[POLICY]", help="Show everything that fails, and what shows it: of one policy, or of all."
+        ),
+    ] = None,
+    html: Html = None,
     *,
     playing: Annotated[Playing, "Of a trace: "],
     cluster: Annotated[Path | None, input_option("Of a trace: the cluster file, .toml or .json.", Cluster)] = None,
@@ -112,10 +121,13 @@ def compare(
 ) -> None:
     """Decide under every policy and say which properties hold, by how much, and what shows it.
 
-    The table is the answer, whatever it says. Exit status: 3 a policy could not be computed; 4 nothing fails, but a
-    property could not be decided; else 0.
+    Sentences first, then a table in which policies that give the same are one line. Exit status: 3 a policy could not
+    be computed; 4 nothing fails, but a property could not be decided; else 0.
     """
     given = _given(context)
+    require_place(html, "--html")
+    if html is not None:
+        discovery.library("jinja2", "a comparison's page")
     found = file_type(file)
     _refuse_strange(context, file, found, given)
     if seeds is not None:
@@ -130,6 +142,9 @@ def compare(
     problem, how = READERS[found](file, context.params, playing)
     policies, others = compared_policies(policy_names, decided_on(problem), problem)
     wanted = wanted_properties(property_names, problem)
+    names = [each.name for each in policies]
+    if why not in (None, EVERY, *names):
+        raise BadInput(f"{why} is not compared", place="--why", remedy=f"Here: {', '.join(names)}; or leave it out")
     usual = BATCH_LIMIT if isinstance(problem, Batch) else None
     searched = seconds if usual is None or "seconds" in given else usual
     effort = Effort(evaluations=evaluations, seed=seed, seconds=searched)
@@ -137,11 +152,15 @@ def compare(
     rows, interrupted = _rows(problem, policies, wanted, how)
     if certificates is not None:
         evidence_files.write_certificates(rows, wanted, certificates)
+    if html is not None:
+        from fairopt.experiment.comparison_page import write_page  # here, so that a table begins sooner
+
+        write_page(problem, rows, wanted, html, Path(str(file)).name)
     if json_:
         said = {row.policy.name: _row_json(problem, row) for row in rows}
         print_json(forms.COMPARISON.json({}, policies=said, left_out=others or ABSENT))
     else:
-        comparison_tables.compared(problem, rows, wanted)
+        comparison_tables.compared(problem, rows, wanted, why or "")
         if allocations:
             tables.allocations(row.outcome for row in rows if row.outcome is not None)
         comparison_tables.left_out(others)
@@ -173,7 +192,7 @@ def _refuse_strange(context: typer.Context, file: Path, found: str, given: set[s
 
 
 #: What is not asked of a comparison over seeds.
-_NOT_SEEDED = {"property_names": "--property", "limit": "--time-limit"}
+_NOT_SEEDED = {"property_names": "--property", "limit": "--time-limit", "why": "--why", "html": "--html"}
 
 
 def _rows(

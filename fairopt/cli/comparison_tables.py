@@ -1,35 +1,24 @@
-"""A comparison as a table of policies and properties, with what shows each failure; plain text off a terminal."""
+"""A comparison for people: the answer in sentences, a table of policies and properties, and what shows the failures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
+from textwrap import wrap
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
-from fairopt.cli.round_tables import short
-from fairopt.cli.tables import MARKS, STYLES, fits, range_of, say, table_of
+from fairopt.cli.app import EVERY
+from fairopt.cli.tables import STYLES, fits, say, table_of
 from fairopt.compare import Row
+from fairopt.compare.answer import answer, telling, together
+from fairopt.compare.words import held_by_all, key, mark, numbers, title, unit, verdicts
 from fairopt.policy import Uniqueness
-from fairopt.problem import Market
-from fairopt.problem.batch import Batch
-from fairopt.problem.ranges import stand_ins
-from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
-from fairopt.properties.within_bounds import Boundary, percent
-from fairopt.simulation import Setting
 
-KEY = (
-    "yes holds, NO fails (by this margin, in the unit of the definition), ? not refuted by the search; "
-    "~ decided in floats within a tolerance, else exactly."
-)
-#: What a cell shows; the words of `MARKS` where a table has one property a line.
-CELLS: Mapping[Answer, str] = {**MARKS, Answer.NOT_REFUTED: "?"}
-
-OF_METRICS = ("total\nefficiency", "price of\nfairness", "Jain's\nindex")
-OF_MEASURES = ("completed", "jct_mean", "makespan", "finish_time_max", "utilisation", "migrations")
-OF_PLANS = ("jobs\nrun", "revenue")
+#: The most characters of a line of a column's head, and of its unit.
+HEAD, WIDE_HEAD = 12, 18
 
 
 def left_out(others: Mapping[str, str]) -> None:
@@ -38,85 +27,72 @@ def left_out(others: Mapping[str, str]) -> None:
         say("\n".join(("Left out:", *(f"  {why}" for why in others.values()))))
 
 
-@singledispatch
-def compared(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
-    """Print the comparison on a problem: a `Market`, a `Setting` or a `Batch`."""
-    raise TypeError(f"there is no table for a {type(problem).__name__}")
+def compared(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property], why: str = "") -> None:
+    """Print the comparison on a problem: a `Market`, a `Setting` or a `Batch`.
 
-
-@compared.register(Market)
-def _(market: Market, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
-    gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
-    notes = [f"  {row.policy.name}, {row.unique.words}" for row in rows if row.unique != Uniqueness()]
-    notes += [
-        f"  {row.policy.name}, {name}: holds for some optimum, not for all"
-        for row in rows
-        for name, over in row.over_optima.items()
-        if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS)
-    ]
-    title = f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus}."
-    if said := stand_ins(market):
-        title += f"\n{said}"
-    if within := range_of(market):
-        title += (
-            "\nPolicies decide by the speedups that are stated, robust ones by the ranges. Verdicts are for all true "
-            f"speedups {within}; `to 5%` says that it holds up to that error."
-        )
-    _comparison(rows, title, properties, OF_METRICS, _metrics, notes)
-
-
-@compared.register(Setting)
-def _(setting: Setting, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
-    cluster = setting.cluster
-    gpus = ", ".join(f"{count} {name}" for name, count in zip(cluster.types, cluster.capacity, strict=True))
-    title = f"{len(setting.trace.jobs)} jobs on {gpus}, rounds of {number_text(setting.length)}."
-    _comparison(rows, title, properties, [name.replace("_", "\n") for name in OF_MEASURES], _measures)
-
-
-@compared.register(Batch)
-def _(batch: Batch, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
-    title = f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers.names)} servers."
-    _comparison(rows, title, properties, OF_PLANS, _plan)
-
-
-def _comparison(
-    rows: Sequence[Row[Any]],
-    title: str,
-    properties: Sequence[Property],
-    numbers: Sequence[str],
-    of: Callable[[Row[Any]], Sequence[str]],
-    notes: Sequence[str] = (),
-) -> None:
-    """Print the table of policies and properties, with ``numbers`` beside it, then what shows each failure."""
-    heads = {each.name: each.short or each.name for each in properties}
-    columns = list(dict.fromkeys(column for row in rows for column in _cells(row)))
-    titles = [" ".join([heads[name], kind]).strip().replace(" ", "\n") for name, kind in columns]
-    full, grid = table_of(["policy", *titles, *numbers]), table_of(["policy", *titles])
-    described = table_of(["policy", *numbers])
-    for row in rows:
-        cells, values = _cells(row), of(row)
-        full.add_row(row.policy.name, *(_cell(cells.get(each), with_margin=True) for each in columns), *values)
-        grid.add_row(row.policy.name, *(_cell(cells.get(each), with_margin=False) for each in columns))
-        described.add_row(row.policy.name, *values)
-    say(title)
-    # where marks, margins and numbers do not fit beside each other, the margins are left to the lines below
-    for each in (full,) if fits(full) else (grid, described):
+    ``why``: the policy of which everything is shown that fails, `EVERY` for all, "" for what matters most.
+    """
+    say(title(problem))
+    say("\n".join(answer(problem, rows, properties)))
+    groups = together(problem, rows)
+    heads, of = numbers(problem)
+    held = held_by_all(groups, properties)
+    some = [each for each in properties if each not in held]
+    # where margins and numbers do not fit beside each other, the margins are left to the lines below
+    full = _table(groups, some, heads, of, with_margin=True)
+    narrow = _table(groups, some, (), of, with_margin=False), _table(groups, (), heads, of, with_margin=False)
+    for each in (full,) if fits(full) else narrow:
         say(each)
-    say(", ".join(f"{short} {name}" for name, short in heads.items()) + ".")
-    say(KEY)
-    for asked in properties:
-        efforts = {row.verdicts[asked.name].effort for row in rows if asked.name in row.verdicts}
-        if isinstance(asked, MechanismProperty) and len(efforts) == 1 and any(efforts):
-            say(f"{heads[asked.name]} searched, for each policy: {efforts.pop()}.")
-    for row in rows:
-        if row.error is not None:
-            say(f"  {row.policy.name}: stopped: {row.error}")
-        for note in notes:
-            if note.startswith(f"  {row.policy.name}, "):
-                say(note)
-        for name, verdict in row.verdicts.items():
-            if verdict.shown_by:
-                say(f"  {row.policy.name}, {name}: {verdict.shown_by}")
+    if held:
+        say(f"All of them: {', '.join(each.asks() for each in held)}.")
+    say("\n".join(key(groups, some)))
+    _show_why(groups, properties, why)
+
+
+def _table(
+    groups: Sequence[Sequence[Row[Any]]],
+    properties: Sequence[Property],
+    heads: Sequence[str],
+    of: Callable[[Row[Any]], Sequence[str]],
+    *,
+    with_margin: bool,
+) -> Table:
+    """Return the table: a line for each group of policies, ``heads`` for the numbers that ``of`` makes."""
+    asked = [_narrow(each, unit(groups, each) if with_margin else "") for each in properties]
+    grid = table_of(["policy", *asked, *heads])
+    for group in groups:
+        cells = [_cell(group[0].verdicts.get(each.name), with_margin=with_margin) for each in properties]
+        grid.add_row("\n".join(row.policy.name for row in group), *cells, *(of(group[0]) if heads else ()))
+    return grid
+
+
+def _narrow(asked: Property, margin: str) -> str:
+    """Return the head of a property's column, over several lines, and the unit of its margins."""
+    return "\n".join([*wrap(asked.asks(), HEAD), *wrap(f"({margin})" if margin else "", WIDE_HEAD)])
+
+
+def _show_why(groups: Sequence[Sequence[Row[Any]]], properties: Sequence[Property], why: str) -> None:
+    """Print what shows failures: of one policy, of all, or those that matter most; and what was left open."""
+    shown = [row for group in groups for row in (group if why not in ("", EVERY) else group[:1])]
+    if not why and (found := telling(groups, properties)):
+        count = sum(verdict.answer is Answer.FAILS for row in shown for verdict in row.verdicts.values())
+        more = "" if count == len(found) else f" (--why shows all {count}, --why POLICY those of one)"
+        say(f"What shows it{more}:")
+        for row, verdict in found:
+            say(f"  {row.policy.name}: {verdict.shown_by}")
+    for row in shown:
+        mine = why in (EVERY, row.policy.name)
+        if row.unique != Uniqueness():
+            say(f"  {row.policy.name}, {row.unique.words}")
+        for name, over in row.over_optima.items():
+            if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS):
+                say(f"  {row.policy.name}, {name}: holds for some optimum, not for all")
+        for asked in properties:
+            for verdict in verdicts([row], asked):
+                if verdict.answer in (Answer.UNDECIDED, Answer.DEPENDS):
+                    say(f"  {row.policy.name}, {asked.asks()}: {verdict.shown_by}")
+                elif mine and verdict.shown_by:
+                    say(f"  {row.policy.name}: {verdict.shown_by}")
 
 
 def seconds_of(rows: Sequence[Row[Any]], properties: Sequence[Property]) -> str:
@@ -124,44 +100,8 @@ def seconds_of(rows: Sequence[Row[Any]], properties: Sequence[Property]) -> str:
     searches = {each.name for each in properties if isinstance(each, MechanismProperty)}
     took = [(name in searches, seconds) for row in rows for name, seconds in row.seconds.items()]
     judged, searched = (sum(seconds for apart, seconds in took if apart is kind) for kind in (False, True))
-    return f"{judged:.1f} s to decide and to judge, {searched:.1f} s to search for misreports" if searches else ""
-
-
-def _metrics(row: Row[Any]) -> Sequence[str]:
-    if row.metrics is None:
-        return ("-",) * len(OF_METRICS)
-    price = f"{float(row.metrics.price_of_fairness):z.1%}"  # below 0 where more is given out than there is
-    return number_text(float(row.metrics.total_efficiency)), price, f"{float(row.metrics.jain_index):.3f}"
-
-
-def _measures(row: Row[Any]) -> Sequence[str]:
-    return [short(row.numbers[name]) for name in OF_MEASURES]
-
-
-def _plan(row: Row[Any]) -> Sequence[str]:
-    if row.outcome is None:
-        return ("-",) * len(OF_PLANS)
-    return str(row.numbers["jobs_run"]), f"{float(row.outcome.revenue):.6g}"
-
-
-def _cells(row: Row[Any]) -> dict[tuple[str, str], Verdict]:
-    """Return a row's verdicts by property and, where it has several, kind of misreport."""
-    return {
-        (name, kind): each
-        for name, verdict in row.verdicts.items()
-        for kind, each in (verdict.by_misreport or {"": verdict}).items()
-    }
+    return f"{judged:.1f} s to decide and to judge, {searched:.1f} s to search for lies that pay" if searches else ""
 
 
 def _cell(verdict: Verdict | None, *, with_margin: bool) -> Text:
-    if verdict is None:
-        return Text("-")
-    exact_fallback = verdict.exact or verdict.answer not in (Answer.HOLDS, Answer.FAILS)
-    margin = f" {_short(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
-    up_to = verdict.boundary.error if isinstance(verdict.boundary, Boundary) else None
-    said = CELLS[verdict.answer] if up_to is None else f"to {percent(up_to)}"
-    return Text(f"{'' if exact_fallback else '~'}{said}{margin}", style=STYLES[verdict.answer])
-
-
-def _short(margin: Number | None) -> str:
-    return "" if margin is None else f"{float(margin):.3g}"
+    return Text("-") if verdict is None else Text(mark(verdict, with_margin=with_margin), style=STYLES[verdict.answer])

@@ -209,8 +209,8 @@ def properties(
 
 
 def _say_property(shown: Property) -> None:
-    head = f" ({shown.short} in tables)" if shown.short else ""
-    tables.say(f"{shown.name}{head}, of {_with_article(shown.of)}: {(getdoc(type(shown)) or '').partition(chr(10))[0]}")
+    said = (getdoc(type(shown)) or "").partition("\n")[0]
+    tables.say(f"{shown.name} ({shown.asks()}), of {_with_article(shown.of)}: {said}")
     tables.say(f"definition: {shown.definition}")
     tables.say(f"source: {shown.source}")
     if issubclass(shown.problem, Market):

@@ -24,11 +24,10 @@ from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
-from fairopt.problem.ranges import error_of
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
 from fairopt.properties.metrics import Metrics
-from fairopt.properties.within_bounds import percent
+from fairopt.properties.within_bounds import range_of
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200
@@ -83,14 +82,6 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
             f"proven, all rounding counted: the optimum is at most {number_text(solution.upper)}, and these shares, "
             f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}"
         )
-
-
-def range_of(market: Market) -> str:
-    """Return how far the speedups of a market may be from those that it states; "" where they are known."""
-    if market.known.all():
-        return ""
-    error = error_of(market)
-    return "within the bounds of the market" if error is None else f"within an error of {percent(error)}"
 
 
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
 from types import MappingProxyType
@@ -101,9 +101,13 @@ class Compared(Iterator[Row[O]], Tabular, Generic[O]):
     """
 
     def __init__(
-        self, problem: object, rows: Iterator[Row[O]], left_out: Mapping[str, str] = MappingProxyType({})
+        self,
+        problem: object,
+        rows: Iterator[Row[O]],
+        answer: Callable[[Sequence[Row[O]]], Sequence[str]],
+        left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._problem, self._coming, self._known = problem, rows, list[Row[O]]()
+        self._problem, self._coming, self._answer, self._known = problem, rows, answer, list[Row[O]]()
         self.left_out = left_out
 
     def __next__(self) -> Row[O]:
@@ -111,9 +115,14 @@ class Compared(Iterator[Row[O]], Tabular, Generic[O]):
         return self._known[-1]
 
     def __repr__(self) -> str:
-        known = few([label for row in self._known for label in row._table().rows]) or "nothing yet"
+        names = [label for row in self._known for label in row._table().rows]
+        known = few(names) or "nothing yet; print it for the answer"
         others = f"; left out: {few(list(self.left_out))}" if self.left_out else ""
         return f"<Comparison on {self._problem!r}; computed: {known}{others}>"
+
+    def __str__(self) -> str:
+        """Return the answer in sentences; rows that are left are computed."""
+        return "\n".join(self._answer(self.rows))
 
     @property
     def rows(self) -> tuple[Row[O], ...]:

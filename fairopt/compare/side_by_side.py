@@ -15,6 +15,7 @@ from typing import Any, overload
 
 from fairopt import discovery
 from fairopt.backends import Method, Solver
+from fairopt.compare.answer import answer
 from fairopt.compare.rows import Compared, Row
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
@@ -175,7 +176,7 @@ def compare(
     if isinstance(problem, Market) and how.get("exact") is False:
         problem = problem.as_(float)
     rows = _rows(problem, zip(chosen, solvers, strict=True), asked, effort, limit, watch, **how)
-    return Compared(problem, rows, others)
+    return Compared(problem, rows, lambda known: answer(problem, known, asked), others)
 
 
 def decided_on(problem: object) -> type:

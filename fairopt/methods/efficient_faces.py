@@ -43,6 +43,8 @@ Pair = tuple[int, int]
 #: What one unit becomes on a path of trades, and who gives what on it.
 _Path = tuple[Fraction, tuple[Pair, ...]]
 Pairs = frozenset[Pair]
+#: A part of a share, or of a product of speedups, that may be rounding; what a speedup of zero counts as.
+ROUNDED, NOTHING = 1e-9, 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,6 +318,25 @@ def efficient_weights(speedup: Array, shares: Array) -> Array | None:
     price = [max(found.get((j, other), Fraction(0)) for other in range(len(speedup.T))) for j in range(len(speedup.T))]
     least = [min(price[j] / Fraction(row[j]) for j in np.flatnonzero(row)) for row in speedup]
     return np.array(least, dtype=object)
+
+
+def seem_efficient(speedups: Array, shares: Array) -> Array:
+    """Return in which cases (cases,) no trade in a circle improves shares (cases, n, k) in floats, beyond rounding.
+
+    >>> speedups, shares = np.array([[[1.0, 2], [1, 5]]] * 2), np.array([[[0.0, 1], [1, 0]], [[1, 0], [0, 1]]])
+    >>> seem_efficient(speedups, shares).tolist()
+    [False, True]
+    """
+    held = shares > ROUNDED * shares.sum(axis=1, keepdims=True)
+    logs = np.log(np.maximum(speedups, NOTHING))
+    # [case, j, h]: the most that a user of h gains, as a factor, by some of j for some of h
+    best = np.stack(
+        [np.where(held[..., h, None], logs - logs[..., h, None], -np.inf).max(axis=1) for h in range(shares.shape[-1])],
+        axis=-1,
+    )
+    for through in range(shares.shape[-1]):
+        best = np.maximum(best, best[:, :, through, None] + best[:, through, None, :])
+    return np.asarray((best.diagonal(axis1=1, axis2=2) <= ROUNDED).all(axis=1))
 
 
 def _paths(speedup: Array, shares: Array) -> tuple[Pair, ...] | dict[tuple[int, int], Fraction]:

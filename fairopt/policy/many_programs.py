@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,24 +24,35 @@ LARGEST_DICTIONARY, LARGEST_TALL, MOST_VARIABLES = 2**16, 2_000, 160
 HELD = 2**22
 #: The relative difference allowed between a program formulated for many cases and the same one formulated alone.
 SAME = 1e-12
+#: Of which cases a policy takes the optimum (cases, n, k) on these speedups (cases, n, k).
+Takes: TypeAlias = Callable[[Array, Array], Array]
+
+
+def every_one(speedups: Array, shares: Array) -> Array:
+    """Return that every optimum is taken (cases,)."""
+    return np.ones(len(shares), dtype=bool)
 
 
 class ManyPrograms:
     """Bundles under misreports by one program each, all solved from the optimal ``basis`` of ``like``, the truth's.
 
+    ``takes`` says which optima the policy takes; where it takes another, the case is left to be decided alone.
+
     ``write`` formulates the program of an array of speedups (n, k). A formulation that needs more than arithmetic and
     comparisons of its numbers is left to be decided alone.
     """
 
-    def __init__(self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis) -> None:
-        self._write, self._market, self._like, self._basis = write, market, like, basis
+    def __init__(
+        self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis, takes: Takes
+    ) -> None:
+        self._write, self._market, self._like, self._basis, self._takes = write, market, like, basis, takes
         self._able, self._compared = True, False
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
         self._nearby = _Nearby(like, basis, market.speedup) if tall else None
 
     @classmethod
-    def of(cls, write: Callable[[Array], Program], market: Market) -> ManyPrograms | None:
+    def of(cls, write: Callable[[Array], Program], market: Market, takes: Takes = every_one) -> ManyPrograms | None:
         """Return the same by the basis that HiGHS finds; None where programs are better solved one by one."""
         program = write(market.speedup)
         rows, variables = program.shape
@@ -51,7 +63,7 @@ class ManyPrograms:
             basis = Highs().solve(program).basis
         except NotSolved:
             return None
-        return None if basis is None else cls(write, market, program, basis)
+        return None if basis is None else cls(write, market, program, basis, takes)
 
     def __call__(self, users: Array, reports: Array) -> Array:
         """Return the bundles (cases, k)."""
@@ -66,6 +78,7 @@ class ManyPrograms:
         for programs in self._programs(users, reports) if self._able else ():
             block, who = programs.template.variable_block("share"), users[programs.cases]
             points = self._points(programs, who, reports[programs.cases])[:, block.span].reshape(-1, *block.shape)
+            points[~self._takes(reported(self._market, who, reports[programs.cases]), points)] = np.nan
             bundles[programs.cases] = not_negative(points[np.arange(len(who)), who])
 
     def _points(self, programs: Programs, users: Array, reports: Array) -> Array:

@@ -122,3 +122,19 @@ def error_of(market: Market) -> Number | None:
     errors = np.concatenate([(stated - least[runs]) / stated, (most[runs] - stated) / stated])
     error: Number = errors.min()
     return error if 0 < errors.max() <= error * (1 + Fraction(NEAR)) else None
+
+
+def nothing_known(market: Market) -> Array:
+    """Return of which users (n,) the market knows no speedup at all."""
+    least, most = market.ends
+    return np.asarray(((least == 0) & (most == INFINITY)).all(axis=1))
+
+
+def unknown_speedups(market: Market) -> str:
+    """Return, as the reason why something could not be decided, whose speedups are not known, or within bounds only."""
+    nothing = nothing_known(market)
+    of = np.flatnonzero(nothing if nothing.any() else ~market.known)
+    names = ", ".join(market.users[user] for user in of[:5]) + (f" and {len(of) - 5} others" if len(of) > 5 else "")
+    if nothing.any():
+        return f"not asked: the speedups of {names} are not known"
+    return f"the speedups of {names} are known only within bounds"

@@ -21,11 +21,15 @@ from fairopt.errors import BadInput, NotCapable, require, require_returned
 from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Optima, Policy
 from fairopt.problem import Entitled, Market, allocation_from, exact
+from fairopt.problem.ranges import unknown_speedups
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
 #: The kinds of misreports; each gets an equal part of the effort.
 KINDS = 3
+
+#: By these names cases show whom they are about.
+NAMING = ("user", "who", "job", "node", "borrower")
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class Property(ABC):
     """A property: of what a policy decides on a problem, or of the policy itself.
 
     ``problem`` is what the policy decides on, `Market`, `Queue` or `Batch`. ``of`` says what has the property:
-    "allocation", "run", "schedule" or "policy". ``short`` is a column's head, the name where there is none.
+    "allocation", "run", "schedule" or "policy". ``head`` says in a few words what it asks, as the head of a column, and
+    ``broken`` what is so where it fails, with ``{who}`` in the place of a user, tenant or job.
 
     >>> from fairopt.properties import StrategyProofness
     >>> StrategyProofness().of, StrategyProofness().problem.__name__
@@ -73,7 +78,18 @@ class Property(ABC):
     definition: ClassVar[str]
     problem: ClassVar[type]
     of: ClassVar[str]
-    short: ClassVar[str] = ""
+    head: ClassVar[str] = ""
+    broken: ClassVar[str] = ""
+
+    @classmethod
+    def asks(cls) -> str:
+        """Return what it asks in a few words: `head`, or its name."""
+        return cls.head or cls.name.replace("_", " ")
+
+    @classmethod
+    def fails_for(cls, who: str) -> str:
+        """Return in words that it fails, for ``who`` ("" for nobody in particular)."""
+        return cls.broken.format(who=who or "somebody") if cls.broken else f"not {cls.asks()}"
 
     def asked_of(self, problem: object) -> bool:
         """Whether the property is asked on a problem where nobody names it."""
@@ -117,6 +133,11 @@ class SlackCase:
         """Return what is shown."""
         return self.shown
 
+    @property
+    def who(self) -> str:
+        """Whom the case is about: a user, group, job or tenant; "" for nobody."""
+        return self.of.about(self)
+
     def __str__(self) -> str:
         return self.of.says(self)
 
@@ -156,6 +177,10 @@ class OutcomeProperty(Property):
         """Return a case in a sentence; by default its parts."""
         return ", ".join(f"{name} {value}" for name, value in case.shown.items())
 
+    def about(self, case: SlackCase) -> str:
+        """Return whom a case is about: a user, group, job or tenant."""
+        return next((str(case.shown[name]) for name in NAMING if isinstance(case.shown.get(name), str)), "")
+
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
     ) -> Verdict:
@@ -174,22 +199,6 @@ def _positive(market: Market) -> Market:
     least, most = market.ends
     opened = (market.speedup == 0) & (least < most)
     return replace(market, speedup=np.where(opened, np.minimum(most, 1), market.speedup)) if opened.any() else market
-
-
-def nothing_known(market: Market) -> Array:
-    """Return of which users (n,) the market knows no speedup at all."""
-    least, most = market.ends
-    return np.asarray(((least == 0) & (most == INFINITY)).all(axis=1))
-
-
-def unknown_speedups(market: Market) -> str:
-    """Return, as the reason why something could not be decided, whose speedups are not known, or within bounds only."""
-    nothing = nothing_known(market)
-    of = np.flatnonzero(nothing if nothing.any() else ~market.known)
-    names = ", ".join(market.users[user] for user in of[:5]) + (f" and {len(of) - 5} others" if len(of) > 5 else "")
-    if nothing.any():
-        return f"not asked: the speedups of {names} are not known"
-    return f"the speedups of {names} are known only within bounds"
 
 
 def slack_allowed(tolerance: Number | None, *, exact: bool) -> Number:

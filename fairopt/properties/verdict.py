@@ -108,6 +108,11 @@ class Verdict(Tabular):
             return f"depends: {self.boundary}"
         return "" if self.witness is None else str(self.witness)
 
+    @cached_property
+    def who(self) -> str:
+        """For whom the property fails: a user, group, job or tenant, as the witness names it; "" for nobody."""
+        return str(getattr(self.witness, "who", ""))
+
     def __bool__(self) -> NoReturn:
         raise TypeError(
             f"a verdict has no truth value (this one is {self.property} {self.answer.value}): ask its `.holds`, which "

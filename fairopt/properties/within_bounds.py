@@ -24,9 +24,9 @@ from fairopt.errors import NotCapable
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market
 from fairopt.problem.market import NEAR
-from fairopt.problem.ranges import error_of, shrunk
+from fairopt.problem.ranges import error_of, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, Array, Formulation, Number, fractions, number_text, objects
-from fairopt.properties.property import AllocationProperty, nothing_known, unknown_speedups
+from fairopt.properties.property import AllocationProperty
 from fairopt.properties.verdict import Answer, Verdict
 
 
@@ -91,6 +91,14 @@ def percent(part: Number) -> str:
     """
     shown = float(part * 100) if part > NEAR else 0.0
     return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal_from_float(shown).normalize():f}%"
+
+
+def range_of(market: Market) -> str:
+    """Return how far the speedups of a market may be from those that it states; "" where they are known."""
+    if market.known.all():
+        return ""
+    error = error_of(market)
+    return "within the bounds of the market" if error is None else f"within an error of {percent(error)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,6 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import Linear
 from fairopt.properties import Answer
 from fairopt.schedules.document import document
-from fairopt.testing.batch_samples import sample_batches
 from fairopt.testing.policy_checks import (
     AGREE,
     Known,
@@ -34,6 +33,7 @@ from fairopt.testing.policy_checks import (
     decided,
     suite_of,
 )
+from fairopt.testing.samples import sample_batches
 from fairopt.testing.suite import Suite, requires
 
 __all__ = ["schedule_suite"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
 from typing import Any
@@ -11,12 +12,13 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import EFFICIENT, Certificate, row_duals
 from fairopt.deadline import only_a_part
 from fairopt.errors import NotCapable
-from fairopt.methods.efficient_faces import EfficientFaces, best_efficient, giving_out_all
+from fairopt.methods.efficient_faces import EfficientFaces, best_efficient, giving_out_all, seem_efficient
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.models.oef.cooperative import CooperativeOEF
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
+from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
-from fairopt.program import Array, cast
+from fairopt.program import Array, Program, cast
 
 #: The most users: the program has a row for each pair of them, and is solved many times in Fractions.
 MOST_USERS = 100
@@ -84,7 +86,7 @@ class EfficientOEF(Policy):
         if n > MOST_USERS:
             raise NotCapable(f"{self.name} compares all pairs of users in Fractions, of {MOST_USERS} at most; got {n}")
         market = problem.as_(Fraction)
-        program = giving_out_all(CooperativeOEF().formulate(market, None), market.speedup)
+        program = _first_face(market)
         built = perf_counter()
 
         def equilibrium() -> Array:
@@ -114,6 +116,12 @@ class EfficientOEF(Policy):
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
 
+    def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
+        """Return who solves the first programs of many searches side by side; most of them end there."""
+        from fairopt.policy.many_programs import ManyPrograms  # here, since few callers search for misreports
+
+        return ManyPrograms.of(lambda speedup: _first_face(replace(problem, speedup=speedup)), problem, seem_efficient)
+
     def certify(self, decision: Allocation) -> Certificate:
         """Return the search tree, which shows the three properties, and that no shares with them exceed a bound."""
         self._require_exact(decision, "decide on a market in Fractions")
@@ -128,3 +136,8 @@ class EfficientOEF(Policy):
         return Certificate(
             EFFICIENT, decision.market, decision.shares, found.weights, found.value, found.bound, gap, nodes
         )
+
+
+def _first_face(market: Market) -> Program:
+    """Return the program of all envy-free allocations that give out all GPUs."""
+    return giving_out_all(CooperativeOEF().formulate(market, None), market.speedup)

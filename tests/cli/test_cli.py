@@ -356,7 +356,7 @@ def test_commands_begin_without_what_they_do_not_say(module: str) -> None:
 
 def test_one_property_in_words(fairopt: Callable[..., Ran]) -> None:
     ran = fairopt("properties", "envy_freeness")
-    assert "envy_freeness (EF in tables), of an allocation: Nobody gets more out of another's shares" in ran.out
+    assert "envy_freeness (envies nobody), of an allocation: Nobody gets more out of another's shares" in ran.out
     assert "pi_l its weight" in ran.out
     assert "pi_l its weight" not in fairopt("properties", "no_starvation").out
     assert [each["name"] for each in fairopt("properties", "envy_freeness", "--json").data] == ["envy_freeness"]

@@ -18,7 +18,7 @@ from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Trace
 from fairopt.program import INFINITY
 from fairopt.simulation.rounds import check_matches
-from fairopt.testing.round_strategies import clusters, placements, queues, traces
+from fairopt.testing.strategies import clusters, placements, queues, traces
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -46,7 +46,6 @@ SINGLE = (
     "fairopt.simulation.measures",
     *(f"fairopt.testing.{kind}_suite" for kind in ("policy", "backend", "property", "round", "rule", "run_property")),
     *(f"fairopt.testing.{name}" for name in ("schedule_suite", "data_suites", "suite", "strategies")),
-    "fairopt.testing.round_strategies",
 )
 #: The packages all of whose public names say their errors and shapes, too.
 PACKAGES = ["backends", "certificates", "compare", "datasets", "policy", "problem", "program", "properties"]

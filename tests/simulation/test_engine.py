@@ -24,7 +24,7 @@ from fairopt.simulation import History, Mechanics, Setting, Stalled, run
 from fairopt.simulation.engine import Engine
 from fairopt.testing.round_changes import check_engine as check_against
 from fairopt.testing.round_samples import sample_settings
-from fairopt.testing.round_strategies import clusters, traces
+from fairopt.testing.strategies import clusters, traces
 
 check_engine = partial(check_against, referee=plain_rounds.Referee)
 INSTALLED = [each.name for each in policies(Queue)]

@@ -17,7 +17,7 @@ from fairopt.errors import BadInput
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Spots, Trace
 from fairopt.simulation import Change, JobRun, Mechanics, Round, run
-from fairopt.testing.round_strategies import placements, queues
+from fairopt.testing.strategies import placements, queues
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COSTS = Mechanics(restart=Fraction(5), launch=Fraction(2), spread=Fraction(4, 5), local_data=True)

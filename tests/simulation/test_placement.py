@@ -17,7 +17,7 @@ from fairopt.problem import Cluster, Jobs, Queue, Spots
 from fairopt.program import Array
 from fairopt.simulation import Consolidated, Request, by_throughput, choose, placed
 from fairopt.simulation.placement import fewest_hosts, staying
-from fairopt.testing.round_strategies import queues
+from fairopt.testing.strategies import queues
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

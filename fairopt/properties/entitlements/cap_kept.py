@@ -22,7 +22,8 @@ class CapKept(AllocationProperty):
     """
 
     name = "cap_kept"
-    short = "CK"
+    head = "caps kept"
+    broken = "{who} has more than its cap"
     source = "Kueue's borrowingLimit, KAI's limit, Volcano's capability"
     definition = "no user and no group holds more of a type than its cap"
     needs = frozenset({Entitled.CAPS})

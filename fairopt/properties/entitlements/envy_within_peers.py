@@ -48,7 +48,8 @@ class EnvyWithinPeers(EnvyFreeness):
     """
 
     name = "envy_within_peers"
-    short = "EP"
+    head = "envies no peer"
+    broken = "{who} envies a peer"
     source = "OEF Sec. 2.3.1 (2), within a group and tier"
     definition = (
         "E_l(x_l) >= E_l(min(g_l + pi_l / pi_i * b_i, cap_l)) for all users l, i in one group and of one tier;"

@@ -33,7 +33,8 @@ class GroupFairness(AllocationProperty):
     """
 
     name = "group_fairness"
-    short = "GF"
+    head = "loans by weight"
+    broken = "{who} borrows more than its part by weight"
     source = "Kueue's fairSharing.weight, KAI's overQuotaWeight; ours"
     definition = (
         "for siblings c, d of a tier where c wants a GPU of d: (b_d - 1) / w_d <= b_c / w_c, b beyond guarantee"

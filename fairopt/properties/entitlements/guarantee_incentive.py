@@ -29,7 +29,8 @@ class GuaranteeIncentive(LinearInSpeedups):
     """
 
     name = "guarantee_incentive"
-    short = "GI"
+    head = "at least its guarantee's worth"
+    broken = "{who} gets less than its guarantee is worth"
     source = "OEF Sec. 2.3.1 (3), with the guarantee in place of the equal share"
     definition = "E_l(x_l) >= E_l(guarantee_l) for every user l, of what it asks for"
     needs = frozenset({Entitled.GUARANTEES})

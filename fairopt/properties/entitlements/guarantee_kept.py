@@ -28,7 +28,8 @@ class GuaranteeKept(AllocationProperty):
     """
 
     name = "guarantee_kept"
-    short = "GK"
+    head = "guarantees kept"
+    broken = "{who} has less than its guarantee"
     source = "Kueue's nominalQuota, KAI's quota; ours"
     definition = "each user and group holds of every type its guarantee, or all that it could use if that is less"
     needs = frozenset({Entitled.GUARANTEES})

@@ -156,7 +156,8 @@ class NobodyStarvesWhileLent(AllocationProperty):
     """
 
     name = "nobody_starves_while_lent"
-    short = "NSL"
+    head = "nobody starves while others borrow"
+    broken = "{who} starves while others borrow"
     source = "Kueue's reclaimWithinCohort, KAI's reclaim; ours"
     definition = (
         "no user's whole gangs could use more of its guarantee of a type, with what is idle and what others hold "

@@ -26,7 +26,8 @@ class WholeGpuConservation(AllocationProperty):
     """
 
     name = "whole_gpu_conservation"
-    short = "WGC"
+    head = "no gang waits that fits"
+    broken = "a gang of {who} waits that would fit"
     source = "Gandiva_fair Sec. 3.3, with gangs"
     definition = "no pending gang fits the free whole GPUs of a type where it may run, and the caps above it"
     needs = frozenset[Entitled]()

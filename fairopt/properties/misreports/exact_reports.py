@@ -52,6 +52,11 @@ class Misreport:
     every_optimum: bool = False
     least_gain: Number | None = None
 
+    @property
+    def who(self) -> str:
+        """The user that misreports."""
+        return self.user
+
     @classmethod
     def of(cls, market: Market, user: int, report: Array, truth: Allocation, after: Allocation) -> Misreport:
         """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""

@@ -15,13 +15,13 @@ from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
-from fairopt.problem.ranges import in_use
+from fairopt.problem.ranges import in_use, nothing_known, unknown_speedups
 from fairopt.program import INFINITY, Array, Formulation, Number, number_text
 from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
 from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found, MisreportSearch
-from fairopt.properties.property import Effort, MechanismProperty, nothing_known, unknown_speedups
+from fairopt.properties.property import Effort, MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import Boundary, lowest
 
@@ -57,7 +57,8 @@ class StrategyProofness(MechanismProperty):
 
     problem = Market
     name = "strategy_proofness"
-    short = "SP"
+    head = "lying never pays"
+    broken = "lying pays for {who}"
     source = "OEF Sec. 2.3.1 (1)"
     definition = "E_l(x_l(truth)) >= E_l(x_l(report)) for every user l and every report of the stated kind"
 

@@ -22,7 +22,8 @@ class LeaseKept(RunProperty):
     """
 
     name = "lease_kept"
-    short = "LK"
+    head = "leases kept"
+    broken = "{who} is stopped within its lease"
     source = "ASTRAEA, TPDS 2022, Sec. 5.1"
     definition = "a job with a lease until t runs on the same GPUs until t, unless it is done or a host of its fails"
     unit = "time"

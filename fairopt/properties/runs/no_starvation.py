@@ -30,7 +30,8 @@ class NoStarvation(RunProperty):
     """
 
     name = "no_starvation"
-    short = "NS"
+    head = "no job starves"
+    broken = "{who} starves"
     source = "OEF Sec. 4.3; Themis, NSDI 2020 (1/N of the cluster)"
     definition = "t - s <= W_j / theta_j(1/N of the cluster) for every job j that waits without GPUs from s to t"
     unit = "time"

@@ -25,7 +25,8 @@ class SharingIncentiveOverTime(RunProperty):
     """
 
     name = "sharing_incentive_over_time"
-    short = "SIT"
+    head = "as fast as on an own part"
+    broken = "{who} takes longer than on its own part of the cluster"
     source = "Themis, NSDI 2020; FFT Sec. 6.1.5"
     definition = "rho_j = (completion - arrival) / (W_j / theta_j(1/N of the cluster)) <= 1 for every job j"
     unit = "rho"

@@ -25,7 +25,8 @@ class WorkConservationOverTime(RunProperty):
     """
 
     name = "work_conservation_over_time"
-    short = "WCT"
+    head = "no useful GPU idle"
+    broken = "GPUs idle that {who} could use"
     source = "Gandiva_fair Sec. 3.3"
     definition = "d_j > free GPUs of i in the round, for every job j that waits in it and every type i that it can use"
     unit = "GPU-time"

@@ -80,6 +80,11 @@ class ScheduleMisreport:
     told: str
 
     @property
+    def who(self) -> str:
+        """The tenant that lies."""
+        return self.tenant
+
+    @property
     def gain(self) -> Number:
         """What the lie adds."""
         return self.misreported - self.honest
@@ -137,7 +142,8 @@ class ScheduleStrategyProofness(MechanismProperty):
 
     problem = Batch
     name = "schedule_strategy_proofness"
-    short = "SP"
+    head = "lying never pays"
+    broken = "lying pays for {who}"
     source = f"{SOURCE} Theorem 4"
     definition = "g_u(truth) >= g_u(told) for each tenant u and everything that it may tell of its jobs"
     misreports: Callable[[Batch], Iterable[BatchMisreport]] = small_misreports

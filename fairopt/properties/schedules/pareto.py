@@ -42,7 +42,8 @@ class ScheduleParetoEfficiency(OutcomeProperty):
     problem = Batch
     of = "schedule"
     name = "schedule_pareto_efficiency"
-    short = "PE"
+    head = "nothing wasted"
+    broken = "{who} could earn more and nobody less"
     source = f"{SOURCE} Theorem 5"
     definition = "no feasible schedules give every tenant its revenue, and one more, payments as they are"
     columns: Columns | None = None

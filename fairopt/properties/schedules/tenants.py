@@ -21,7 +21,8 @@ class BudgetBalance(PlanProperty):
     """
 
     name = "budget_balance"
-    short = "BB"
+    head = "payments add up"
+    broken = "payments do not add up"
     source = f"{SOURCE} Eq. (2)"
     definition = "sum_u rho_j^u(t) = c_jw(t) + c_jp(t) for each job and slot"
 
@@ -43,7 +44,8 @@ class IndividualRationality(PlanProperty):
     """
 
     name = "individual_rationality"
-    short = "IR"
+    head = "no job costs more than its worth"
+    broken = "{who} costs more than it is worth"
     source = f"{SOURCE} Eq. (7), Fig. 12"
     definition = "f_j(t+ - r_j) >= c_jw + c_jp for each job that runs"
     from_arrival: bool = True
@@ -68,7 +70,8 @@ class GainAsYouContribute(PlanProperty):
     """
 
     name = "gain_as_you_contribute"
-    short = "GC"
+    head = "paid by contribution"
+    broken = "{who} is not paid by what it contributes"
     source = f"{SOURCE} Eq. (2), (11)"
     definition = "rho_j^u(t) = unused_w^u / a_w(t) c_jw(t) + unused_p^u / a_p(t) c_jp(t)"
 
@@ -103,7 +106,8 @@ class RevenueFairness(PlanProperty):
     """
 
     name = "revenue_fairness"
-    short = "RF"
+    head = "revenue by contribution"
+    broken = "{who} earns less than its part"
     source = f"{SOURCE} Sec. 5.1"
     definition = "alpha_u = (g_u / sum f) / ((q_w^u / sum q_w + q_p^u / sum q_p) / 2) >= 1 for each tenant"
     unit = "ratio"
@@ -143,7 +147,8 @@ class BatchSharingIncentive(PlanProperty):
     """
 
     name = "batch_sharing_incentive"
-    short = "BSI"
+    head = "at least what it earns alone"
+    broken = "{who} would earn more alone"
     source = f"{SOURCE} Sec. 4.1"
     definition = "g_u >= g_u(alone) for each tenant"
     alone: Policy

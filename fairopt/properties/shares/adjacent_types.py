@@ -33,7 +33,8 @@ class AdjacentTypes(AllocationProperty):
     """
 
     name = "adjacent_types"
-    short = "AT"
+    head = "adjacent types only"
+    broken = "{who} has types that are not adjacent"
     source = "OEF Theorem 5.2"
     definition = "if x_la > 0 and x_lc > 0 for types a < c, then x_lb > 0 for every type b between them"
     needs_speedups = False

@@ -41,7 +41,8 @@ class EnvyFreeness(LinearInSpeedups):
     """
 
     name = "envy_freeness"
-    short = "EF"
+    head = "envies nobody"
+    broken = "{who} envies another"
     source = "OEF Sec. 2.3.1 (2)"
     definition = "E_l(x_l) >= E_l(pi_l / pi_i * x_i) for all users l, i"
     instances: ClassVar[tuple[CitedInstance, ...]] = (

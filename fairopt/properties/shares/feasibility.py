@@ -33,7 +33,8 @@ class Feasibility(AllocationProperty):
     """
 
     name = "feasibility"
-    short = "F"
+    head = "no more than there is"
+    broken = "more is given out than there is"
     source = "OEF Eq. (9b)"
     definition = "sum_l x_lj <= m_j for every type j, and no share is negative"
     needs_speedups = False

@@ -17,7 +17,7 @@ from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Optima
 from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
-from fairopt.problem.ranges import in_use, shrunk
+from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import (
@@ -25,8 +25,6 @@ from fairopt.properties.property import (
     CitedInstance,
     OverOptima,
     SlackCase,
-    nothing_known,
-    unknown_speedups,
 )
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
@@ -93,7 +91,8 @@ class ParetoEfficiency(AllocationProperty):
     """
 
     name = "pareto_efficiency"
-    short = "PE"
+    head = "nothing wasted"
+    broken = "{who} could get more and nobody less"
     source = "OEF Sec. 2.3.1 (4)"
     definition = "no feasible x' with E_l(x'_l) >= E_l(x_l) for every user l and > for one"
     instances = (
@@ -156,8 +155,11 @@ class ParetoEfficiency(AllocationProperty):
 
     def says(self, case: SlackCase) -> str:
         """Return who could get more in the other allocation, in a sentence."""
-        gainer = int(np.argmax(case.gains))
-        return f"{case.users[gainer]} could get {number_text(case.gains[gainer])} more and nobody less"
+        return f"{case.who} could get {number_text(max(case.gains))} more and nobody less"
+
+    def about(self, case: SlackCase) -> str:
+        """Return the user that gains most, in its own units."""
+        return str(case.users[int(np.argmax(case.gains))])
 
     def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
         """Whether the other allocation is feasible, hurts nobody and gives somebody more."""

@@ -31,7 +31,8 @@ class SharingIncentive(LinearInSpeedups):
     """
 
     name = "sharing_incentive"
-    short = "SI"
+    head = "at least an equal share"
+    broken = "{who} gets less than an equal share"
     source = "OEF Sec. 2.3.1 (3)"
     definition = "E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
     instances = (

@@ -27,7 +27,8 @@ class WorkConservation(AllocationProperty):
     """
 
     name = "work_conservation"
-    short = "WC"
+    head = "no useful GPU idle"
+    broken = "GPUs idle that {who} could use"
     source = "Gandiva_fair Sec. 3.3"
     definition = "no type has idle GPUs while a user with positive speedup there uses fewer GPUs than it demands"
     instances = (

@@ -15,7 +15,7 @@ from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.proofs.verifier.schedules import decide
 from fairopt.schedules.document import document
-from fairopt.testing.batch_samples import quotas
+from fairopt.testing.samples import quotas
 
 NAMES, OWNERS, CHUNKS = ("j11", "j12", "j21", "j22"), ("u1", "u1", "u2", "u2"), (2, 3, 2, 30)
 

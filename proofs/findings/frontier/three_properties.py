@@ -123,18 +123,18 @@ def against_policies(draws: int = 10) -> Finding:
         for policy in plain:
             decision = exactly(policy, market)
             totals[policy.name].append(Fraction(decision.utilities.sum()) / most)
-            holding.update((policy.name, each.short) for each in THREE if _holds(each, decision))
+            holding.update((policy.name, each.name) for each in THREE if _holds(each, decision))
     order = sorted(totals, key=lambda name: -mean(totals[name]))
     said = [
-        f"{name} {float(mean(totals[name])):.4f} ({', '.join(str(holding[name, each.short]) for each in THREE)})"
+        f"{name} {float(mean(totals[name])):.4f} ({', '.join(str(holding[name, each.name]) for each in THREE)})"
         for name in order
     ]
-    have = [name for name in order if all(holding[name, each.short] == len(markets) for each in THREE)]
+    have = [name for name in order if all(holding[name, each.name] == len(markets) for each in THREE)]
     require(have[0] == EfficientOEF.name, "it has the largest total of those with the three properties")
     return Finding(
         Ruling.QUALIFIED,
         f"Mean part of cooperative OEF's total on {len(markets)} markets ({draws} of each kind in own-three-tables), "
-        f"and on how many the allocation has {', '.join(each.short for each in THREE)}: {'; '.join(said)}. On all of "
+        f"and on how many the allocation has {', '.join(each.name for each in THREE)}: {'; '.join(said)}. On all of "
         f"them all three: {', '.join(have)}.",
     )
 

@@ -1,0 +1,174 @@
+"""A comparison in words: what it is about, the heads and cells of its table, and what the marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import singledispatch
+from typing import Any, TypeAlias
+
+from fairopt.compare.rows import Row
+from fairopt.problem import Market
+from fairopt.problem.batch import Batch
+from fairopt.problem.ranges import stand_ins
+from fairopt.program import Number, number_text
+from fairopt.properties import Answer, MechanismProperty, Property, Verdict
+from fairopt.properties.within_bounds import Boundary, percent, range_of
+from fairopt.simulation import Setting
+
+#: Rows that are one line, and all lines.
+Groups: TypeAlias = Sequence[Sequence[Row[Any]]]
+#: What the cells of a table show.
+MARKS: Mapping[Answer, str] = {
+    Answer.HOLDS: "yes",
+    Answer.FAILS: "NO",
+    Answer.NOT_REFUTED: "none found",
+    Answer.UNDECIDED: "undecided",
+    Answer.DEPENDS: "depends",
+}
+
+
+@singledispatch
+def title(problem: Any) -> str:
+    """Return what is compared on: a `Market`, a `Setting` or a `Batch`."""
+    raise TypeError(f"there is no table for a {type(problem).__name__}")
+
+
+@title.register
+def _(market: Market) -> str:
+    gpus = ", ".join(f"{number_text(m)} {name}" for name, m in zip(market.types, market.capacity, strict=True))
+    said = f"{len(market.users)} {'user shares' if len(market.users) == 1 else 'users share'} {gpus}."
+    if unmeasured := stand_ins(market):
+        said += f"\n{unmeasured}"
+    if within := range_of(market):
+        said += (
+            "\nPolicies decide by the speedups that are stated, robust ones by the ranges. Verdicts are for all true "
+            f"speedups {within}; `to 5%` says that it holds up to that error."
+        )
+    return said
+
+
+@title.register
+def _(setting: Setting) -> str:
+    cluster = setting.cluster
+    gpus = ", ".join(f"{count} {name}" for name, count in zip(cluster.types, cluster.capacity, strict=True))
+    return f"{len(setting.trace.jobs)} jobs on {gpus}, rounds of {number_text(setting.length)}."
+
+
+@title.register
+def _(batch: Batch) -> str:
+    return f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers.names)} servers."
+
+
+Numbers = tuple[Sequence[str], Callable[[Row[Any]], Sequence[str]]]
+
+
+@singledispatch
+def numbers(problem: Any) -> Numbers:
+    """Return the heads of the numbers beside the verdicts, and what makes them of a row."""
+    raise TypeError(f"there are no numbers for a {type(problem).__name__}")
+
+
+@numbers.register
+def _(market: Market) -> Numbers:
+    def of(row: Row[Any]) -> Sequence[str]:
+        if row.metrics is None:
+            return ("-",) * 3
+        price = f"{float(row.metrics.price_of_fairness):z.1%}"  # below 0 where more is given out than there is
+        return number_text(float(row.metrics.total_efficiency)), price, f"{float(row.metrics.jain_index):.3f}"
+
+    return ("throughput\nin all", "below\nthe most", "Jain's\nindex"), of
+
+
+@numbers.register
+def _(setting: Setting) -> Numbers:
+    shown = {
+        "completed": "jobs\ncompleted",
+        "jct_mean": "mean time\nto complete",
+        "makespan": "makespan",
+        "finish_time_max": "worst\nfinish-time\nfairness",
+        "utilisation": "GPUs\nin use",
+        "migrations": "migrations",
+    }
+    return list(shown.values()), lambda row: [short(row.numbers[name]) for name in shown]
+
+
+@numbers.register
+def _(batch: Batch) -> Numbers:
+    def of(row: Row[Any]) -> Sequence[str]:
+        if row.outcome is None:
+            return ("-",) * 2
+        return str(row.numbers["jobs_run"]), f"{float(row.outcome.revenue):.6g}"
+
+    return ("jobs\nrun", "revenue"), of
+
+
+def in_floats(verdict: Verdict) -> bool:
+    """Whether a tolerance decided."""
+    return not verdict.exact and verdict.answer in (Answer.HOLDS, Answer.FAILS)
+
+
+def mark(verdict: Verdict, *, with_margin: bool = True) -> str:
+    """Return what a table shows of a verdict: yes, NO and by how much, or which other answer it is."""
+    margin = f" {_margin(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
+    up_to = verdict.boundary.error if isinstance(verdict.boundary, Boundary) else None
+    said = MARKS[verdict.answer] if up_to is None else f"to {percent(up_to)}"
+    return f"{'~' * in_floats(verdict)}{said}{margin}{_kind(verdict)}"
+
+
+def _kind(verdict: Verdict) -> str:
+    """Return by which kind of misreport a policy fails most: the narrow one that pays as much as any."""
+    same = [
+        kind
+        for kind, each in verdict.by_misreport.items()
+        if each.answer is Answer.FAILS and each.margin == verdict.margin
+    ]
+    return f", {same[0] if len(same) > 1 else 'mixed'}" if same and verdict.answer is Answer.FAILS else ""
+
+
+def _margin(margin: Number | None) -> str:
+    return "" if margin is None else f"{-float(margin):.3g}"
+
+
+def unit(groups: Groups, asked: Property) -> str:
+    """Return the unit of the margins of a property's failures; "" where they have none, or several."""
+    found = {verdict.unit for group in groups for verdict in verdicts(group, asked) if verdict.answer is Answer.FAILS}
+    cut = "," if len(found) == 1 else " of "
+    units = {each.partition(cut)[0] for each in found}
+    return units.pop() if len(units) == 1 else ""
+
+
+def verdicts(group: Sequence[Row[Any]], asked: Property) -> list[Verdict]:
+    """Return the verdict on a group's policies; none where it was not decided."""
+    return [row.verdicts[asked.name] for row in group[:1] if asked.name in row.verdicts]
+
+
+def held_by_all(groups: Groups, properties: Sequence[Property]) -> list[Property]:
+    """Return what holds, exactly, under every policy, where there is something else to show."""
+    held = [
+        each
+        for each in properties
+        if (found := [verdict for group in groups for verdict in verdicts(group, each)])
+        and all(verdict.answer is Answer.HOLDS and verdict.exact for verdict in found)
+    ]
+    return held if len(held) < len(properties) else []
+
+
+def key(groups: Groups, properties: Sequence[Property]) -> list[str]:
+    """Return what the marks mean that are in the table."""
+    said = ["yes: it holds. NO: it fails, by so much."]
+    for asked in properties:
+        found = [verdict for group in groups for verdict in verdicts(group, asked)]
+        if isinstance(asked, MechanismProperty) and any(each.answer is Answer.NOT_REFUTED for each in found):
+            efforts = {verdict.effort for verdict in found}
+            tried = f" ({efforts.pop()})" if len(efforts) == 1 and all(efforts) else ""
+            said.append(f"none found: of the lies that were tried none pays, which proves nothing{tried}.")
+    if any(in_floats(verdict) for group in groups for each in properties for verdict in verdicts(group, each)):
+        said.append("~: decided in floats, within a tolerance; else exactly.")
+    return said
+
+
+def short(value: Number | None) -> str:
+    """Return a number in four digits, "-" for none."""
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{float(value):.4g}"

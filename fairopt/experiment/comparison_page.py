@@ -1,0 +1,95 @@
+"""The page of a comparison: HTML that needs no other file and no network; a share is a bar, and a witness unfolds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, NamedTuple
+
+from fairopt.compare import Row
+from fairopt.compare.answer import answer, together
+from fairopt.compare.words import held_by_all, key, mark, numbers, title, unit
+from fairopt.experiment.page import rendered
+from fairopt.policy import Allocation
+from fairopt.problem.files.storage import naming, write_text
+from fairopt.program import number_text
+from fairopt.properties import Answer, Property
+
+#: The most users whose bars are drawn; the others are counted.
+USERS = 40
+
+
+class Segment(NamedTuple):
+    """A part of a bar: how wide, of the whole, whose or what it is by number (for its colour), and what it says."""
+
+    part: float
+    number: int
+    says: str
+
+
+def write_page(
+    problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property], path: str | PathLike[str], name: str
+) -> None:
+    """Write the page of a comparison; ``name`` is that of what was compared on.
+
+    Errors: `NotInstalled` without Jinja2; `BadInput` for the place.
+    """
+    with naming(path):
+        write_text(path, page(problem, rows, properties, name))
+
+
+def page(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property], name: str) -> str:
+    """Return the page; the rest as `write_page`."""
+    groups = together(problem, rows)
+    held = held_by_all(groups, properties)
+    some = [each for each in properties if each not in held]
+    heads, of = numbers(problem)
+    words = {"mark": mark, "bars": bars, "throughputs": throughputs, "numbers": of}
+    return rendered(
+        "comparison_page.html",
+        __package__,
+        "a comparison's page",
+        words | {"unit": lambda each: unit(groups, each)},
+        name=name,
+        title=title(problem),
+        sentences=answer(problem, rows, properties),
+        groups=groups,
+        properties=some,
+        held=held,
+        heads=heads,
+        key=key(groups, some),
+        users=USERS,
+        fails=Answer.FAILS,
+        holds=Answer.HOLDS,
+    )
+
+
+def bars(row: Row[Any]) -> list[tuple[str, list[Segment]]]:
+    """Return for each GPU type of an allocation the bar of its GPUs, by user; none of another outcome."""
+    decided = row.outcome
+    if not isinstance(decided, Allocation):
+        return []
+    market, made = decided.market, []
+    for kind, (name, there) in enumerate(zip(market.types, market.capacity, strict=True)):
+        held = decided.shares[:, kind]
+        whole = float(max(there, held.sum())) or 1.0
+        parts = []
+        for user in held.nonzero()[0].tolist():
+            says = f"{market.users[user]}: {number_text(held[user])} of {number_text(there)} {name}"
+            parts.append(Segment(float(held[user]) / whole, user, says))
+        made.append((name, parts))
+    return made
+
+
+def throughputs(row: Row[Any]) -> list[tuple[str, str, str, float]]:
+    """Return for each user of an allocation its throughput, also in parts of its equal share's, and a bar's width."""
+    decided = row.outcome
+    if not isinstance(decided, Allocation):
+        return []
+    fair = decided.market.fair_utility()
+    parts = [float(got / own) if own > 0 else 0.0 for got, own in zip(decided.utilities, fair, strict=True)]
+    widest = max(*parts, 1.0)
+    return [
+        (name, number_text(got), f"{part:.2f}", part / widest)
+        for name, got, part in zip(decided.market.users, decided.utilities, parts, strict=True)
+    ]
