@@ -1,6 +1,7 @@
 """A benchmark's specification: one TOML file that says which contenders answer which instances, and within what.
 
-Every key is described in docs/formats/benchmark.md. A name of a task, family or contender is an entry point's, or MODULE:NAME.
+docs/formats/benchmark.md describes every key. A task, a family or a contender is named by its entry point, or as
+MODULE:NAME.
 """
 
 from __future__ import annotations
