@@ -19,6 +19,7 @@ from fairopt.simulation.gpu_time import IdealTime, Window, overlap, ratio, shari
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_result import (
     UNITS,
+    WORDS,
     WORSE_OFF_TOLERANCE,
     GpuUse,
     JobTable,
@@ -29,7 +30,7 @@ from fairopt.simulation.measures_result import (
 )
 from fairopt.simulation.record import Change, Changes, Placed
 
-__all__ = ["UNITS", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
+__all__ = ["UNITS", "WORDS", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
 
 
 class Fragments:
