@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import singledispatch
+from functools import partial, singledispatch
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -204,7 +204,8 @@ def _rows(
     """Return the rows, and whether somebody interrupted: what is computed is kept."""
     rows: list[Row[Any]] = []
     try:
-        with tables.progress(len(policies) * (1 + len(wanted))) as advance:
+        known = partial(comparison_tables.table, problem, rows, wanted)
+        with tables.progress(len(policies) * (1 + len(wanted)), known) as advance:
             told = {"watch": lambda policy, cell: advance(policy.name, cell)}
             for row in compared(problem, policies, wanted, **told, **how):
                 rows.append(row)
