@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from fairopt.problem import write_market as write_market
     from fairopt.properties import Answer as Answer
     from fairopt.properties import Verdict as Verdict
+    from fairopt.properties.graphs import envy_graph as envy_graph
+    from fairopt.properties.graphs import trade_graph as trade_graph
     from fairopt.properties.metrics import metrics as metrics
     from fairopt.simulation import History as History
 
@@ -52,6 +54,7 @@ _NAMES = {
     "discovery": ("policies",),
     "errors": ("BadInput", "FairoptError", "NotCapable", "NotInstalled", "NotSolved"),
     "frontier": ("frontier",),
+    "properties.graphs": ("envy_graph", "trade_graph"),
     "properties.metrics": ("metrics",),
     "policy": ("Allocation", "Decision", "Policy"),
     "problem": ("Cluster", "Market", "Trace", "read_cluster", "read_market", "read_trace", "write_market"),

@@ -15,7 +15,7 @@ from fairopt.cli.given import Certificates, Html, input_file, input_option
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
-from fairopt.problem.files.storage import require_place
+from fairopt.problem.files.storage import naming, require_place, write_text
 
 Files = Annotated[list[Path], input_file("FILE", "A scheduler's own files, or a market with entitlements.", Market)]
 From = Annotated[
@@ -99,13 +99,26 @@ def explain(
     importer: From = "",
     policies: Policies = None,
     json_: AsJson = False,
+    graphml: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the tree of groups here, and who envies whom.")
+    ] = None,
 ) -> None:
     """Say how one user or group stands and why, what would let its gangs run, and what one GPU more would give it."""
     from fairopt.audit import explain as explained  # here, so that help comes sooner
     from fairopt.cli import audit_tables
 
+    require_place(graphml, "--graphml")
     with tables.working("reading") as watch:
         found = explained(files, user, importer=importer, policies=policies, watch=watch)
+    if graphml is not None:
+        from fairopt.properties.graphs import as_graphml, envy_graph, group_tree  # here, since few ask for it
+
+        market = found.found.market
+        graphs = {"in": group_tree(found.found.accounts.said)}
+        if market.known.all():  # else nobody knows what another's GPUs are worth to it
+            graphs["envy"] = envy_graph(market, found.found.held)
+        with naming(place="--graphml"):
+            write_text(graphml, as_graphml(graphs))
     show(json_, found.to_json(), lambda: audit_tables.explanation(found))
 
 

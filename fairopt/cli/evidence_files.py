@@ -1,9 +1,10 @@
-"""Evidence as files, for `fairopt check`; and programs as files, for any solver."""
+"""Evidence as files, for `fairopt check`; programs as files, for any solver; and graphs."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,10 @@ from fairopt import discovery
 from fairopt.cli import tables
 from fairopt.cli.data import WRITTEN
 from fairopt.cli.listing import print_json
-from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.errors import BadInput, NotCapable, NotInstalled, NotSolved
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market
-from fairopt.problem.files.storage import require_place
+from fairopt.problem.files.storage import naming, require_place, write_text
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Property, Verdict
 
@@ -91,6 +92,30 @@ def write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> None
             written += 1
     then = f" in {folder}; decide them with: fairopt check {folder}" if written else ": nothing was written"
     print(f"{written} certificates{then}", file=sys.stderr)
+
+
+# -- graphs ----------------------------------------------------------------------------------------------------------
+GraphML = Annotated[
+    Path | None, typer.Option("--graphml", metavar="FILE", help="Write here who envies whom, and who could trade.")
+]
+
+
+def write_graphs(market: Market, shares: Array, path: Path) -> None:
+    """Write who envies whom and who could trade with whom as GraphML."""
+    from fairopt.properties.graphs import as_graphml, envy_graph, trade_graph  # here, so that help comes sooner
+
+    with tables.working(f"writing {path}"), naming(place="--graphml"):
+        graphs = {"envy": envy_graph(market, shares), "trade": trade_graph(market, shares)}
+        write_text(path, as_graphml(graphs))
+
+
+def trades_in_words(market: Market, shares: Array) -> str:
+    """Return a cycle of trades by which all gain that take part; "" where none is found, or networkx is missing."""
+    from fairopt.properties.graphs import trade_cycle  # here, so that help comes sooner
+
+    with suppress(NotInstalled):
+        return ", and ".join(map(str, trade_cycle(market, shares)))
+    return ""
 
 
 # -- programs --------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from fairopt import discovery
 from fairopt.cli.app import READ
 from fairopt.cli.completing import files_and
 from fairopt.errors import BadInput
-from fairopt.problem import Market, Trace, write_trace
+from fairopt.problem import Cluster, Market, Trace, read_cluster, write_trace
 from fairopt.problem.files.cells import column_of
 from fairopt.problem.files.problem import KINDS, kind_of, name_of
 from fairopt.problem.files.storage import (
@@ -126,7 +126,8 @@ def input_file(metavar: str, about: str, *kinds: type) -> Any:
 
 def input_option(about: str, *kinds: type) -> Any:
     """Return the option of a file; ``kinds`` as in `input_file`."""
-    return typer.Option(metavar="FILE", help=f"{about} {_also(kinds)}", **resolving(kinds))
+    eager = Cluster in kinds  # a table of jobs is read for its types
+    return typer.Option(metavar="FILE", help=f"{about} {_also(kinds)}", is_eager=eager, **resolving(kinds))
 
 
 def _also(kinds: Sequence[type]) -> str:
@@ -186,7 +187,9 @@ def _with_columns(context: typer.Context, file: Path, named: Mapping[str, str], 
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator(text)))
         header = [name.strip() for name in rows[0]]
         if jobs and not any(name.startswith("throughput ") for name in header):
-            problem, unplaced, *_ = job_csv.read(file, named)
+            cluster = context.params.get("cluster")
+            types = () if cluster is None else read_cluster(cluster).types
+            problem, unplaced, *_ = job_csv.read(file, named, types)
             for each in unplaced:
                 print(f"fairopt: {file}: not taken over: {each}", file=sys.stderr)
             return StandIn.write(context, str(file), ".csv", lambda made: write_trace(problem, made))

@@ -28,7 +28,7 @@ from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
 from fairopt.problem.ranges import stand_ins
-from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility
+from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility, ParetoEfficiency
 from fairopt.properties.metrics import metrics
 
 if TYPE_CHECKING:
@@ -78,13 +78,15 @@ def solve(
     seed: Annotated[int | None, typer.Option(metavar="N", help="The solver's random seed.")] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None,
     program: evidence_files.Write = None,
+    graphml: evidence_files.GraphML = None,
 ) -> None:
     """Compute one policy's allocation."""
     if program is not None:
-        strange = {"--certificate": certificate, "--at-worst": at_worst, "--unique": unique or None}
-        _refuse(strange, "--write solves nothing")
+        strange = {"--certificate": certificate, "--at-worst": at_worst, "--graphml": graphml}
+        _refuse(strange | {"--unique": unique or None}, "--write solves nothing")
     exact = exact or certificate is not None
     require_place(certificate, "--certificate")
+    require_place(graphml, "--graphml")
     problem = read_market(market, types or ())
     problem = ranged(problem.normalised() if normalise else problem, error)
     rule = configured(discovery.policy(policy, Market), settings or [])
@@ -115,10 +117,15 @@ def solve(
     if certificate is not None:
         with tables.working("certifying"):
             evidence_files.write(rule.certify(decision), certificate)
+    if graphml is not None:
+        evidence_files.write_graphs(problem, decision.shares, graphml)
     if json_:
         print_json(forms.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:
         tables.decision(decision, only)
+        fits = Feasibility().check(problem, decision.shares)
+        if fits.answer is Answer.FAILS:  # of a policy that somebody else wrote
+            tables.say(f"These shares are not feasible: {fits.witness}.")
         if said := stand_ins(problem):
             tables.say(said)
         if worst is not None:
@@ -158,6 +165,7 @@ def verify(
     ] = None,
     types: Types = None,
     columns: Columns = None,
+    graphml: evidence_files.GraphML = None,
 ) -> None:
     """Check an allocation, a schedule or a recorded run, made by anyone.
 
@@ -165,17 +173,18 @@ def verify(
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if market.name.endswith(RECORDS):
-        strange = {"OUTCOME": allocation, "--certificates": certificates, "--error": error}
+        strange = {"OUTCOME": allocation, "--certificates": certificates, "--error": error, "--graphml": graphml}
         _refuse(strange, f"{market} is the record of a run")
         return _verify_record(market, property_names, json_=json_, tolerance=slack, exact=exact)
     if allocation is None:
         remedy = "Give an allocation; of a batch, a schedule"
         raise BadInput(f"nothing says what is to be checked on {market}", place="OUTCOME", remedy=remedy)
     if is_batch_file(market):
-        _refuse({"--certificates": certificates, "--error": error}, f"{market} is a batch")
+        _refuse({"--certificates": certificates, "--error": error, "--graphml": graphml}, f"{market} is a batch")
         from fairopt.cli import scheduling  # here, so that the other commands of this file begin sooner
 
         return scheduling.verify(market, allocation, property_names, json_=json_, tolerance=slack, exact=exact)
+    require_place(graphml, "--graphml")
     problem = ranged(read_market(market, types or ()), error)
     shares = read_allocation(allocation, problem)
     asked = outcome_properties(property_names, problem)
@@ -190,10 +199,17 @@ def verify(
     if certificates is not None:
         certified = [each for each in asked if isinstance(each, AllocationProperty)]
         evidence_files.write_verdicts(problem, shares, verdicts, [*certified, Feasibility()], certificates)
+    if graphml is not None:
+        evidence_files.write_graphs(problem, shares, graphml)
     if json_:
         print_json(forms.VERIFIED.json({}, properties=verdicts, metrics=numbers, exact=exact))
     else:
         tables.verdicts(verdicts, numbers, problem)
+        efficient = verdicts.get(ParetoEfficiency.name)
+        feasible = fits.answer is not Answer.FAILS
+        inefficient = feasible and efficient is not None and efficient.answer is Answer.FAILS
+        if trades := evidence_files.trades_in_words(problem, shares) if inefficient else "":
+            tables.say(f"Nobody loses and somebody gains if {trades}.")
     raise typer.Exit(tables.status_of(verdicts.values()))
 
 

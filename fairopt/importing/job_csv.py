@@ -43,15 +43,16 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
 _NEEDED: Mapping[str, tuple[str, ...]] = {"submit": ("start",), "duration": ("start", "end"), "gpus": ("percent",)}
 
 
-def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
+def read(path: AnyPath, columns: Mapping[str, str] | None = None, cluster: Sequence[str] = ()) -> Imported:
     """Read a CSV of jobs (also with ; tab or |) as a trace.
 
     The columns are recognised by their names (`KNOWN`), or ``columns`` names them, as {"submit": "start_time"}. Times
     are seconds or as Slurm writes them (2026-11-22T08:30:00; 00:30:00, 1-02:03:04), GPUs a number or "gpu:a100:4".
     Where no column says when jobs came they come when they start; the duration may be that from start to end; parts of
     GPUs (percent, for each of the instances) are rounded up. Jobs of no duration or no GPUs are left out and counted.
-    Rows are read one at a time, also of a file that is packed (.gz). Errors: `BadInput` that names the file, the line,
-    the column, the value and what to do.
+    A job of a type runs on that alone; the types of the ``cluster`` are types of the trace, too. Rows are read one at a
+    time, also of a file that is packed (.gz). Errors: `BadInput` that names the file, the line, the column, the value
+    and what to do.
 
     Source: none; the traces of Philly, Helios, PAI and ElasticFlow have such tables.
     """
@@ -70,7 +71,7 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None) -> Imported:
         if "tenant" not in found:
             why = "all jobs are of one tenant; --column tenant=NAME says whose they are"
             places.note("job-csv, tenant", "", "no column says it", why)
-        return trace_of(_jobs(lines, names, found, places), places)
+        return trace_of(_jobs(lines, names, found, places), places, cluster)
 
 
 def _jobs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -25,22 +25,26 @@ _KEYS: Mapping[str, str] = {"job": "jobid", "tenant": "account", "duration": "el
 TableJob = tuple[str, str, Fraction, int, Fraction, str]
 
 
-def trace_of(jobs: Iterable[TableJob], places: Places) -> Imported:
+def trace_of(jobs: Iterable[TableJob], places: Places, cluster: Sequence[str] = ()) -> Imported:
     """Return the trace of jobs, from the first submission on; ``places`` has what was left out, counted by the reason.
 
-    Jobs are taken one at a time. Errors: `BadInput` where there is none.
+    ``cluster``: the types of the cluster that it is for, as the cluster writes them; where jobs are of types, all are
+    types of the trace. Jobs are taken one at a time. Errors: `BadInput` where there is none.
     """
     columns: tuple[list[Any], ...] = tuple([] for _ in range(6))
     for job in jobs:
         for column, value in zip(columns, job, strict=True):
             column.append(value)
-    names, tenants, submits, gpus, work, kinds = columns
+    names, tenants, submits, gpus, work, told = columns
+    known = {kind.lower(): kind for kind in cluster}
+    kinds = [kind if kind == UNTYPED else known.get(kind.lower(), kind) for kind in told]
     left = places.listed
     if not names:
         reasons = "; ".join(map(str, left)) or "the table has no rows"
         remedy = f"Give jobs that ran, and asked for GPUs ({reasons[:300]})"
         raise BadInput("no jobs", place="the file", remedy=remedy)
-    types = [kind for kind in dict.fromkeys(kinds) if kind != UNTYPED] or [UNTYPED]
+    typed = [kind for kind in dict.fromkeys(kinds) if kind != UNTYPED]
+    types = list(dict.fromkeys([*typed, *cluster])) if typed else [UNTYPED]
     begin = min(submits)
     made = Jobs.of(
         names=names,

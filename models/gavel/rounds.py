@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,37 +21,32 @@ from fairopt.simulation import Consolidated, Placement, Request, placed
 NOISE = 1e-7
 
 
-@dataclass(frozen=True)
-class Claimed:
-    """The claim of one job, by type: ``fraction`` X_mj of the time, ``rounds`` received of those ``seen``.
-
-    ``owed``: rounds that the job was promised by earlier fractions, minus those that it received.
-    """
-
-    fraction: tuple[Number, ...]
-    rounds: tuple[int, ...]
-    owed: tuple[Number, ...]
-    seen: int = 0
-
-    def settled(self) -> tuple[Number, ...]:
-        """Return the rounds owed when the present fractions end."""
-        return tuple(
-            owed + part * self.seen - got for owed, part, got in zip(self.owed, self.fraction, self.rounds, strict=True)
-        )
+#: A number of each type (k,), by the name of a job.
+ByType: TypeAlias = Mapping[str, tuple[Number, ...]]
 
 
 @dataclass(frozen=True)
 class GavelState:
-    """The state of Gavel: each job's claims, in the order of the jobs, and the capacity that they were made for.
+    """The claims of jobs by name, in the order of the jobs, and the ``capacity`` that they were made for.
 
-    ``prices`` (k,): those of the last answer, if the next one starts from them.
+    By type, a job has ``fraction`` X_mj of the time, and received ``rounds`` of those that it has ``seen``. ``owed``:
+    rounds that it was promised by earlier fractions, minus those that it received. ``prices`` (k,): those of the last
+    answer, if the next one starts from them.
     """
 
-    claims: Mapping[str, Claimed] = field(default_factory=dict)
+    fraction: ByType = field(default_factory=dict)
+    rounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    owed: ByType = field(default_factory=dict)
+    seen: Mapping[str, int] = field(default_factory=dict)
     capacity: tuple[int, ...] = ()
     value: Number = 0
     bound: Number = 0
     prices: tuple[float, ...] = ()
+
+    def settled(self, name: str) -> tuple[Number, ...]:
+        """Return the rounds owed to a job when its present fractions end."""
+        by_type = zip(self.owed[name], self.fraction[name], self.rounds[name], strict=True)
+        return tuple(owed + part * self.seen[name] - got for owed, part, got in by_type)
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class GavelRounds(Policy):
     problem = Queue
     name = "gavel-rounds"
     source = "Gavel, OSDI 2020, Sec. 5"
-    states = (GavelState, Claimed)
+    states = (GavelState,)
     claims = (Claim("", "Gavel Sec. 5", "no job comes or goes", words="approaches_time_fractions"),)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
     objective: Objective = field(default_factory=MaxMinShare)
@@ -105,20 +101,18 @@ class GavelRounds(Policy):
         current, answer = self._claims(problem, state, solve)
         program, solution = answer or (None, None)
         programs = solution.effort["programs"] if solution else 0
-        placements = placed(problem, self._wants(problem, current.claims), self.placement)
-        served = {}
-        names, nobody = problem.jobs.names, ()
-        on = {names[row]: problem.gpu_types(spots) for row, spots in placements.items()}
-        for name, claim in current.claims.items():
-            rounds = list(claim.rounds)
-            for gpu_type in on.get(name, nobody):
-                rounds[gpu_type] += 1
-            served[name] = Claimed(claim.fraction, tuple(rounds), claim.owed, claim.seen + 1)
+        placements = placed(problem, self._wants(problem, current), self.placement)
+        rounds = dict(current.rounds)
+        for row, spots in placements.items():
+            name, on = problem.jobs.names[row], problem.gpu_types(spots)
+            if name in rounds:
+                rounds[name] = tuple(got + (gpu_type in on) for gpu_type, got in enumerate(rounds[name]))
+        seen = {name: before + 1 for name, before in current.seen.items()}
         return Schedule(
             self.name,
             problem,
             placements,
-            state=replace(current, claims=served),
+            state=replace(current, rounds=rounds, seen=seen),
             costs={"objective": current.value, "bound": current.bound, "programs": programs},
             program=program,
             solution=solution,
@@ -127,7 +121,7 @@ class GavelRounds(Policy):
     def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Shared | None]:
         names = tuple(queue.jobs.names[row] for row in queue.able)
         capacity = tuple(queue.capacity.tolist())
-        if (names, capacity) == (tuple(state.claims), state.capacity):
+        if (names, capacity) == (tuple(state.fraction), state.capacity):
             return state, None
         jobs = JobMarket.of(queue, by_tenant=self.by_tenant)
         if jobs is None:
@@ -140,29 +134,38 @@ class GavelRounds(Policy):
             shares = np.where(shares > NOISE * sizes[:, None], shares, 0.0)
         fractions = cast(shares, queue.number) / sizes[:, None]
         nothing = (0,) * len(capacity)
-        fresh = Claimed(nothing, nothing, nothing)
-        claims = {}
-        for name, part in zip(names, map(tuple, fractions.tolist()), strict=True):
-            old = state.claims.get(name, fresh)
-            claims[name] = Claimed(part, nothing, old.settled()) if self.reset else replace(old, fraction=part)
+        known = {name for name in names if name in state.fraction}
+        kept = set() if self.reset else known
         value, bound = (queue.number(each or 0) for each in (answer.objective, answer.bound))
-        prices = () if answer.warm_start is None else tuple(answer.warm_start[1][0].tolist())
-        return GavelState(claims, capacity, value, bound, prices), (program, answer)
+        made = GavelState(
+            fraction=dict(zip(names, map(tuple, fractions.tolist()), strict=True)),
+            rounds={name: state.rounds[name] if name in kept else nothing for name in names},
+            owed={
+                name: state.owed[name] if name in kept else state.settled(name) if name in known else nothing
+                for name in names
+            },
+            seen={name: state.seen[name] if name in kept else 0 for name in names},
+            capacity=capacity,
+            value=value,
+            bound=bound,
+            prices=() if answer.warm_start is None else tuple(answer.warm_start[1][0].tolist()),
+        )
+        return made, (program, answer)
 
-    def _wants(self, queue: Queue, claims: Mapping[str, Claimed]) -> list[Request]:
+    def _wants(self, queue: Queue, state: GavelState) -> list[Request]:
         """Return who runs on which type, by priority."""
         speeds, left, sizes = queue.jobs.throughput.tolist(), queue.room.tolist(), queue.jobs.gpus.tolist()
         allowed, leased = queue.allowed.tolist(), queue.leased
         pairs = []
         for row, name in enumerate(queue.jobs.names):
-            claim = claims.get(name)
-            if claim is None or row in leased:
+            if name not in state.fraction or row in leased:
                 continue
-            for gpu_type, able in enumerate(allowed[row]):
-                part, got, owed = claim.fraction[gpu_type], claim.rounds[gpu_type], claim.owed[gpu_type]
+            seen = state.seen[name]
+            by_type = zip(state.fraction[name], state.rounds[name], state.owed[name], allowed[row], strict=True)
+            for gpu_type, (part, got, owed, able) in enumerate(by_type):
                 if able and (part > 0 or self.backfill):
                     first = part > 0 and not got
-                    priority = part * claim.seen / got if got else part
+                    priority = part * seen / got if got else part
                     pairs.append((not first, -priority, -owed, -part, row, -speeds[row][gpu_type], gpu_type))
         requests: dict[int, Request] = {}
         for *_, row, _, gpu_type in sorted(pairs):

@@ -48,7 +48,7 @@ class EnvyFreeMethod(Method):
     number = float
 
     def solve(self, policy: Formulated, problem: Market, start: Any = None) -> Solution:
-        """Return the solution in floats, from the rows and basis of ``start``; duals are computed on demand.
+        """Return the solution in floats, from the rows and basis of ``start``.
 
         Errors: `NotSolved`; `NotCapable` where numbers are too far apart for floats.
         """

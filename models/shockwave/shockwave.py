@@ -13,7 +13,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import trusted
 from fairopt.errors import require
 from fairopt.models.common.schedulers import check_whole
-from fairopt.models.shockwave.window import LogApproximation, PlanningWindow
+from fairopt.models.shockwave.window import BASES, ORIGIN, PlanningWindow
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Program
@@ -81,7 +81,8 @@ class Shockwave(Policy):
     * ``window``: T, rounds. ``makespan``: k, the penalty for a unit of the trace's time (the source: 1e-3 a second).
     * ``power``: lambda, the power of the ratio rho of projected finish to target; ``most_late``: the rho above which a
       job is late. ``momentum``: the part of the mean in a target.
-    * ``logarithm``: how the program approximates it. ``ranked``: whether late jobs come first in the window.
+    * ``bases``, ``origin``: the logarithm of progress is taken as its chords between the bases, and that of ``origin``
+      at 0. ``ranked``: whether late jobs come first in the window.
     * ``together``: rounds of a window are not told apart in the program, and are filled afterwards as far as gangs fit;
       else each has its own binary variables, as in the source, which can take minutes.
     * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
@@ -115,7 +116,8 @@ class Shockwave(Policy):
     power: float = 12.0
     most_late: float = 1.0
     momentum: float = 0.9
-    logarithm: LogApproximation = field(default_factory=LogApproximation)
+    bases: Sequence[float] = BASES
+    origin: float = ORIGIN
     ranked: bool = True
     together: bool = True
     most_whole: int | None = 100
@@ -160,7 +162,7 @@ class Shockwave(Policy):
         )
 
     def _window(self, queue: Queue) -> PlanningWindow:
-        return PlanningWindow.of(queue, self.window, self.makespan, self.logarithm)
+        return PlanningWindow.of(queue, self.window, self.makespan, self.bases, self.origin)
 
     def _requests(self, queue: Queue, now: Mapping[str, int]) -> Any:
         """Return who runs: the planned jobs on their types, then the others by falling time left.

@@ -17,27 +17,14 @@ from fairopt.deadline import left as time_left
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Formulation, Program
 
+#: The bases of the chords of the logarithm, and what stands for no progress.
+BASES, ORIGIN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), 1e-6
 #: Smaller parts of a round are errors of a solver.
 LEAST_PART = 1e-6
 #: Jobs are taken together in so many groups: with more, fewer turns are needed, and each takes longer.
 GROUPS = 24
 #: More turns than this are not tried, nor more jobs that may be the one with the longest time left, nor more numbers.
 MOST_TURNS, MOST_LAST, MOST_NUMBERS = 80, 20, 30_000_000
-
-
-@dataclass(frozen=True)
-class LogApproximation:
-    """The logarithm of progress as its chords between ``bases``; at 0 it is the logarithm of ``origin``.
-
-    Source: shockwave.py, `nash_social_welfare_first_order_apx` (bases 0, 0.2, ..., 1; origin 1e-6).
-    """
-
-    bases: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    origin: float = 1e-6
-
-    def values(self) -> Array:
-        """Return the logarithm at each of the bases."""
-        return np.asarray(np.log(np.maximum(np.asarray(self.bases, dtype=float), self.origin)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +35,9 @@ class PlanningWindow:
     * ``rate`` (n, k): speed on each type over that on the job's fastest type. ``left``, ``whole`` (n,): time that the
       remaining and all of its work take on its fastest type, without loading.
     * ``makespan``: the penalty on the longest time that is left after the window, for a unit of time.
+    * ``bases``: the logarithm of progress is taken as its chords between these; at 0 it is that of ``origin``.
+
+    Source: shockwave.py; for the chords `nash_social_welfare_first_order_apx` (bases 0, 0.2, ..., 1; origin 1e-6).
     """
 
     rows: tuple[int, ...]
@@ -60,10 +50,13 @@ class PlanningWindow:
     length: float
     rounds: int
     makespan: float
-    logarithm: LogApproximation
+    bases: Array
+    origin: float
 
     @classmethod
-    def of(cls, queue: Queue, rounds: int, makespan: float, logarithm: LogApproximation) -> PlanningWindow:
+    def of(
+        cls, queue: Queue, rounds: int, makespan: float, bases: Sequence[float] = BASES, origin: float = ORIGIN
+    ) -> PlanningWindow:
         """Return the window of the jobs of a queue that could run now."""
         rows = queue.able
         allowed = queue.allowed[rows]
@@ -71,10 +64,16 @@ class PlanningWindow:
         fastest = speed.max(axis=1)
         left, whole = (column[rows].astype(float) / fastest for column in (queue.remaining, queue.jobs.work))
         of_jobs = (tuple(rows), queue.jobs.gpus[rows], allowed, speed / fastest[:, None], left, whole)
-        return cls(*of_jobs, queue.capacity, float(queue.length), rounds, makespan, logarithm)
+        length, chords = float(queue.length), np.asarray(bases, dtype=float)
+        return cls(*of_jobs, queue.capacity, length, rounds, makespan, chords, origin)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def logarithm(self) -> Array:
+        """The logarithm at each of the bases."""
+        return np.asarray(np.log(np.maximum(self.bases, self.origin)))
 
     def program(
         self, weight: Array, slack: Array | None = None, *, together: bool = False, whole: bool = True
@@ -96,10 +95,10 @@ class PlanningWindow:
         slots, each = (1, self.rounds) if together else (self.rounds, 1)
         x = p.variable("x", (n, k, slots), lower=0, upper=each * self.allowed[:, :, None].astype(int), integer=whole)
         planned = p.variable("planned", (n,), lower=0, upper=self.left)
-        chord = p.variable("chord", (n, len(self.logarithm.bases)), lower=0)
+        chord = p.variable("chord", (n, len(self.bases)), lower=0)
         longest = p.variable("longest", lower=0)
         # measured from no progress at all: no sum of opposite signs is near 0, and a relative gap means something
-        gained = chord * (self.logarithm.values() - np.log(self.logarithm.origin))
+        gained = chord * (self.logarithm - np.log(self.origin))
         p.maximize(
             (gained * (weight / (n * self.rounds))[:, None]).sum() + self.makespan * (self.left.max() - longest),
             equation="sum_i w_i (log U_i - log U_0) / (N T) + k (max_i R_i(now) - max_i R_i)",
@@ -118,7 +117,7 @@ class PlanningWindow:
         )
         done = (planned + (self.whole - self.left)) / self.whole
         p.constrain("chords", chord.sum(axis=1) == 1, equation="sum_b z_ib = 1", source="cursor_consts")
-        reached = (chord * np.asarray(self.logarithm.bases)).sum(axis=1)
+        reached = (chord * self.bases).sum(axis=1)
         p.constrain("progress", reached - done == 0, equation="sum_b b z_ib = U_i", source="cursor_consts")
         p.constrain(
             "makespan", longest + planned >= self.left, equation="max_i R_i >= R_i", source="jobs_remaining_time"
@@ -183,8 +182,8 @@ class PlanningWindow:
         Source: Dantzig and Wolfe, Decomposition principle for linear programs, Operations Research 8(1), 1960.
         """
         n, k = self.rate.shape
-        bases = np.asarray(self.logarithm.bases)
-        slopes = np.diff(self.logarithm.values()) / np.diff(bases)
+        bases = self.bases
+        slopes = np.diff(self.logarithm) / np.diff(bases)
         least = max(0.0, float((self.left - self.rounds * self.length * self.rate.max(axis=1)).max()))
         last = np.flatnonzero(self.left > least) if self.makespan else np.array([], dtype=np.int64)
         size = n * (len(bases) + k + 1) * k * (k + 1) * k // 2
@@ -228,12 +227,10 @@ class PlanningWindow:
         n = len(self)
         most = np.minimum(self.left, self.rounds * self.length * self.rate.max(axis=1))[:, None]
         done = (self.whole - self.left)[:, None]
-        corners = np.hstack(
-            (np.asarray(self.logarithm.bases) * self.whole[:, None] - done, self.rounds * self.length * self.rate, most)
-        )
+        corners = np.hstack((self.bases * self.whole[:, None] - done, self.rounds * self.length * self.rate, most))
         progress = np.clip(corners, 0.0, most)
-        reached = np.interp((progress + done) / self.whole[:, None], self.logarithm.bases, self.logarithm.values())
-        worth = (reached - np.log(self.logarithm.origin)) * (weight / (n * self.rounds))[:, None]
+        reached = np.interp((progress + done) / self.whole[:, None], self.bases, self.logarithm)
+        worth = (reached - np.log(self.origin)) * (weight / (n * self.rounds))[:, None]
         ways = list(self._ways(progress / self.length))
         return (
             np.tile(progress, len(ways)),
@@ -262,7 +259,7 @@ class PlanningWindow:
 
     def _as_solution(self, program: Program, taken: Array, progress: Array, bound: float) -> Solution:
         """Return rounds on each type (n, k), ``taken``, and progress (n,) of jobs as a solution of the ``program``."""
-        bases = np.asarray(self.logarithm.bases)
+        bases = self.bases
         reached = (progress + (self.whole - self.left)) / self.whole
         below = np.clip(np.searchsorted(bases, reached, side="right") - 1, 0, len(bases) - 2)
         part = np.clip((reached - bases[below]) / (bases[below + 1] - bases[below]), 0.0, 1.0)

@@ -26,6 +26,7 @@ CALLS = (
         "new/max-min/decision.json",
     ),
     ("audit", "audit FOLDER/now.toml --html FOLDER/p.html --certificates FOLDER/new", "p.html new/guarantee_kept.json"),
+    ("explain", "explain FOLDER/now.toml train --graphml FOLDER/g.graphml", "g.graphml"),
     ("whatif", "whatif FOLDER/now.toml --set train.H100.quota=4 --html FOLDER/p.html", "p.html"),
     ("datasets", "datasets oef-eq6 --out FOLDER/out.toml", "out.toml"),
     ("generate", "generate poisson --set jobs=20 --cluster @philly-cluster --out FOLDER/drawn.csv", "drawn.csv"),

@@ -82,6 +82,16 @@ def test_a_market_is_what_its_columns_say(fairopt: Callable[..., Ran], market: P
     assert ran.data["allocation"] == [[3, 2.25], [1, 0.75]]
 
 
+def test_jobs_of_types_run_on_a_cluster_that_has_more(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("id,tenant,begin,duration,gpus,kind\na,x,0,100,1,v100\nb,y,0,50,1,K80\n")
+    arguments = ["run", path, "--cluster", "@philly-cluster", "--policy", "fifo", "--json"]
+    ran = fairopt(*arguments, "--column", "submit=begin", "--column", "type=kind")
+    assert ran.status == 0, ran.err
+    assert ran.data["measures"]["jobs"] == 2
+    assert ran.data["measures"]["unfinished"] == []
+
+
 def test_a_trace_of_fairopt_keeps_its_throughputs(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     path, cluster = tmp_path / "t.csv", tmp_path / "c.toml"
     path.write_text("job_id,when,work,gpus,throughput K80\na,0,100,1,2\n")

@@ -66,6 +66,9 @@ def impossible(market):
 def drf(market):
     return proportional(market)
 
+def too_much(market):
+    return 3 * proportional(market)
+
 number = 3
 """
 
@@ -150,6 +153,15 @@ def test_mistakes_name_the_file_and_the_line(fairopt: Callable[..., Ran], rules:
     assert "rules.py" in ran.err
     assert says in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_shares_that_do_not_fit_are_told(fairopt: Callable[..., Ran], rules: str) -> None:
+    ran = fairopt("solve", "@oef-example", "--policy", f"{rules}:too_much")
+    assert "These shares are not feasible: 3 GPUs of GPU1" in ran.out
+    compared = fairopt(
+        "compare", "@oef-example", "--policy", f"{rules}:too_much", "--property", "feasibility", "--json"
+    )
+    assert compared.data["policies"]["too_much"]["properties"]["feasibility"]["answer"] == "FAILS"
 
 
 def test_files_that_cannot_be_read(fairopt: Callable[..., Ran], tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from fairopt.methods.envy_free import interior_point
 from fairopt.methods.envy_free import nearly_alike as nearly_alike_module
-from fairopt.methods.envy_free.interior_equations import StepEquations
 from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.interior_program import InteriorProgram
+from fairopt.methods.envy_free.interior_step import NewtonStep
 from fairopt.methods.envy_free.nearly_alike import SpreadUsers
 from fairopt.methods.envy_free.problem import Users, optimum_of
 
@@ -39,14 +39,14 @@ def ordered(users: int, types: int, seed: int) -> Users:
 
 def test_elimination_keeps_what_users_who_are_nearly_alike_differ_by(monkeypatch):
     """With bundles in amounts of all types, up to 6e10 times the right sides were left of the equations."""
-    left, solved = list[float](), StepEquations.solved
+    left, solved = list[float](), NewtonStep.solved
 
     def watched(self, *sides):
         flat = np.concatenate([each.ravel() for each in sides])
         left.append(float(np.linalg.norm(flat - self._applied(*self._roughly(*sides))) / np.linalg.norm(flat)))
         return solved(self, *sides)
 
-    monkeypatch.setattr(StepEquations, "solved", watched)
+    monkeypatch.setattr(NewtonStep, "solved", watched)
     assert interior(ordered(30, 10, 2), np.arange(30)).effort["gap"] < 1e-7
     assert len(left) > 20
     assert max(left) < 1e-4
@@ -56,8 +56,7 @@ def test_equations_that_floats_do_not_solve_are_an_error(monkeypatch):
     users = nearly_alike(4, 1e-4)
     program = InteriorProgram(users, np.arange(4))
     point, pairs = program.start()
-    steep, firm = np.ones(len(pairs.envied)), np.ones(point.bundle.shape)
-    equations = StepEquations(program, pairs, steep, firm, np.ones(4), np.ones(3))
+    equations = NewtonStep(program, pairs, point, 1.0, 1.0)
     monkeypatch.setattr(equations, "_roughly", lambda *sides: sides)  # which solves nothing
     with pytest.raises(np.linalg.LinAlgError, match="no solution in floats"):
         equations.solved(np.ones((4, 3)), np.ones(4), np.ones(4))

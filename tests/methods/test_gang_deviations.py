@@ -14,7 +14,7 @@ from fairopt.methods import result
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs, usable_gpus
 from fairopt.methods.gang_assignment.deviations import Deviations, loss_of, solve_deviations
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
-from fairopt.methods.gang_assignment.groups import EVERYTHING, Groups, Priced, grouped
+from fairopt.methods.gang_assignment.groups import EVERYTHING, Groups, Priced
 from fairopt.program import Array
 
 
@@ -135,7 +135,7 @@ def test_large_costs_and_gangs_that_do_not_divide_each_other_agree_with_highs() 
 @pytest.mark.parametrize("integer", [False, True])
 def test_a_program_of_deviations_keeps_its_limit_of_time(integer: bool) -> None:
     problem = cluster(3, 400)
-    groups = grouped(problem.tightened(problem.classes()))
+    groups = problem.tightened(problem.classes()).groups()
     deviations = Deviations.within(Priced.at(groups, np.zeros(3)), EVERYTHING)
     assert solve_deviations(deviations, integer=integer, time_limit=0.0).status is Status.LIMIT
 

@@ -12,6 +12,7 @@ with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, im
 from fairopt.experiment.plot.allocations import compare_shares, misreport, shares
 from fairopt.experiment.plot.figures import COLOURS, HATCHES, LINES, LONGEST_NAME
 from fairopt.experiment.plot.frontiers import frontier
+from fairopt.experiment.plot.graphs import graph
 from fairopt.experiment.plot.runs import against_load, cdf, gantt, over_time, tenant_share, tradeoff
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "compare_shares",
     "frontier",
     "gantt",
+    "graph",
     "misreport",
     "over_time",
     "shares",

@@ -14,10 +14,14 @@ from functools import cached_property
 
 import numpy as np
 
-from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment
+from fairopt.errors import BadInput
 from fairopt.methods.grouping import equal_runs
-from fairopt.program import ROUNDING, Array
+from fairopt.program import INFINITY, ROUNDING, Array
 
+#: Waiting jobs have this for a type.
+IDLE = -1
+#: Masks of allowed types are packed into one integer together with the gang's number.
+MOST_TYPES = 40
 #: Groups priced at a time: a block and what is made of it stay in the cache.
 BLOCK = 1 << 14
 #: About so many groups are looked at where a sample of them will do.
@@ -44,6 +48,60 @@ class Groups:
     waiting: bool
     jobs: Array
     first: Array
+
+    @classmethod
+    def of(cls, cost: Array, gangs: Array, allowed: Array, capacity: Array, *, idle: int, waiting: bool) -> Groups:
+        """Return the groups of jobs with these costs (n, k) and ``gangs`` (n,), where ``idle`` GPUs may be left idle.
+
+        Jobs that may run nowhere, as ``allowed`` (n, k) says, are left out.
+        """
+        jobs = np.flatnonzero(allowed.any(axis=1))
+        if not allowed.all():
+            cost = np.where(allowed, cost, np.inf)
+        if len(jobs) < len(gangs):
+            cost, gangs = cost[jobs], gangs[jobs]
+        first = np.arange(len(jobs) + 1)
+        order, starts = equal_runs([*cost.T, gangs])
+        if len(starts) < len(jobs):
+            first = np.append(starts, len(jobs))
+            jobs, gangs, cost = jobs[order], gangs[order[starts]], cost[order[starts]]
+        extra = int(idle > 0)
+        table = np.zeros((len(capacity), len(gangs) + extra))
+        table[:, : len(gangs)] = cost.T
+        more = np.full(extra, idle, dtype=np.int64)
+        gang, count = np.append(gangs, np.minimum(more, 1)), np.append(np.diff(first), more)
+        return cls(table, gang, count, capacity, waiting, jobs, first)
+
+    @classmethod
+    def without_costs(cls, gangs: Array, allowed: Array, capacity: Array) -> Groups:
+        """Return the groups of jobs that cost nothing, of those that fit some type; whose they are is not kept.
+
+        Shapes and units as in `fairopt.methods.gang_assignment.usable_gpus`. Errors: `BadInput`.
+        """
+        types, nobody = len(capacity), np.zeros(0, dtype=np.int64)
+        if types > MOST_TYPES:
+            raise BadInput(f"got {types} types", place="capacity", remedy=f"Give at most {MOST_TYPES}")
+        sizes, size = _distinct(gangs)
+        mask = np.zeros(len(gangs), dtype=np.int64)
+        for i in range(types):
+            mask |= allowed[:, i].astype(np.int64) << i
+        if types <= 12 and len(sizes) << types <= 1 << 16:
+            counts = np.bincount((size << types) | mask, minlength=len(sizes) << types)
+            keys = np.flatnonzero(counts)
+            count = counts[keys]
+        else:
+            keys, count = np.unique((size << types) | mask, return_counts=True)
+        gang = sizes[keys >> types]
+        masks = (keys & ((1 << types) - 1)) >> np.arange(types)[:, None]
+        fits = (masks & 1).astype(bool) & (gang <= capacity[:, None])
+        some = fits.any(axis=0)
+        cost = np.where(fits[:, some], 0.0, np.inf)
+        return cls(cost, gang[some], count[some], capacity, True, nobody, nobody)
+
+    @cached_property
+    def allowed(self) -> Array:
+        """On which types each group may run (k, g)."""
+        return self.cost < INFINITY
 
     @cached_property
     def weight(self) -> Array:
@@ -75,30 +133,14 @@ class Groups:
         return answer
 
 
-def grouped(problem: GangAssignment) -> Groups:
-    """Return the groups of a tightened problem: jobs with the same gang, allowed types and costs are one group."""
-    allowed, types = problem.allowed, len(problem.capacity)
-    some = allowed.any(axis=1)
-    jobs, cost, gang = np.flatnonzero(some), problem.cost, problem.gangs
-    if not allowed.all():
-        cost = np.where(allowed, cost, np.inf)
-    if len(jobs) < len(gang):
-        cost, gang = cost[jobs], gang[jobs]
-    first = np.arange(len(jobs) + 1)
-    order, starts = equal_runs([*cost.T, gang])
-    if len(starts) < len(jobs):
-        first = np.append(starts, len(jobs))
-        jobs, gang, cost = jobs[order], gang[order[starts]], cost[order[starts]]
-    count = np.diff(first)
-    idle = int(problem.capacity.sum()) - problem.least
-    # where all jobs must run none waits; the reward of Eq. (7) is then as large as it needs to be
-    waiting = int(problem.gangs[some].sum()) > problem.least
-    extra = int(idle > 0)
-    table = np.empty((types, len(gang) + extra))
-    table[:, : len(gang)] = cost.T
-    table[:, len(gang) :] = 0.0
-    gang, count = np.append(gang, [1] * extra), np.append(count, [idle] * extra)
-    return Groups(table, gang, count, problem.capacity, waiting, jobs, first)
+def _distinct(gangs: Array) -> tuple[Array, Array]:
+    """Return the distinct gang sizes and each job's place among them; small sizes are counted, not sorted."""
+    if len(gangs) and gangs.max() < 1 << 16:
+        present = np.zeros(int(gangs.max()) + 1, dtype=bool)
+        present[gangs] = True
+        return np.flatnonzero(present), (np.cumsum(present) - 1)[gangs]
+    sizes, size = np.unique(gangs, return_inverse=True)
+    return sizes, size
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,12 @@ import numpy as np
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
+from fairopt.methods.gang_assignment.groups import IDLE, Groups
 from fairopt.numbers import integers_or_floats, whole_numbers
 from fairopt.program import INFINITY, Array, Formulation, Program
 
-#: Waiting jobs have this for a type.
-IDLE = -1
 #: GPUs are counted in floats too; up to here these are exact.
 MOST_GPUS = 2**53
-#: Masks of allowed types are packed into one integer together with the gang's number.
-MOST_TYPES = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +65,18 @@ class GangAssignment:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "least", int(least[0]))
 
-    def classes(self) -> GangClasses:
+    def classes(self) -> Groups:
         """Return the jobs that fit somewhere, by gang size and allowed types."""
-        return gang_classes(self.gangs, self.allowed, self.capacity)
+        return Groups.without_costs(self.gangs, self.allowed, self.capacity)
 
-    def tightened(self, classes: GangClasses) -> GangAssignment:
+    def groups(self) -> Groups:
+        """Return the groups of a tightened problem: jobs with the same gang, allowed types and costs are one group."""
+        idle = int(self.capacity.sum()) - self.least
+        # where all jobs must run none waits; the reward of Eq. (7) is then as large as it needs to be
+        waiting = int(self.gangs[self.allowed.any(axis=1)].sum()) > self.least
+        return Groups.of(self.cost, self.gangs, self.allowed, self.capacity, idle=idle, waiting=waiting)
+
+    def tightened(self, classes: Groups) -> GangAssignment:
         """Return a problem of the same assignments: capacities that can be filled, a least that can be met exactly."""
         capacity = fillable(classes, self.capacity)
         step = int(np.gcd.reduce(classes.gang)) if len(classes.gang) else 1
@@ -122,46 +126,6 @@ def _whole(values: object, place: str, count: int, least: int) -> Array:
     return array.astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class GangClasses:
-    """Jobs with the same ``gang`` (c,) GPUs and ``allowed`` (c, k) types are one class of ``count`` (c,) jobs."""
-
-    gang: Array
-    count: Array
-    allowed: Array
-
-
-def gang_classes(gangs: Array, allowed: Array, capacity: Array) -> GangClasses:
-    """Return the classes of the jobs that fit some type; shapes and units as in `usable_gpus`. Errors: `BadInput`."""
-    types = len(capacity)
-    if types > MOST_TYPES:
-        raise BadInput(f"got {types} types", place="capacity", remedy=f"Give at most {MOST_TYPES}")
-    sizes, size = _distinct(gangs)
-    mask = np.zeros(len(gangs), dtype=np.int64)
-    for i in range(types):
-        mask |= allowed[:, i].astype(np.int64) << i
-    if types <= 12 and len(sizes) << types <= 1 << 16:
-        counts = np.bincount((size << types) | mask, minlength=len(sizes) << types)
-        keys = np.flatnonzero(counts)
-        count = counts[keys]
-    else:
-        keys, count = np.unique((size << types) | mask, return_counts=True)
-    gang = sizes[keys >> types]
-    fits = (((keys & ((1 << types) - 1))[:, None] >> np.arange(types)) & 1).astype(bool) & (gang[:, None] <= capacity)
-    some = fits.any(axis=1)
-    return GangClasses(gang[some], count[some], fits[some])
-
-
-def _distinct(gangs: Array) -> tuple[Array, Array]:
-    """Return the distinct gang sizes and each job's place among them; small sizes are counted, not sorted."""
-    if len(gangs) and gangs.max() < 1 << 16:
-        present = np.zeros(int(gangs.max()) + 1, dtype=bool)
-        present[gangs] = True
-        return np.flatnonzero(present), (np.cumsum(present) - 1)[gangs]
-    sizes, size = np.unique(gangs, return_inverse=True)
-    return sizes, size
-
-
 def largest_filling(gang: Array, count: Array, capacity: int) -> int:
     """Return the most GPUs, up to ``capacity``, that some of the gangs fill exactly: a subset sum, in bits."""
     if int(gang @ count) <= capacity:
@@ -179,9 +143,9 @@ def largest_filling(gang: Array, count: Array, capacity: int) -> int:
     return reachable.bit_length() - 1
 
 
-def fillable(classes: GangClasses, capacity: Array) -> Array:
+def fillable(classes: Groups, capacity: Array) -> Array:
     """Return, for each type, the most of its GPUs that the gangs allowed there can fill; shape (k,)."""
-    pairs = zip(classes.allowed.T, capacity.tolist(), strict=True)
+    pairs = zip(classes.allowed, capacity.tolist(), strict=True)
     filled = [largest_filling(classes.gang[own], classes.count[own], most) for own, most in pairs]
     return np.array(filled, dtype=np.int64)
 
@@ -199,25 +163,25 @@ def usable_gpus(gangs: Array, allowed: Array, capacity: Array, *, time_limit: fl
     3
     """
     capacity = np.asarray(capacity, dtype=np.int64)
-    classes = gang_classes(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity)
+    classes = Groups.without_costs(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity)
     return most_busy(classes, fillable(classes, capacity), time_limit)
 
 
-def most_busy(classes: GangClasses, room: Array, time_limit: float | None, enough: float = INFINITY) -> int:
+def most_busy(classes: Groups, room: Array, time_limit: float | None, enough: float = INFINITY) -> int:
     """Return `usable_gpus` of classes that can fill ``room`` (k,), or less if that is ``enough``; errors as there."""
     most = min(int(room.sum()), int(classes.gang @ classes.count))
     greedy = max(greedy_filling(classes, room, freedom) for freedom in (False, True))
     return greedy if greedy >= min(most, enough) else _by_milp(classes, room, most, time_limit)
 
 
-def greedy_filling(classes: GangClasses, capacity: Array, freedom_first: bool) -> int:
+def greedy_filling(classes: Groups, capacity: Array, freedom_first: bool) -> int:
     """Return the GPUs that a greedy filling keeps busy: large gangs first, or those with few types first."""
-    freedom = classes.allowed.sum(axis=1)
+    freedom = classes.allowed.sum(axis=0)
     order = np.lexsort((-classes.gang, freedom) if freedom_first else (freedom, -classes.gang))
     left = capacity.copy()
     for each in order.tolist():
         gang, jobs = int(classes.gang[each]), int(classes.count[each])
-        own = np.flatnonzero(classes.allowed[each])
+        own = np.flatnonzero(classes.allowed[:, each])
         for i in own[np.argsort(-left[own], kind="stable")].tolist():
             taken = min(jobs, int(left[i]) // gang)
             left[i] -= taken * gang
@@ -227,9 +191,9 @@ def greedy_filling(classes: GangClasses, capacity: Array, freedom_first: bool) -
     return int(capacity.sum() - left.sum())
 
 
-def _by_milp(classes: GangClasses, capacity: Array, most: int, time_limit: float | None) -> int:
+def _by_milp(classes: Groups, capacity: Array, most: int, time_limit: float | None) -> int:
     p = Formulation("usable GPUs")
-    placed = np.argwhere(classes.allowed)
+    placed = np.argwhere(classes.allowed.T)
     gang, count = classes.gang[placed[:, 0]], classes.count[placed[:, 0]]
     most_there = np.minimum(count, capacity[placed[:, 1]] // gang)
     x = p.variable("jobs", (len(placed),), lower=0, upper=most_there, integer=True)

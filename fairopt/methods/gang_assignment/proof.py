@@ -24,8 +24,8 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Options
 from fairopt.errors import BadInput, NotSolved
 from fairopt.methods.gang_assignment.deviations import UNIT
-from fairopt.methods.gang_assignment.groups import grain_of
-from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment
+from fairopt.methods.gang_assignment.groups import IDLE, grain_of
+from fairopt.methods.gang_assignment.problem import GangAssignment
 from fairopt.methods.incremental_lp import Blocks
 from fairopt.methods.result import StageClock, duals_of
 from fairopt.program import INFINITY, Array, Program, Sense, objects

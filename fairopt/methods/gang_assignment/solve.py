@@ -22,16 +22,16 @@ from fairopt.methods.gang_assignment.deviations import Deviations, loss_of, solv
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import (
     EVERYTHING,
+    IDLE,
     SAMPLE,
     SUMMED,
     Groups,
     Priced,
     grain_of,
-    grouped,
     safe_value,
     size,
 )
-from fairopt.methods.gang_assignment.problem import IDLE, GangAssignment, most_busy
+from fairopt.methods.gang_assignment.problem import GangAssignment, most_busy
 from fairopt.methods.result import StageClock
 from fairopt.program import INFINITY, Array
 
@@ -100,7 +100,7 @@ def solve_gangs(
     if usable < tight.least:
         word = f"no assignment keeps enough GPUs busy: at most {usable} can be"
         return Solution(Status.INFEASIBLE, word, "auto", effort={"usable": float(usable)})
-    groups = grouped(tight)
+    groups = tight.groups()
     clock.lap("build")
     if not len(groups.jobs):
         nobody = np.full(len(problem.gangs), IDLE)

@@ -241,10 +241,10 @@ def test_rounds_approach_the_fractions():
         weight=[random.choice([1, 2]) for _ in range(8)],
     )
     records = list(run(GavelRounds(backfill=False), Trace(jobs), cluster, length=1, rounds=300, backend=Exact()))
-    claims = records[-1].after.state.claims
-    for claim in claims.values():
-        assert claim.seen == 300
-        for part, got in zip(claim.fraction, claim.rounds, strict=True):
+    state = records[-1].after.state
+    for name in state.fraction:
+        assert state.seen[name] == 300
+        for part, got in zip(state.fraction[name], state.rounds[name], strict=True):
             assert abs(F(got, 300) - part) < F(3, 100)
 
 
@@ -268,8 +268,7 @@ def test_what_was_owed_breaks_ties_after_a_reset():
     jobs = Jobs.of(gpus=[1] * 3, work=[1000] * 3, types=cluster.types, arrival=[0, 0, 1])
     records = list(run(GavelRounds(), Trace(jobs), cluster, length=1, rounds=2, backend=Exact()))
     assert [record.ran[0].job for record in records] == ["j1", "j2"]
-    owed = {name: claim.owed for name, claim in records[1].after.state.claims.items()}
-    assert owed == {"j1": (F(-1, 2),), "j2": (F(1, 2),), "j3": (0,)}
+    assert dict(records[1].after.state.owed) == {"j1": (F(-1, 2),), "j2": (F(1, 2),), "j3": (0,)}
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda each: type(each).__name__)
@@ -308,7 +307,7 @@ def test_a_tenants_weight_is_divided_among_its_jobs():
     market = JobMarket.of(queue, by_tenant=True)
     assert market.market.weight.tolist() == [F(3, 2), F(1, 2), 1]
     schedule = decide(GavelRounds(by_tenant=True), queue, Exact())
-    assert [schedule.state.claims[name].fraction[0] for name in jobs.names] == [1, F(1, 3), F(2, 3)]
+    assert [schedule.state.fraction[name][0] for name in jobs.names] == [1, F(1, 3), F(2, 3)]
 
 
 def test_a_tenant_gains_nothing_by_more_jobs():
@@ -326,7 +325,7 @@ def test_prices_give_the_level_of_the_program_and_go_on_from_the_last_round():
     for setting in sample_settings(6, seed=5, ties=False):
         for record in run(policy, setting.trace, setting.cluster, length=setting.length, rounds=6):
             state = record.after.state
-            assert not state.claims or len(state.prices) == len(setting.cluster.types)
+            assert not state.fraction or len(state.prices) == len(setting.cluster.types)
         queue = Queue.fresh(setting.trace.jobs, setting.cluster, length=setting.length)
         by_program, by_prices = (decide(policy, queue, solver).costs["objective"] for solver in (Highs(), None))
         assert float(by_prices) == pytest.approx(float(by_program), rel=1e-7)

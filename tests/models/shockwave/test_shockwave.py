@@ -12,7 +12,7 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.errors import BadInput
 from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
-from fairopt.models.shockwave.window import LogApproximation, PlanningWindow
+from fairopt.models.shockwave.window import PlanningWindow
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array
@@ -28,11 +28,11 @@ LENGTH, ROUNDS = 10.0, 3
 
 
 def planned(jobs: Jobs = JOBS, cluster: Cluster = TWO, rounds: int = ROUNDS, makespan: float = 0.01) -> PlanningWindow:
-    return PlanningWindow.of(Queue.fresh(jobs, cluster, length=10).as_(float), rounds, makespan, LogApproximation())
+    return PlanningWindow.of(Queue.fresh(jobs, cluster, length=10).as_(float), rounds, makespan)
 
 
-def chords(part: float, approximation: LogApproximation) -> float:
-    return float(np.interp(part, approximation.bases, approximation.values()))
+def chords(part: float, jobs: PlanningWindow) -> float:
+    return float(np.interp(part, jobs.bases, jobs.logarithm))
 
 
 @pytest.mark.parametrize("makespan", [0.0, 0.01, 1.0])
@@ -41,7 +41,7 @@ def chords(part: float, approximation: LogApproximation) -> float:
 def test_the_window_is_the_best_of_all_schedules(
     makespan: float, weight: tuple[int, ...], slack: tuple[int, ...] | None
 ) -> None:
-    jobs, approximation = planned(makespan=makespan), LogApproximation()
+    jobs = planned(makespan=makespan)
     best = -float("inf")
     rounds = [each for each in product((0, 1), repeat=3) if np.dot(each, jobs.gpus) <= 2]
     for schedule in product(rounds, repeat=ROUNDS):
@@ -49,7 +49,7 @@ def test_the_window_is_the_best_of_all_schedules(
         if slack is not None and (left > slack).any():
             continue
         parts = 1 - left / jobs.whole
-        gained = [w * (chords(part, approximation) - log(1e-6)) for w, part in zip(weight, parts, strict=True)]
+        gained = [w * (chords(part, jobs) - log(1e-6)) for w, part in zip(weight, parts, strict=True)]
         best = max(best, sum(gained) / (3 * ROUNDS) + makespan * (jobs.left.max() - left.max()))
     program = jobs.program(np.array(weight), None if slack is None else np.array(slack))
     assert Highs().solve(program, gap=0.0).objective == pytest.approx(best)
@@ -169,7 +169,7 @@ def test_prices_find_the_optimum_of_the_program(seed: int, makespan: float) -> N
     )
     queue = Queue.fresh(given, cluster, length=10).as_(float)
     queue = replace(queue, remaining=queue.remaining * random.choice([0.3, 0.99, 1], n))
-    jobs = PlanningWindow.of(queue, 5, makespan, LogApproximation())
+    jobs = PlanningWindow.of(queue, 5, makespan)
     weight = random.choice([1.0, 7.0, 1e6], n) if seed % 2 else np.ones(n)
     program = jobs.program(weight, together=True, whole=False)
     solution = jobs.priced(program, weight, 1e-9)
@@ -188,9 +188,7 @@ def test_prices_that_find_nothing_leave_it_to_the_back_end() -> None:
     """Where the logarithm's chords are not concave, or many jobs may be the last to end."""
     alike = Jobs.of(gpus=[1] * 30, work=[400] * 30, types=["V100"])
     queue = Queue.fresh(alike, TWO, length=10).as_(float)
-    bent = LogApproximation((0.0, 0.5, 1.0), 0.5)
-    for makespan, logarithm in ((1.0, LogApproximation()), (0.0, bent)):
-        jobs = PlanningWindow.of(queue, 3, makespan, logarithm)
+    for jobs in (PlanningWindow.of(queue, 3, 1.0), PlanningWindow.of(queue, 3, 0.0, (0.0, 0.5, 1.0), 0.5)):
         program = jobs.program(np.ones(30), together=True, whole=False)
         assert jobs.priced(program, np.ones(30), 1e-6) is None
     late = Queue.fresh(alike, TWO, length=10, now=5000).as_(float)

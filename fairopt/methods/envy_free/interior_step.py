@@ -1,8 +1,8 @@
-"""The equations of a step of the interior-point method for envy-free shares, with the bundles eliminated.
+"""A step of the interior-point method for envy-free shares: its equations, with the bundles eliminated, and its length.
 
-They are those of the least of a sum of squares: bundles x (n, k) that are worth what ``worth`` (c,) says to their
-holders' directions, rows against envy that pull at both with ``steep`` (p,), amounts with ``firm`` (n, k), demands with
-``tight`` (n,), and capacities with ``dear`` (k,).
+The equations are those of the least of a sum of squares: bundles x (n, k) that are worth what ``worth`` (c,) says to
+their holders' directions, rows against envy that pull at both with ``steep`` (p,), amounts with ``firm`` (n, k),
+demands with ``tight`` (n,), and capacities with ``dear`` (k,).
 
 A bundle is told by its worth and by all amounts but that of one type, its *pivot*, which gives way most easily. A row
 of an envious user who is nearly like the holder says almost the same as the worth, and what else it says is a small
@@ -17,9 +17,25 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairopt.methods.envy_free.interior_program import EnvyPairs, InteriorProgram
+from fairopt.deadline import left
+from fairopt.methods.envy_free.interior_program import EnvyPairs, InteriorProgram, Point
 from fairopt.program import Array
 
+#: A step goes at least this part of the way to where the first number would be 0; more the smaller the gap is.
+SHORT = 0.9
+#: The relative gap that is asked for.
+NEAR = 1e-9
+#: Most corrections of a step towards the central path, each aiming this much farther, at products within `EVEN` times
+#: their aim.
+CORRECTIONS, FARTHER, EVEN = 4, 0.3, 10.0
+#: Below the gap `LOOSE`, multipliers are held less the smaller it is, down to `LEAST_HELD` times as much: rows against
+#: envy fall short by what changes of multipliers cost.
+LOOSE, LEAST_HELD = 3e-7, 1e-5
+#: Products that add up to less than this part of the gap that is asked for are not aimed at: points would be too near
+#: to the boundary for the next step.
+LEAST = 0.1
+#: What a step pays for each bundle and each multiplier against envy that it changes, times how hard it holds them.
+HOLD_BUNDLE, HOLD_ENVY = 1e-8, 1e-6
 #: What may be left of the equations of a step, as a part of a user's weight, and most steps of GMRES.
 LEFT, KRYLOV = 1e-8, 8
 #: Equations of which more than this part of the right sides is left have no solution in floats.
@@ -30,30 +46,138 @@ RIDGE, GROWS, GIVE_UP = 1e-14, 100.0, 1e-2
 PIECE = 96
 
 
-class StepEquations:
-    """The equations for these ``steep`` (p,), ``firm`` (n, k), ``tight`` (n,) and ``dear`` (k,).
+class NewtonStep:
+    """The equations of a step from ``point``, with the bundles eliminated.
 
     Their number of operations is n m^2 k where each user is envied by m others, and n^3 / 3. Errors: `LinAlgError`
     where floats have no solution.
     """
 
-    def __init__(
-        self, program: InteriorProgram, pairs: EnvyPairs, steep: Array, firm: Array, tight: Array, dear: Array
-    ) -> None:
-        self.program, self.pairs = program, pairs
-        self.steep, self.firm, self.tight, self.dear = steep, firm, tight, dear
-        value, able = program.value, program.able
+    def __init__(self, program: InteriorProgram, pairs: EnvyPairs, point: Point, hold: float, gap: float) -> None:
+        self.program, self.pairs, self.point = program, pairs, point
+        able, limited = program.able, program.limited
+        bundle, part = program.held(point), program.part
+        least = np.minimum(program.together(program.weight)[pairs.envious], program.weight[pairs.envied])
+        # by how much a row against envy gives way for each unit that its multiplier changes
+        self.gives = hold * HOLD_ENVY * min(1.0, max(LEAST_HELD, gap / LOOSE)) / (least * len(program.weight))
+        self.yielding = point.slack + self.gives * point.envy
+        self.steep = point.envy / self.yielding
+        self.bound = np.where(able, point.reduced / point.bundle, 0.0)
+        held = hold * HOLD_BUNDLE * len(program.weight) * program.weight
+        self.firm = np.where(able, self.bound + held[:, None], 0.0)
+        self.tight = np.where(limited, point.demand / point.spare, 0.0)
+        self.dear = point.price / point.over
+        # what the rows lack
+        self.short_slack = point.worth[pairs.envious] - pairs.worth(bundle) - pairs.margin - point.slack
+        self.short_spare = np.where(limited, 1 - (part * bundle).sum(axis=1) - point.spare, 0.0)
+        self.short_over = 1 - program.weight @ bundle - point.over
+        paid = program.weight[:, None] * point.price + point.demand[:, None] * part + pairs.of_envied(point.envy)
+        lack = point.gain[:, None] * program.value + np.where(able, point.reduced, 0.0) - paid
+        self.lack_bundle = np.where(able, lack, 0.0)
+        self.lack_worth = program.counts + pairs.of_envious(point.envy) - program.together(point.gain)
+        self.lack_gain = point.worth[program.direction] - (program.value * bundle).sum(axis=1)
+        self._set_coordinates()
+        self._eliminate(*self._worths())
+
+    def stepped(self, gap: float) -> Point:
+        """Return the point after a predictor, a corrector, and corrections towards the central path.
+
+        The smaller the ``gap``, the nearer it may go to where a number is 0.
+        """
+        point, program = self.point, self.program
+        products, mean = point.products(), program.mean(point.products())
+        ahead = self.step([-each for each in products])
+        primal, dual = self.lengths(ahead)
+        rest = program.mean(point.along(ahead, primal, dual).products())
+        aim = max(min(1.0, max(rest / mean, 1e-8)) ** 3 * mean, min(LEAST * NEAR / program.count(products), mean))
+        second = [each * by for each, by in zip(ahead[:4], ahead[4:8], strict=True)]
+        sides = [aim - each - more for each, more in zip(products, second, strict=True)]
+        step = self.step(sides)
+        primal, dual = self.lengths(step)
+        for _ in range(CORRECTIONS):
+            if min(primal, dual) >= 0.9:
+                break
+            sides = self._evened(sides, step, min(1.0, primal + FARTHER), min(1.0, dual + FARTHER), aim)
+            other = self.step(sides)
+            lengths = self.lengths(other)
+            if sum(lengths) < primal + dual + 0.02:
+                break
+            step, (primal, dual) = other, lengths
+        part = max(SHORT, 1 - gap)
+        return point.along(step, *(part * each if each < 1 else 1.0 for each in (primal, dual)))
+
+    def lengths(self, step: Point) -> tuple[float, float]:
+        """Return how far the numbers and their duals can go before the first is 0; 1 at most."""
+        fastest = [
+            max((float((-by[there] / now[there]).max(initial=0.0)) for now, by, there in part), default=0.0)
+            for part in (
+                zip(self.point[:4], step[:4], self.program.present, strict=True),
+                zip(self.point[4:8], step[4:8], self.program.present, strict=True),
+            )
+        ]
+        primal, dual = (1.0 / max(1.0, each) for each in fastest)
+        return primal, dual
+
+    def _evened(self, sides: list[Array], step: Point, primal: float, dual: float, aim: float) -> list[Array]:
+        """Return right sides that bring products that would be far from the aim after a longer step nearer to it."""
+        low, high = aim / EVEN, aim * EVEN
+        after = self.point.along(step, primal, dual).products()
+        moves = (np.where(v < low, low - v, np.where(v > high, np.maximum(high - v, -high), 0.0)) for v in after)
+        return [side + move for side, move in zip(sides, moves, strict=True)]
+
+    def step(self, sides: list[Array]) -> Point:
+        """Return the step that changes the four kinds of products by ``sides``, to first order."""
+        left()
+        point, program = self.point, self.program
+        pairs, weight, part = self.pairs, program.weight, program.part
+        change = [
+            np.where(there, (side - dual * short) / now, 0.0)
+            for side, dual, short, now, there in zip(
+                sides,
+                point[4:8],
+                (self.short_slack, np.zeros(()), self.short_spare, self.short_over),
+                (self.yielding, *point[1:4]),
+                program.present,
+                strict=True,
+            )
+        ]
+        against, bounds, demand, price = change
+        for_bundle = self.lack_bundle + bounds - demand[:, None] * part - weight[:, None] * price
+        bundle, worth, gain = self.solved(
+            np.where(program.able, for_bundle - pairs.of_envied(against), 0.0),
+            self.lack_worth + pairs.of_envious(against),
+            self.lack_gain,
+        )
+        slack = worth[pairs.envious] - pairs.worth(bundle)
+        spare, over = (part * bundle).sum(axis=1), weight @ bundle
+        envy = against - self.steep * slack
+        return Point(
+            slack + self.short_slack + self.gives * envy,
+            bundle,
+            self.short_spare - spare,
+            self.short_over - over,
+            envy,
+            bounds - self.bound * bundle,
+            demand + self.tight * spare,
+            price + self.dear * over,
+            worth,
+            gain,
+        )
+
+    # -- the equations -------------------------------------------------------------------------------------------------
+    def _set_coordinates(self) -> None:
+        """Set each bundle's pivot, and rows and demands in coordinates."""
+        value, able, firm = self.program.value, self.program.able, self.firm
         self.users = np.arange(len(value))
         self.pivot = np.where(able, value * value / np.where(able, firm, 1.0), -1.0).argmax(axis=1)
         self.main = value[self.users, self.pivot]
         self.others = able.copy()
         self.others[self.users, self.pivot] = False
         self.ratio = np.where(self.others, value / self.main[:, None], 0.0)
-        self.rows = self._told(pairs.rows, pairs.envied)
-        self.part = self._told(program.part, self.users)
+        self.rows = self._told(self.pairs.rows, self.pairs.envied)
+        self.part = self._told(self.program.part, self.users)
         self.one = -self.ratio  # what a unit of each coordinate adds to the amount of the pivot
         self.one[self.users, self.pivot] = 1 / self.main
-        self._eliminate(*self._worths())
 
     def _told(self, rows: Array, which: Array) -> Array:
         """Return rows of amounts, each of one of the users ``which``, as rows of coordinates."""

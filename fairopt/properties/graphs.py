@@ -1,0 +1,364 @@
+"""Graphs of a market and a cluster, as networkx has them: who envies whom, who could trade with whom, and trees.
+
+Numbers on nodes and edges are those of the market: Fractions where it is exact. `as_graphml` writes them as floats.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import log, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.deadline import left
+from fairopt.errors import BadInput, NotInstalled, type_of
+from fairopt.numbers import arithmetic
+from fairopt.problem import Market, worth
+from fairopt.program import INFINITY, Array, Number, number_text
+
+if TYPE_CHECKING:
+    from fairopt.problem import Cluster, Entitlements
+
+#: Who gives what nobody has: GPUs that are idle.
+IDLE = "(idle)"
+#: The root of a tree of groups without one root of its own, and of a tree of hosts.
+ROOT = "(cluster)"
+#: Less than this part of a user's equal share, or of a type, is rounding of floats; logarithms are off by less.
+ROUNDED, OFF = 1e-9, 1e-13
+#: The logarithm of a rate beyond which it counts as nothing.
+_FAR = 600.0
+
+
+@dataclass(frozen=True)
+class Gift:
+    """What one user, or nobody (`IDLE`), gives another in a trade: GPUs of a type.
+
+    >>> print(Gift("u1", "V100", 2, "u2"))
+    u1 gives u2 2 V100
+    """
+
+    giver: str
+    type: str
+    amount: Number
+    receiver: str
+
+    def __str__(self) -> str:
+        what = f"{number_text(self.amount)} {self.type}"
+        return (
+            f"{self.receiver} takes {what}, idle"
+            if self.giver == IDLE
+            else f"{self.giver} gives {self.receiver} {what}"
+        )
+
+
+def envy_graph(market: Market, shares: Any) -> Any:
+    """Return who envies whom, as a `networkx.DiGraph` of users: an edge from who envies to who is envied.
+
+    ``shares`` (n, k) are anybody's: an array, lists, a table, or what `fairopt.allocate` returns. A node has its
+    ``throughput``. An edge has ``amount``, the throughput more that the other's shares would give, scaled to equal
+    weight, and ``times``, as a part of its own. The allocation is free of envy if and only if there is no edge; in
+    floats envy within rounding is none.
+
+    Errors: `BadInput` for shares of another shape; `NotInstalled` without networkx. Source: that of `EnvyFreeness`.
+
+    >>> from fairopt import Market
+    >>> graph = envy_graph(Market.of([[1, 2], [1, 5]], [1, 1]), [[1, 0], [0, 1]])
+    >>> [(*pair, str(amount)) for *pair, amount in graph.edges(data="amount")]
+    [('u1', 'u2', '1')]
+    """
+    graph, given, market = _users(market, shares)
+    values = market.values(given)
+    own = market.utility(given)
+    more = values - own[:, None]
+    slack = 0 if arithmetic(given).exact else ROUNDED
+    for i, other in zip(*np.nonzero(more > slack * market.fair_utility()[:, None]), strict=True):
+        times = INFINITY if own[i] == 0 else values[i, other] / own[i]
+        graph.add_edge(market.users[i], market.users[other], amount=more[i, other], times=times)
+    return graph
+
+
+def trade_graph(market: Market, shares: Any) -> Any:
+    """Return who could swap what with a gain, as a `networkx.DiGraph` of users, and of `IDLE` where GPUs are.
+
+    An edge is a gift: its ``amount`` of GPUs of a ``type``, and what the receiver gains by the whole trade (``gain``).
+    Of two users who could both gain by a swap there are both edges, of the swap that gains most, each over what its
+    equal share is worth. The edges of `trade_cycle`, which more than two may need, have ``cycle`` True. The allocation
+    is Pareto-efficient if and only if there is no edge (with demands: no edge shows that it is not).
+
+    ``shares`` (n, k) as in `envy_graph`. Errors: as there. Source: OEF Sec. 2.3.1 (4); cycles of trades:
+    `fairopt.properties.shares.pareto_within_bounds`.
+
+    >>> from fairopt import Market
+    >>> market = Market.of([[1, 2], [1, 5]], [1, 1])
+    >>> for giver, receiver, edge in trade_graph(market, market.equal_split()).edges(data=True):
+    ...     print(giver, receiver, edge["amount"], edge["type"], edge["gain"])
+    u1 u2 1/7 T2 3/14
+    u2 u1 1/2 T1 3/14
+    """
+    graph, given, market = _users(market, shares)
+    for gift, gain in _free(market, given):
+        graph.add_edge(gift.giver, gift.receiver, type=gift.type, amount=gift.amount, gain=gain, cycle=False)
+    fair = market.fair_utility()
+    for i, other in combinations(range(len(market.users)), 2):
+        left()
+        swaps = [(gifts, gains) for gifts in _swaps(market, given, i, other) if (gains := _gains(market, given, gifts))]
+        if swaps:
+            best = max(swaps, key=lambda each: sum(gain / fair[market.index(user)] for user, gain in each[1].items()))
+            _add(graph, *best, cycle=False)
+    cycle = trade_cycle(market, given)
+    if len(cycle) == 2 and graph.has_edge(cycle[0].giver, cycle[0].receiver):
+        for each in cycle:
+            graph.edges[each.giver, each.receiver]["cycle"] = True
+    elif len(cycle) > 1:
+        _add(graph, cycle, _gains(market, given, cycle) or {}, cycle=True)
+    return graph
+
+
+def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
+    """Return trades in a circle by which all gain that take part; () where there are none.
+
+    Each user gives GPUs of one type to the next, the last to the first. GPUs that are idle (`IDLE`), or held by who
+    cannot use them, are a gift for nothing. It shows by
+    itself that the shares (n, k) are not Pareto-efficient. Of markets without demands there is one if and only if they
+    are not; in floats a gain within rounding is none.
+
+    Errors: as `envy_graph`. Source: `fairopt.properties.shares.pareto_within_bounds`; negative cycles by networkx
+    (Bellman and Ford).
+
+    >>> from fairopt import Market
+    >>> market = Market.of([[1, 2, 0], [0, 1, 2], [2, 0, 1]], [1, 1, 1])
+    >>> for gift in trade_cycle(market, [[1, 0, 0], [0, 1, 0], [0, 0, 1]]):
+    ...     print(gift)
+    u2 gives u1 0.5625 T2
+    u1 gives u3 0.75 T1
+    u3 gives u2 1 T3
+    """
+    networkx = _networkx()
+    _, given, market = _users(market, shares)
+    free = next(_free(market, given), None)
+    if free is not None:
+        return (free[0],)
+    legs, best = networkx.DiGraph(), _best_legs(market, given)
+    for pair, (rate, _) in best.items():
+        legs.add_edge(*pair, weight=OFF + (max(-_FAR, log(rate)) if rate else -_FAR))
+    legs.add_weighted_edges_from((ROOT, kind, 0) for kind in [*legs])
+    try:
+        around = networkx.find_negative_cycle(legs, ROOT)
+    except (networkx.NetworkXError, networkx.NodeNotFound):  # there is none, or nobody holds anything
+        return ()
+    chain = [(best[pair][1], *pair) for pair in pairwise(around)]
+    gifts = _around(market, given, _merged(chain))
+    return gifts if _gains(market, given, gifts) else ()
+
+
+def group_tree(owed: Entitlements) -> Any:
+    """Return the tree of groups and users as a `networkx.DiGraph`: an edge from a group to what is in it.
+
+    A node has ``user``, and by GPU type its guarantee, cap and what it holds, as ``guarantee H100``. Several groups at
+    the top are below `ROOT`. Errors: `NotInstalled` without networkx.
+
+    >>> from fairopt.problem import Entitlements
+    >>> owed = Entitlements.of(["A", "B"], ["H100"], group={"A": "ml"}, guarantee={"ml": [3]})
+    >>> sorted(group_tree(owed).edges)
+    [('(cluster)', 'B'), ('(cluster)', 'ml'), ('ml', 'A')]
+    """
+    graph = _networkx().DiGraph()
+    names = owed.nodes
+    for node, name in enumerate(names):
+        graph.add_node(name, user=node < len(owed.users))
+        for what, amounts in (("guarantee", owed.guarantee), ("cap", owed.cap), ("held", owed.held)):
+            for kind, amount in zip(owed.types, amounts[node] if node < len(amounts) else (), strict=False):
+                if amount not in (0, INFINITY):
+                    graph.nodes[name][f"{what} {kind}"] = amount
+    graph.add_edges_from((names[node], names[child]) for node, below in enumerate(owed.children) for child in below)
+    if len(owed.tops) > 1:
+        graph.add_edges_from((ROOT, names[top]) for top in owed.tops)
+    return graph
+
+
+def host_tree(cluster: Cluster) -> Any:
+    """Return a cluster's types, racks and hosts as a `networkx.DiGraph`: an edge from each to what is in it.
+
+    A node has ``gpus``, how many there are below it. Racks are there where the cluster says them. Errors:
+    `NotInstalled` without networkx.
+
+    >>> from fairopt.datasets import philly_cluster
+    >>> tree = host_tree(philly_cluster())
+    >>> tree.nodes["(cluster)"]["gpus"], tree.nodes["K80"]["gpus"], len(tree)
+    (64, 32, 12)
+    """
+    graph = _networkx().DiGraph()
+    for host, name in enumerate(cluster.hosts):
+        kind = cluster.types[cluster.gpu_type[host]]
+        rack = [f"{kind}, {cluster.rack[host]}"] if cluster.rack else []
+        path, gpus = [ROOT, kind, *rack, name], int(cluster.gpus[host])
+        for node in path:
+            graph.add_node(node, gpus=graph.nodes.get(node, {}).get("gpus", 0) + gpus)
+        graph.add_edges_from(pairwise(path))
+    return graph
+
+
+def as_graphml(graph: Any) -> str:
+    """Return a graph as GraphML, which other programs read; Fractions become floats.
+
+    Several graphs by what they are, as {"envy": ..., "trade": ...}, become one of all nodes and edges; an edge then
+    says its ``kind``. Errors: `BadInput` for what is no graph.
+
+    >>> from fairopt import Market
+    >>> text = as_graphml(envy_graph(Market.of([[1, 2], [1, 5]], [1, 1]), [[1, 0], [0, 1]]))
+    >>> "<graphml" in text and 'source="u1" target="u2"' in text
+    True
+    """
+    networkx = _networkx()
+    several = graph if isinstance(graph, Mapping) else {"": graph}
+    whole = networkx.MultiDiGraph() if isinstance(graph, Mapping) else networkx.DiGraph()
+    for kind, each in several.items():
+        if not isinstance(each, networkx.DiGraph):
+            raise BadInput(f"got {type_of(each)}", place="graph", remedy="Give a networkx.DiGraph, or several by kind")
+        for node, data in each.nodes(data=True):
+            whole.add_node(node, **_plain(data))
+        for one, other, data in each.edges(data=True):
+            whole.add_edge(one, other, **_plain(data | ({"kind": kind} if kind else {})))
+    out = io.BytesIO()
+    networkx.write_graphml(whole, out)
+    return out.getvalue().decode("utf-8")
+
+
+def _networkx() -> Any:
+    try:
+        import networkx
+    except ImportError as error:
+        raise NotInstalled("a graph needs networkx: pip install 'fairopt[solvers]'") from error
+    return networkx
+
+
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes in types that GraphML has: truth values, integers, floats and texts."""
+    return {key: value if isinstance(value, bool | int | str) else float(value) for key, value in data.items()}
+
+
+def _users(market: Market, shares: Any) -> tuple[Any, Array, Market]:
+    """Return a graph of the users, the shares, and the market in their numbers."""
+    networkx = _networkx()
+    given = market.shares(getattr(shares, "shares", shares))
+    market = market.as_(arithmetic(given).number)
+    graph = networkx.DiGraph()
+    for name, own in zip(market.users, market.utility(given).tolist(), strict=True):
+        graph.add_node(name, throughput=own)
+    return graph, given, market
+
+
+def _add(graph: Any, gifts: Sequence[Gift], gains: dict[str, Number], *, cycle: bool) -> None:
+    for each in gifts:
+        graph.add_edge(
+            each.giver, each.receiver, type=each.type, amount=each.amount, gain=gains[each.receiver], cycle=cycle
+        )
+
+
+def _gains(market: Market, shares: Array, gifts: Sequence[Gift]) -> dict[str, Number]:
+    """Return what each user gains that takes part; {} where not all gain, or more is given than there is."""
+    slack = 0 if arithmetic(shares).exact else ROUNDED
+    users = [market.index(each.giver) for each in gifts]
+    after = {user: shares[user].copy() for user in users}
+    for user, each in zip(users, gifts, strict=True):
+        kind = market.types.index(each.type)
+        after[user][kind] -= each.amount
+        after[market.index(each.receiver)][kind] += each.amount
+    gains = {user: worth(market, user, row) - worth(market, user, shares[user]) for user, row in after.items()}
+    fair = market.fair_utility()
+    given = all((row >= -slack * market.capacity).all() for row in after.values())
+    if not given or not all(gain > slack * fair[user] for user, gain in gains.items()):
+        return {}
+    return {market.users[user]: gain for user, gain in gains.items()}
+
+
+def _free(market: Market, shares: Array) -> Iterator[tuple[Gift, Number]]:
+    """Yield GPUs that are idle, or held by who cannot use them, with who gains most by all of them, and its gain."""
+    own, fair = market.utility(shares), market.fair_utility()
+    slack = 0 if arithmetic(shares).exact else ROUNDED
+    useless = np.where(market.speedup > 0, 0 * shares, shares)
+    for j, kind in enumerate(market.types):
+        free = [(IDLE, market.capacity[j] - shares[:, j].sum()), *zip(market.users, useless[:, j], strict=True)]
+        for giver, amount in free:
+            if not amount > slack * market.capacity[j]:
+                continue
+            gains = []
+            for i, row in enumerate(shares):
+                more = row.copy()
+                more[j] += amount
+                gains.append((worth(market, i, more) - own[i]) / fair[i])
+            best = int(np.argmax(gains))
+            if gains[best] > slack:
+                yield Gift(giver, kind, amount, market.users[best]), gains[best] * fair[best]
+
+
+def _swaps(market: Market, shares: Array, i: int, other: int) -> Iterator[tuple[Gift, Gift]]:
+    """Yield swaps by which two users both gain: at the middle of their rates, as much as one of them has."""
+    speed, held = market.speedup, _held(market, shares)
+    for a, b in zip(*np.nonzero(held[i][:, None] & held[other]), strict=True):  # i gives type a, the other type b
+        if a == b or not speed[i, b] or not speed[other, a]:
+            continue
+        least = speed[i, a] / speed[i, b]  # what i asks of b for one of a
+        most = 2 * least + shares[other, b] / shares[i, a]  # of what is of no use to the other any rate will do
+        if speed[other, b]:
+            most = speed[other, a] / speed[other, b]
+        if not least < most:
+            continue
+        rate = (least + most) / 2
+        given = min(shares[i, a], shares[other, b] / rate)
+        one, two = market.users[i], market.users[other]
+        yield Gift(one, market.types[a], given, two), Gift(two, market.types[b], given * rate, one)
+
+
+def _held(market: Market, shares: Array) -> Array:
+    """Return who holds what (n, k), but for what is rounding of floats."""
+    return np.asarray(shares > (0 if arithmetic(shares).exact else ROUNDED) * market.capacity, dtype=bool)
+
+
+def _best_legs(market: Market, shares: Array) -> dict[tuple[int, int], tuple[Number, int]]:
+    """Return by two types, received and given, the least of the second that a holder wants for the first, and who."""
+    best: dict[tuple[int, int], tuple[Number, int]] = {}
+    for i, gives in zip(*np.nonzero(_held(market, shares)), strict=True):
+        for gets in np.flatnonzero(market.speedup[i] > 0).tolist():
+            rate = market.speedup[i, gives] / market.speedup[i, gets]
+            pair = (gets, int(gives))
+            if gets != gives and (pair not in best or rate < best[pair][0]):
+                best[pair] = rate, int(i)
+    return best
+
+
+def _merged(chain: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Return legs (user, gets, gives) in which neighbours differ: who passes a type on need not have it."""
+    turned = next((at for at in range(len(chain)) if chain[at][0] != chain[at - 1][0]), 0)
+    merged: list[tuple[int, int, int]] = []
+    for user, gets, gives in chain[turned:] + chain[:turned]:
+        if merged and merged[-1][0] == user:
+            merged[-1] = (user, merged[-1][1], gives)
+        else:
+            merged.append((user, gets, gives))
+    return merged
+
+
+def _around(market: Market, shares: Array, chain: list[tuple[int, int, int]]) -> tuple[Gift, ...]:
+    """Return the gifts of a cycle: each gives a little less than it would for what it gets, all in the same part."""
+    number = arithmetic(shares).number
+    speed = [(market.speedup[user, gets], market.speedup[user, gives]) for user, gets, gives in chain]
+    would = [gets / gives for gets, gives in speed if gives]  # so much of the second for one of the first
+    spare = float(prod(would, start=number(1))) ** (-1 / len(chain))
+    steps = int(min(spare, 0.999999) / (1 - min(spare, 0.999999))) + 1
+    part = number(steps) / number(steps + 1)  # the simplest above what would leave nobody a gain
+    # who gives what is of no use to it gives so much that the first gets more than it gave for
+    free = max(number(2), 2 / prod((part * each for each in would), start=number(1)))
+    amounts, amount = [], number(1)
+    for gets, gives in speed:
+        amount = amount * (part * gets / gives if gives else free)
+        amounts.append(amount)
+    scale = min(shares[user, gives] / each for (user, _, gives), each in zip(chain, amounts, strict=True))
+    return tuple(
+        Gift(market.users[user], market.types[gives], each * scale, market.users[taker])
+        for (user, _, gives), (taker, _, _), each in zip(chain, chain[1:] + chain[:1], amounts, strict=True)
+    )
