@@ -8,7 +8,7 @@ least set of jobs that does not is forbidden, with all that asks for at least as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.methods.columns.columns import RunMode, Spots, Times, hosts, ps_needed
-from fairopt.methods.columns.pricing import Pricing, Relaxation, weighted_sums
+from fairopt.methods.columns.pricing import PackingEvidence, Prices, Pricing, weighted_sums
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array, Formulation
 
@@ -40,20 +40,7 @@ class Slot(NamedTuple):
         return self.first + self.mode.slots - 1
 
 
-@dataclass(frozen=True)
-class BestSchedules:
-    """The best schedules found, and what they earn; ``optimal``: whether the search has ruled out all better ones.
-
-    ``cuts``: how many sets of jobs were found that cannot be placed together.
-    """
-
-    schedules: tuple[JobSchedule, ...]
-    revenue: Fraction
-    optimal: bool
-    cuts: int
-
-
-def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, most_cuts: int) -> BestSchedules:
+def search(batch: Batch, times: Times, relaxed: PackingEvidence, solve: Session, most_cuts: int) -> PackingEvidence:
     """Return the integer optimum, or the best that ``most_cuts`` sets that cannot be placed lead to.
 
     Times that cannot belong to a schedule that earns more than some goal, by the prices of the relaxation, are left
@@ -62,53 +49,47 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, m
 
     Errors: `NotSolved`.
     """
-    best = BestSchedules((), Fraction(0), optimal=True, cuts=0)
-    losses = _losses(batch, times, relaxation)
-    distance = relaxation.bound * FIRST_DISTANCE
+    best = relaxed
+    losses = _losses(batch, times, relaxed.prices)
+    distance = relaxed.bound * FIRST_DISTANCE
     while True:
-        goal = max(best.revenue, relaxation.bound - distance)
-        promising = [slot for loss, slot in losses if times.rounded(relaxation.proved - loss) > goal]
+        goal = max(best.revenue, relaxed.bound - distance)
+        promising = [slot for loss, slot in losses if times.rounded(relaxed.proved - loss) > goal]
         if promising:
-            best = _rounds(batch, times, promising, solve, best, relaxation.bound, most_cuts)
-        if best.revenue >= goal or not best.optimal:
-            return replace(best, optimal=best.optimal or best.revenue >= relaxation.bound)
+            best = _rounds(batch, times, promising, solve, best, most_cuts)
+        if best.revenue >= goal or not best.searched:
+            return replace(best, searched=best.searched or best.by_prices)
         distance *= FARTHER
 
 
 def _rounds(
-    batch: Batch,
-    times: Times,
-    slots: Sequence[Slot],
-    solve: Session,
-    best: BestSchedules,
-    most: Fraction,
-    most_cuts: int,
-) -> BestSchedules:
-    """Return ``best`` improved by choices among ``slots``, up to a bound; optimal where no choice is better."""
+    batch: Batch, times: Times, slots: Sequence[Slot], solve: Session, best: PackingEvidence, most_cuts: int
+) -> PackingEvidence:
+    """Return ``best`` improved by choices among ``slots``, up to its bound; searched where no choice is better."""
     cuts: list[tuple[Slot, ...]] = []
     while best.cuts <= most_cuts:
         value, chosen = _choose(batch, times, slots, cuts, solve)
-        value = min(value, float(most))
+        value = min(value, float(best.bound))
         if _reaches(best, value):
-            return replace(best, optimal=True)
+            return replace(best, searched=True)
         placed, sure = place(batch, times, chosen, solve)
         revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in placed), start=Fraction(0))
         if revenue > best.revenue:
             best = replace(best, schedules=tuple(placed), revenue=revenue)
         if len(placed) == len(chosen) or not sure:
-            return replace(best, optimal=_reaches(best, value))
+            return replace(best, searched=_reaches(best, value))
         cuts.append(_least_unplaceable(batch, times, chosen, solve))
         best = replace(best, cuts=best.cuts + 1)
-    return replace(best, optimal=False)
+    return replace(best, searched=False)
 
 
-def _reaches(best: BestSchedules, value: float) -> bool:
+def _reaches(best: PackingEvidence, value: float) -> bool:
     return value <= float(best.revenue) + SLACK * max(1.0, abs(value))
 
 
-def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fraction, Slot]]:
+def _losses(batch: Batch, times: Times, prices: Prices) -> list[tuple[Fraction, Slot]]:
     """Return all slots of jobs, and how much less than the job's best schedule the cheapest one there gains."""
-    whole, common = relaxation.prices.whole()
+    whole, common = prices.whole()
     pricing = Pricing(batch, times, whole, every_slot=True)
     found = []
     for job in range(len(batch.jobs)):

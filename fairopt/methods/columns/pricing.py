@@ -225,18 +225,48 @@ def _totals(prices: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
-    """The linear relaxation of (5): columns that span an optimum, its ``value`` in floats, and what ``prices`` prove.
+class PackingEvidence:
+    """What is known of a packing, and its proof: no plan within ``slots`` earns more than ``bound``, by ``prices``.
 
-    No schedule earns more than ``bound``; ``proved`` is that before rounding to `Times.unit`; ``rounds`` of prices.
+    `weak_duality` recomputes ``bound`` from the prices, in rationals; ``proved`` is that before rounding to
+    `Times.unit`. ``relaxed``: the value of the linear relaxation, in floats. The best ``schedules`` that were found
+    earn ``revenue``. ``searched``: whether nothing better is left to be found. ``looked_at``: the schedules that were
+    considered; ``rounds`` of pricing; ``cuts``: how many sets of jobs were found that cannot be placed together.
     """
 
-    columns: tuple[JobSchedule, ...]
-    value: float
+    slots: int
     prices: Prices
     bound: Fraction
     proved: Fraction
+    relaxed: float
+    looked_at: tuple[JobSchedule, ...]
     rounds: int
+    schedules: tuple[JobSchedule, ...] = ()
+    revenue: Fraction = Fraction(0)
+    searched: bool = True
+    cuts: int = 0
+
+    @property
+    def columns(self) -> int:
+        """The number of schedules that were considered."""
+        return len(self.looked_at)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the plan is known to be optimal."""
+        return self.by_prices or self.searched
+
+    @property
+    def by_prices(self) -> bool:
+        """Whether prices prove it: what they bound revenue by is what the plan earns."""
+        return self.revenue >= self.bound
+
+    @property
+    def proof(self) -> str:
+        """What shows that the plan is optimal, in words."""
+        if self.by_prices:
+            return "prices: what they bound revenue by is what the plan earns"
+        return "search: the backend found nothing better among all columns" if self.searched else "nothing"
 
 
 def packing_program(
@@ -266,7 +296,7 @@ def packing_program(
     return p.program()
 
 
-def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
+def relax(batch: Batch, times: Times, solve: Session) -> PackingEvidence:
     """Solve the linear relaxation of (5), and prove a bound with the prices that it ends with. Errors: `NotSolved`."""
     # an optimum can be averaged over servers that hold the same: one row for all is as good, at the price of each
     groups = identical_rows(np.column_stack([batch.servers.workers, batch.servers.ps]))[1]
@@ -307,7 +337,7 @@ def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
         floors = np.asarray(solution.dual[program.row_block("5c_once").span], dtype=float)
     kept = prices.rounded()
     proved = weak_duality(batch, kept, times)
-    return Relaxation(tuple(columns), value, kept, times.rounded(proved), proved, rounds)
+    return PackingEvidence(times.slots, kept, times.rounded(proved), proved, value, tuple(columns), rounds)
 
 
 def _use(

@@ -11,8 +11,9 @@ import numpy as np
 
 from fairopt.datasets.astraea_workload import Form, astraea_small
 from fairopt.ledger import Finding, Ruling
+from fairopt.methods.columns.pricing import PackingEvidence
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
-from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, ratio
+from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide

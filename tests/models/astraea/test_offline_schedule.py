@@ -15,9 +15,9 @@ from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.evidence import certify_solution
 from fairopt.methods.columns.columns import Times, columns
-from fairopt.methods.columns.pricing import Prices, weak_duality
+from fairopt.methods.columns.pricing import PackingEvidence, Prices, weak_duality
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
-from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, ratio
+from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
