@@ -144,10 +144,10 @@ def _rows(batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tupl
     workers = np.array([each.mode.workers for each in slots])
     beside = np.array([min(here for _, here, _ in each) for each in spots])  # workers on the server of the PS
     fewest = np.array([min(ps for _, _, ps in each) for each in spots])
-    servers, worker_type, ps_type = batch.servers, *np.array([(each.mode.worker, each.mode.ps) for each in slots]).T
+    worker_type, ps_type = np.array([(each.mode.worker, each.mode.ps) for each in slots]).T
     for name, weight, most in (
-        *_type_rows("workers", worker_type, servers.workers, workers, beside, servers.ps.sum(axis=1)),
-        *_type_rows("ps", ps_type, servers.ps, fewest, fewest, servers.ps.sum(axis=1)),
+        *_type_rows("workers", worker_type, batch.workers, workers, beside, batch.ps.sum(axis=1)),
+        *_type_rows("ps", ps_type, batch.ps, fewest, fewest, batch.ps.sum(axis=1)),
     ):
         yield name, active[starts] * weight, most
     for number, cut in enumerate(cuts):
@@ -172,14 +172,13 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     """Return schedules of the largest utility for those of ``chosen`` that can be placed, and whether it is proved."""
     if not chosen:
         return [], True
-    servers = batch.servers
-    n, count = len(chosen), len(servers.names)
+    n, count = len(chosen), len(batch.servers)
     workers = np.array([each.mode.workers for each in chosen])
     together = np.array([each.mode.together for each in chosen])
-    room = np.stack([servers.workers[:, each.mode.worker] for each in chosen])
-    ps_room = np.stack([servers.ps[:, each.mode.ps] for each in chosen])
+    room = np.stack([batch.workers[:, each.mode.worker] for each in chosen])
+    ps_room = np.stack([batch.ps[:, each.mode.ps] for each in chosen])
     # PS that a worker elsewhere asks for
-    ratio = [servers.worker_bandwidth[each.mode.worker] / servers.ps_bandwidth[each.mode.ps] for each in chosen]
+    ratio = [batch.worker_bandwidth[each.mode.worker] / batch.ps_bandwidth[each.mode.ps] for each in chosen]
     p = Formulation("where jobs run")
     o = p.variable("placed", (n,), lower=0, upper=1, integer=True)
     host = p.variable("host", (n, count), lower=0, upper=1, integer=True)
@@ -197,8 +196,8 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     for start in sorted({each.first for each in chosen}):
         active = np.array([each.first <= start <= each.last for each in chosen])
         for name, use, there, types in (
-            ("workers", y, servers.workers, [each.mode.worker for each in chosen]),
-            ("ps", z, servers.ps, [each.mode.ps for each in chosen]),
+            ("workers", y, batch.workers, [each.mode.worker for each in chosen]),
+            ("ps", z, batch.ps, [each.mode.ps for each in chosen]),
         ):
             for type in range(there.shape[1]):
                 counted = np.flatnonzero(active & (np.array(types) == type))

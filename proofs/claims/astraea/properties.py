@@ -216,20 +216,17 @@ def several_types() -> Finding:
     same = plans = mixed = 0
     for seed in range(60):
         batch = random_batch(seed)
-        servers, jobs = batch.servers, batch.jobs
+        jobs = batch.jobs
         wider = replace(
             batch,
             worker_quota=np.hstack([batch.worker_quota, 0 * batch.worker_quota]),
             ps_quota=np.hstack([0 * batch.ps_quota, batch.ps_quota]),
-            servers=replace(
-                servers,
-                worker_types=("worker", "none"),
-                ps_types=("none", "ps"),
-                workers=np.hstack([servers.workers, 0 * servers.workers]),
-                ps=np.hstack([0 * servers.ps, servers.ps]),
-                worker_bandwidth=np.repeat(servers.worker_bandwidth, 2),
-                ps_bandwidth=np.repeat(servers.ps_bandwidth, 2),
-            ),
+            worker_types=("worker", "none"),
+            ps_types=("none", "ps"),
+            workers=np.hstack([batch.workers, 0 * batch.workers]),
+            ps=np.hstack([0 * batch.ps, batch.ps]),
+            worker_bandwidth=np.repeat(batch.worker_bandwidth, 2),
+            ps_bandwidth=np.repeat(batch.ps_bandwidth, 2),
             jobs=replace(
                 jobs,
                 minibatch_time=np.repeat(jobs.minibatch_time, 2, axis=1),
