@@ -21,9 +21,9 @@ from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties import Answer
+from fairopt.properties.property import SlackCase
 from fairopt.properties.schedules.misreports import (
     BatchMisreport,
-    ScheduleMisreport,
     ScheduleStrategyProofness,
     small_misreports,
 )
@@ -62,12 +62,12 @@ def strategy_proofness() -> Finding:
     batch, rule = example(), policy()
     late, early = ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
     demands = late.check(rule, batch, small_misreports(batch, most=6))
-    misreport: ScheduleMisreport = found(demands.witness, "a lie about demands in the example")
-    sooner: ScheduleMisreport = found(
+    misreport: SlackCase = found(demands.witness, "a lie about demands in the example")
+    sooner: SlackCase = found(
         early.check(rule, batch, small_misreports(batch, most=6)).witness, "one for those who end early"
     )
     steep = [Linear(Fraction(-4), Fraction(100))]
-    utility: ScheduleMisreport = found(
+    utility: SlackCase = found(
         late.check(rule, batch, small_misreports(batch, most=0, utilities=tuple(steep))).witness,
         "a lie about utilities",
     )
@@ -105,7 +105,7 @@ def strategy_proofness() -> Finding:
     )
 
 
-def _told(misreport: ScheduleMisreport) -> str:
+def _told(misreport: SlackCase) -> str:
     before, after = misreport.honest, misreport.misreported
     return f"{misreport.tenant} gains {both(misreport.gain)} ({before} to {after}) by telling {misreport.told}"
 
