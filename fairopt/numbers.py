@@ -314,6 +314,17 @@ def in_range(program: str) -> Iterator[None]:
         raise BadInput(f"a number is beyond floats, {error}", place=f"program {program!r}", remedy=remedy) from error
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or the plural.
+
+    >>> [counted(1, "type"), counted(2, "type"), counted(0, "policy")]
+    ['1 type', '2 types', '0 policies']
+    """
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+
+
 def number_text(value: Number) -> str:
     """Return a number as a person would write it: ``5/3``, ``4.993``, and six digits of longer numbers.
 

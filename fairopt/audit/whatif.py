@@ -1,4 +1,4 @@
-"""`whatif`: what changes between two audits: who stands how, why, what policies give, what is broken."""
+"""`whatif`: what changes between two audits: status, reasons for waiting, shares of policies, broken guarantees."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, Wha
 from fairopt.audit.alternatives import Alternative
 from fairopt.cli.tables import MARKS, answers, say, table_of, texts
 from fairopt.importing.imported import Unplaced
+from fairopt.numbers import counted
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Verdict
 
@@ -57,7 +58,7 @@ def audit(found: Audit, *, in_full: bool) -> None:
     _broken(found, in_full=in_full)
     _declared(found)
     if found.verdicts and found.accounts.held.any():
-        say("Properties of what is held; guarantees count as if gangs could be divided, who starves by whole gangs:")
+        say("Properties of the GPUs held now. Guarantees count gangs as divisible, starvation counts whole gangs:")
         answers(found.verdicts)
     if found.accounts.held.any() or any(each.gains or each.error for each in found.alternatives):
         _alternatives(found.alternatives, in_full=in_full)
@@ -94,7 +95,7 @@ def _rows(found: Audit, *, in_full: bool) -> None:
     if len(lines) > ROWS and not in_full:
         say(f"{len(lines) - ROWS} more lines: --verbose shows all")
     if any(row.is_group for row, _ in lines):
-        say("(NAME) is a group: all that its members hold and ask for together.")
+        say("(NAME) is a group: it holds and asks for the sum of what its members do.")
 
 
 def _past_use(found: Audit, *, in_full: bool) -> None:
@@ -134,9 +135,9 @@ def _broken(found: Audit, *, in_full: bool) -> None:
             say(f"  and {len(rows) - REASONS} more: --verbose shows all")
     for cap in found.caps:
         if cap.mend is not None:
-            say(f"  Smallest mend: {cap.mend}")
+            say(f"  Smallest remedy: {cap.mend}")
     for mend in found.mends:
-        say(f"  Smallest mend: {mend}")
+        say(f"  Smallest remedy: {mend}")
     if found.unlooked and (found.mends or any(cap.mend is not None for cap in found.caps)):
         say(f"  {found.unlooked}")
     if not found.violated and not found.accounts.by_weight:
@@ -190,7 +191,7 @@ def gained(found: Alternative, user: str) -> str:
 def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
     if not rows:
         return
-    say(f"{len(rows)} things in the file have no place in the model:")
+    say(f"The model has no place for {counted(len(rows), 'entry')} of the file:")
     for each in rows if in_full else rows[:UNPLACED]:
         say(f"  {each}" if in_full else shorten(f"  {each}", SHORT, placeholder=" ..."))
     if len(rows) > UNPLACED and not in_full:
@@ -220,7 +221,7 @@ def explanation(found: Explanation) -> None:
     if len(found.waits) > REASONS:
         say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
     for mend in found.mends:
-        say(f"Smallest mend: {mend}")
+        say(f"Smallest remedy: {mend}")
     if found.loans and not any(mend.gangs for mend in found.mends):
         say("What would let it run:")
         for loan in found.loans:

@@ -146,7 +146,9 @@ def whatif(
     json_: AsJson = False,
     html: Html = None,
 ) -> None:
-    """Say what a change of quotas, caps, weights or capacities would do: who stands how, why, and what policies give.
+    """Say what a change of quotas, caps, weights or capacities would do.
+
+    Printed are changes of each user's status, of the reasons why gangs wait, and of what policies give.
 
     Exit status: 1 a guarantee or a cap is broken after it that was not before.
     """

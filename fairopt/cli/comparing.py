@@ -22,6 +22,7 @@ from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
 from fairopt.compare import compare as compared
 from fairopt.errors import BadInput, NotSolved
+from fairopt.numbers import counted
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
@@ -170,7 +171,7 @@ def compare(
         if took := comparison_tables.seconds_of(rows, wanted):
             print(took, file=sys.stderr)
     if interrupted:
-        print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
+        print(f"interrupted: {len(rows)} of {counted(len(policies), 'policy')} done", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED)
     if any(row.error is not None for row in rows):
         raise typer.Exit(Exit.NOT_SOLVED)

@@ -18,6 +18,7 @@ from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_
 from fairopt.errors import BadInput
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.frontiers import decimal
+from fairopt.numbers import counted
 from fairopt.problem import Market, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import number_text
@@ -106,7 +107,8 @@ def frontier_command(
     else:
         _say(found)
     if interrupted:
-        done = f"{len(found.curves)} of {parts} curves, {len(found.policies)} of {len(chosen)} policies done"
+        curves = f"{len(found.curves)} of {counted(parts, 'curve')}"
+        done = f"{curves}, {len(found.policies)} of {counted(len(chosen), 'policy')} done"
         print(f"interrupted: {done}", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED)
     if found.failed or any(each.error is not None for each in found.policies):
@@ -146,13 +148,13 @@ def _say(found: Frontier) -> None:
     if not found.curves:
         return
     if any(curve.against != "pareto_efficiency" for curve in found.curves):
-        tables.say("also PE: what Pareto-efficient allocations are known to reach: all of the curve, or so much at 0.")
-    tables.say("below: how far the policy is under the curve at its epsilon, in percent of the curve; ~ in floats.")
+        tables.say("also PE: what Pareto-efficient allocations are known to reach: the curve, or a value at epsilon 0.")
+    tables.say("below: by how many percent of the curve the policy is under it, at its epsilon; ~ in floats.")
 
 
 def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     tables.say(f"{goal}: {_GOALS[goal]}")
-    grid = tables.table_of(["against", "known", "also PE", "epsilon: the most there is"])
+    grid = tables.table_of(["against", "known", "also PE", "epsilon: largest value"])
     for curve in curves:
         known = "exactly" if curve.exact else f"to {float(curve.gap):.1g}"
         efficient = curve.efficient_at(0)

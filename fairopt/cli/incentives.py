@@ -15,6 +15,7 @@ from fairopt.cli.given import Columns, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.compare.incentives import AtMost, Incentives, PaidMisreport, incentives
 from fairopt.errors import NotCapable, NotSolved
+from fairopt.numbers import counted
 from fairopt.problem import Market, market_to_dict, read_market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Effort
@@ -86,7 +87,7 @@ def incentives_command(
     if failed:
         print("\n".join(("Stopped:", *(f"  {why}" for why in failed))), file=sys.stderr)
     if interrupted:
-        print(f"interrupted: {len(rows)} of {len(policies)} policies done", file=sys.stderr)
+        print(f"interrupted: {len(rows)} of {counted(len(policies), 'policy')} done", file=sys.stderr)
         raise typer.Exit(Exit.INTERRUPTED)
     if failed:
         raise typer.Exit(Exit.NOT_SOLVED)

@@ -15,6 +15,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Columns, Types, input_file
 from fairopt.cli.listing import AsJson, policy_option, show
 from fairopt.errors import NotCapable
+from fairopt.numbers import counted
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
@@ -101,7 +102,7 @@ def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, ma
             best = smaller.market, smaller.witness
             if number and sys.stderr.isatty():
                 n, k = smaller.market.shape
-                print(f"smaller: {n} users, {k} types: {smaller.witness}", file=sys.stderr)
+                print(f"smaller: {counted(n, 'user')}, {counted(k, 'type')}: {smaller.witness}", file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted; the smallest so far:", file=sys.stderr)
     return best

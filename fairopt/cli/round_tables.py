@@ -9,6 +9,7 @@ from datetime import timedelta
 from time import perf_counter
 
 from fairopt.cli.tables import on_terminal, say, some_of, table_of, texts
+from fairopt.numbers import counted
 from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
@@ -27,7 +28,7 @@ OF_RUNS = (
 def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     """Print the measures of a run, then its tenants, then the jobs that did not complete."""
     say(
-        f"{policy.name}: {found.completed} of {len(trace.jobs)} jobs completed in {found.rounds} "
+        f"{policy.name}: {found.completed} of {counted(len(trace.jobs), 'job')} completed in {found.rounds} "
         f"round{'s' if found.rounds != 1 else ''}; times in the trace's unit (seconds in files)"
     )
     spreads = {
@@ -49,7 +50,7 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     )
     say(table_of(["tenant", "jobs", "completed", "mean JCT", "GPU-time", "LTGF"], tenants))
     if found.jobs < len(trace.jobs):
-        say(f"not arrived when the run ended: {len(trace.jobs) - found.jobs} jobs")
+        say(f"not arrived when the run ended: {counted(len(trace.jobs) - found.jobs, 'job')}")
     for what, names in (
         ("not completed", found.unfinished),
         ("never started", found.never_started),
@@ -120,7 +121,7 @@ class RunProgress:
 
     def __str__(self) -> str:
         waiting = len(self._part) - len(self._running)
-        return f"round {self.index}, {self.completed} of {self._all} jobs done, {waiting} wait"
+        return f"round {self.index}, {self.completed} of {counted(self._all, 'job')} done, {waiting} wait"
 
     def times(self) -> str:
         """Return how long it took, and how long it may still take, in words."""

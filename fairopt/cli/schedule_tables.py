@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from fairopt.cli.tables import say, some_of, table_of
+from fairopt.numbers import counted
 from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
@@ -19,8 +20,8 @@ def plan(decided: Plan) -> None:
     """Print where and when each job runs, the gains of tenants, and the jobs that do not run."""
     batch, jobs = decided.batch, decided.batch.jobs
     say(
-        f"{decided.policy}: {len(decided.schedules)} of {len(jobs)} jobs run, total utility {_short(decided.revenue)}; "
-        f"{decided.seconds.build + decided.seconds.solve:.3f} s"
+        f"{decided.policy}: {len(decided.schedules)} of {counted(len(jobs), 'job')} run, "
+        f"total utility {_short(decided.revenue)}; {decided.seconds.build + decided.seconds.solve:.3f} s"
     )
     if decided.proven:
         say(decided.proven)

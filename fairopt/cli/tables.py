@@ -21,7 +21,7 @@ from rich.text import Text
 from fairopt.cli.exits import Exit
 from fairopt.cli.settings import Option
 from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
-from fairopt.numbers import arithmetic
+from fairopt.numbers import arithmetic, counted
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
@@ -74,13 +74,13 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
     _shares(decided)
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
     only = f"; {unique.words}" if unique else ""
-    near = f"; irrational, throughputs are proven to a part of {float(decided.error):.0e}" if decided.error else ""
+    near = f"; irrational; throughputs are proved to a part of {float(decided.error):.0e}" if decided.error else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{near}{only}")
     solution = decided.solution
     if solution is not None and solution.upper is not None and not (decided.exact and solution.upper == solution.lower):
         say(
-            f"proven, all rounding counted: the optimum is at most {number_text(solution.upper)}, and these shares, "
-            f"corrected by no more than rounding, are within a relative gap of {solution.gap:.1e}"
+            f"proved, with all rounding counted: the optimum is at most {number_text(solution.upper)}. These shares, "
+            f"corrected by no more than rounding errors, reach it to a relative gap of {solution.gap:.1e}"
         )
 
 
@@ -204,7 +204,7 @@ def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
         lines = ((row.id, row.where, _ruling(row), short) for row, short in zip(rows, shorts, strict=True))
         say(table_of(texts("claim", "where", "verdict", "in short"), lines))
         counts = Counter(row.verdict.value for row in rows)
-        say(f"{len(rows)} claims: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+        say(f"{counted(len(rows), 'claim')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
         return
     for row in rows:
         say(Text(f"{row.id} ({row.paper}, {row.where}; {row.kind})", style="bold"))
@@ -223,12 +223,13 @@ def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, foll
     if not isinstance(outcome, Finding):
         say(f"{row.id}: not recomputed: {outcome}")
         return
-    said = "follows"
+    said = "is confirmed"
     if outcome.verdict is not row.verdict:
-        said = f"NO LONGER FOLLOWS from the computation, which says {outcome.verdict.value}"
+        said = f"is NOT confirmed: the computation says {outcome.verdict.value}"
     elif not follows:
-        said = "follows, but NOT with the stored evidence; computed was"
-    say(f"{row.id}: {row.verdict.value} {said} ({seconds:.1f} s): {outcome.evidence.replace(*CASES)}")
+        said = "is confirmed, but NOT its stored evidence"
+    say(f"{row.id}: the verdict, {row.verdict.value}, {said} ({seconds:.1f} s)")
+    say(f"  computed: {outcome.evidence.replace(*CASES)}")
 
 
 def _ruling(row: Entry) -> Text:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput, require
+from fairopt.numbers import counted
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
 from fairopt.problem.numbers import exact
@@ -198,7 +199,11 @@ def _tenants(table: Sequence[_Job], users: int | None) -> tuple[list[str], dict[
         _check(users, "users")
         if users > len(order):
             remedy = "Give fewer, or the folder with the whole table (data=...)"
-            raise BadInput(f"{users} users, and {len(order)} tenants have jobs there", place="users", remedy=remedy)
+            raise BadInput(
+                f"{counted(users, 'user')}, and {counted(len(order), 'tenant')} have jobs there",
+                place="users",
+                remedy=remedy,
+            )
         order = order[:users]
     used = dict.fromkeys(order, Fraction(0))
     for job in table:
@@ -211,7 +216,7 @@ def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
     """Return consecutive jobs, from a random one on, in order of submission."""
     if jobs > len(table):
         remedy = "Give fewer, or the folder with the whole table (data=...)"
-        raise BadInput(f"{jobs} jobs, and the tenants have {len(table)} there", place="jobs", remedy=remedy)
+        raise BadInput(f"{counted(jobs, 'job')}, and the tenants have {len(table)} there", place="jobs", remedy=remedy)
     begin = int(random.random() * (len(table) - jobs + 1))
     return sorted(table, key=lambda job: (job.submit, job.name))[begin : begin + jobs]
 

@@ -19,6 +19,7 @@ from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
 from fairopt.frontier.tracing import face_of, on_faces, trace
+from fairopt.numbers import counted
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.ranges import part_of
@@ -144,10 +145,10 @@ class Frontier(Tabular):
         return super().to_json(exact=exact)
 
     def __repr__(self) -> str:
-        curves = "1 curve" if len(self.curves) == 1 else f"{len(self.curves)} curves"
-        policies = "1 policy" if len(self.policies) == 1 else f"{len(self.policies)} policies"
+        curves = counted(len(self.curves), "curve")
+        policies = counted(len(self.policies), "policy")
         others = f"; left out: {few(list(self.left_out))}" if self.left_out else ""
-        return f"<Frontier on {len(self.market.users)} users: {curves}, {policies}{others}>"
+        return f"<Frontier on {counted(len(self.market.users), 'user')}: {curves}, {policies}{others}>"
 
     def _table(self) -> Grid:
         columns: dict[str, list[Any]] = {}

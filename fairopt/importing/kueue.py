@@ -36,7 +36,7 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
 
     >>> from importlib.resources import files
     >>> read(files("fairopt.datasets").joinpath("clusters/kueue/story3.yaml")).problem
-    <Market: 5 users, 1 types (a100), 300 GPUs>
+    <Market: 5 users, 1 type (a100), 300 GPUs>
     """
     if not paths:
         raise BadInput("no file", place="read", remedy="Give what kubectl get -o json printed")

@@ -10,6 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import MOST_GPUS, amount, integer, shown
 from fairopt.program import INFINITY, Number
@@ -173,7 +174,7 @@ def hosts(text: str, place: str) -> list[str]:
             raise BadInput(f"got {shown(each)}", place=place, remedy="Give hosts such as gpu[01-04,07]")
         named += [f"{before}{each}{after}" for each in numbers(inside, place)] if bracket else [each]
     if len(named) > MOST_LISTED:
-        raise BadInput(f"{len(named)} hosts", place=place, remedy=f"Give at most {MOST_LISTED}")
+        raise BadInput(counted(len(named), "host"), place=place, remedy=f"Give at most {MOST_LISTED}")
     return named
 
 

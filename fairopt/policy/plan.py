@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from fairopt.numbers import counted
 from fairopt.policy.decision import Decision
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Number
@@ -83,7 +84,7 @@ class Plan(Decision, Tabular):
     proven: str = ""
 
     def __repr__(self) -> str:
-        run = f"{len(self.schedules)} of {len(self.batch.jobs)} jobs run"
+        run = f"{len(self.schedules)} of {counted(len(self.batch.jobs), 'job')} run"
         return f"<Plan: {self.policy} on {self.batch!r}: {run}>"
 
     def _table(self) -> Grid:

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain
 
 from fairopt.errors import FairoptError
+from fairopt.numbers import counted
 from fairopt.policy.decision import Decision
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number
@@ -62,7 +63,7 @@ class Schedule(Decision, Tabular):
     newcomers: Callable[[Queue], Array] | None = None
 
     def __repr__(self) -> str:
-        run = f"{len(self.placements)} of {len(self.queue)} jobs run"
+        run = f"{len(self.placements)} of {counted(len(self.queue), 'job')} run"
         return f"<Schedule: {self.policy}, round {self.queue.index}: {run}>"
 
     def _table(self) -> Grid:

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.problem.checks import Frozen, amounts, checked_counts, checked_names
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Array
@@ -162,7 +163,8 @@ class Batch(Frozen):
         return batch
 
     def __repr__(self) -> str:
-        return f"<Batch: {len(self.jobs)} jobs of {len(self.tenants)} tenants on {len(self.servers)} servers>"
+        tenants, servers = counted(len(self.tenants), "tenant"), counted(len(self.servers), "server")
+        return f"<Batch: {counted(len(self.jobs), 'job')} of {tenants} on {servers}>"
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -283,7 +285,9 @@ def _table(values: object, places: Sequence[str], what: str, types: tuple[str, .
     """Return (rows, types): an entry is one number where there is one type, else a list with one for each."""
     rows = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
     if len(rows) != len(places):
-        raise BadInput(f"{len(rows)} values for {len(places)} rows", place=what, remedy="Give one for each")
+        raise BadInput(
+            f"{counted(len(rows), 'value')} for {counted(len(places), 'row')}", place=what, remedy="Give one for each"
+        )
     out = []
     for place, row in zip(places, rows, strict=True):
         entries = list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
@@ -292,7 +296,11 @@ def _table(values: object, places: Sequence[str], what: str, types: tuple[str, .
         called = [f"{place}, type {name!r}" if len(types) > 1 else place for name in types]
         if len(entries) != len(types):
             remedy = "Give one for each type"
-            raise BadInput(f"{len(entries)} values for {len(types)} types", place=f"{place}, {what}", remedy=remedy)
+            raise BadInput(
+                f"{counted(len(entries), 'value')} for {counted(len(types), 'type')}",
+                place=f"{place}, {what}",
+                remedy=remedy,
+            )
         out.append(amounts(entries, called, what, "type", above=above))
     return np.array(out, dtype=object).reshape(len(places), len(types))
 

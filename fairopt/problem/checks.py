@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.problem.numbers import LEAST, MOST, amount, beyond, exact, shown, whole
 from fairopt.program import INFINITY, Array, Number, objects
 
@@ -24,12 +25,12 @@ def check_size(users: int, types: int) -> None:
     if not types:
         raise BadInput("no GPU types", place="capacity", remedy="Give at least one type and its capacity")
     if types > MOST_TYPES:
-        raise BadInput(f"{types} types", place="types", remedy=f"Give at most {MOST_TYPES}")
+        raise BadInput(counted(types, "type"), place="types", remedy=f"Give at most {MOST_TYPES}")
     if not users:
         raise BadInput("no users", place="speedup", remedy="Give at least one user")
     if users > MOST_ROWS or users * types > MOST_SPEEDUPS:
         remedy = f"Give at most {MOST_ROWS} users and {MOST_SPEEDUPS} speedups"
-        raise BadInput(f"{users} users with {types} types", place="speedup", remedy=remedy)
+        raise BadInput(f"{counted(users, 'user')} with {counted(types, 'type')}", place="speedup", remedy=remedy)
 
 
 def listed(values: object, place: str, of: str = "numbers") -> list[object]:
@@ -58,7 +59,7 @@ def listed_owners(owner: Iterable[str] | None, rows: int) -> list[str] | None:
     """Return the owner of each row, or None."""
     given = listed_names(owner, "owner")
     if given is not None and len(given) != rows:
-        raise BadInput(f"{len(given)} owners for {rows} rows", place="owner", remedy="Give one for each row")
+        raise BadInput(f"{len(given)} owners for {counted(rows, 'row')}", place="owner", remedy="Give one for each row")
     return given
 
 
@@ -101,7 +102,11 @@ def speedup_table(rows: list[list[object]], places: Sequence[str], types: tuple[
     for place, row in zip(places, rows, strict=True):
         if len(row) != len(types):
             remedy = f"Give one for each of {', '.join(types[:20])}; 0 where the user cannot run"
-            raise BadInput(f"{len(row)} speedups for {len(types)} types", place=f"{place}, speedup", remedy=remedy)
+            raise BadInput(
+                f"{counted(len(row), 'speedup')} for {counted(len(types), 'type')}",
+                place=f"{place}, speedup",
+                remedy=remedy,
+            )
     return objects(
         amount(value, f"{place}, speedup on {name!r}")
         for place, row in zip(places, rows, strict=True)
@@ -165,7 +170,9 @@ def reported_row(row: Iterable[Any], types: int, place: str, *, in_fractions: bo
     """Return the speedups (types,) that a user reports; `BadInput` for numbers that no market takes."""
     told = np.array([exact(v, place) for v in row] if in_fractions else [float(v) for v in row])
     if told.shape != (types,):
-        raise BadInput(f"{len(told)} speedups for {types} types", place=place, remedy="Give one per type")
+        raise BadInput(
+            f"{counted(len(told), 'speedup')} for {counted(types, 'type')}", place=place, remedy="Give one per type"
+        )
     if not all(told >= 0):  # NaN is caught as well
         raise BadInput(f"got {told.tolist()}", place=place, remedy="Give speedups that are not negative")
     if not in_fractions:
@@ -198,10 +205,12 @@ def check_arrays(
         *((("demand", demand, n, "user"),) if demand is not None else ()),
     ):
         if len(array) != size:
-            raise BadInput(f"{len(array)} values for {size} {unit}s", place=name, remedy=f"Give one for each {unit}")
+            raise BadInput(
+                f"{counted(len(array), 'value')} for {size} {unit}s", place=name, remedy=f"Give one for each {unit}"
+            )
     if not n or not k or k > MOST_TYPES or n * k > MOST_CELLS:
         remedy = f"Give 1 to {MOST_TYPES} types, {MOST_CELLS} speedups"
-        raise BadInput(f"{n} users with {k} types", place="speedup", remedy=remedy)
+        raise BadInput(f"{counted(n, 'user')} with {counted(k, 'type')}", place="speedup", remedy=remedy)
     remedy = "Give numbers, not negative"
     _refuse(~np.isfinite(speedup) | (speedup < 0), speedup, "speedup", called, remedy)
     _refuse(~np.isfinite(capacity) | (capacity < 0), capacity, "capacity", lambda j: f"type {j + 1}", remedy)
@@ -313,5 +322,7 @@ def sized(values: object, places: Sequence[str], what: str, kind: str) -> list[o
     """Return ``values`` as a list, one for each of ``places``; ``kind`` is what messages call one of these."""
     given = listed(values, what)
     if len(given) != len(places):
-        raise BadInput(f"{len(given)} values for {len(places)} {kind}s", place=what, remedy=f"Give one for each {kind}")
+        raise BadInput(
+            f"{counted(len(given), 'value')} for {len(places)} {kind}s", place=what, remedy=f"Give one for each {kind}"
+        )
     return given

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.numbers import Arithmetic
+from fairopt.numbers import Arithmetic, counted
 from fairopt.problem.checks import Frozen, amounts, check_name, checked_counts, checked_names, column, limits, listed
 from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Array, Number, cast
@@ -73,7 +73,7 @@ class Cluster(Frozen):
         if not gpu_types:
             raise BadInput("no hosts", place="hosts", remedy="Give at least one host")
         if len(gpu_types) > MOST_HOSTS:
-            raise BadInput(f"{len(gpu_types)} hosts", place="hosts", remedy=f"Give at most {MOST_HOSTS}")
+            raise BadInput(counted(len(gpu_types), "host"), place="hosts", remedy=f"Give at most {MOST_HOSTS}")
         wanted = list(dict.fromkeys(gpu_types)) if types is None else types
         order = checked_names(wanted, len(list(wanted)), "type", "T")
         unknown = [name for name in gpu_types if name not in order]
@@ -121,7 +121,7 @@ class Cluster(Frozen):
 
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in zip(self.types, self.capacity.tolist(), strict=True)]
-        return f"<Cluster: {len(self.hosts)} hosts, GPUs: {', '.join(parts)}>"
+        return f"<Cluster: {counted(len(self.hosts), 'host')}, GPUs: {', '.join(parts)}>"
 
     @cached_property
     def capacity(self) -> Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.numbers import Arithmetic, arithmetic
+from fairopt.numbers import Arithmetic, arithmetic, counted
 from fairopt.problem.checks import (
     Frozen,
     amounts,
@@ -70,7 +70,7 @@ class Jobs(Frozen):
 
     >>> jobs = Jobs.of(names=["a", "b"], types=["K80", "V100"], arrival=[0, 60], gpus=[1, 4], work=[100, 300])
     >>> jobs, jobs.throughput.tolist()
-    (<Jobs: 2 of 1 tenants, types K80, V100>, [[Fraction(1, 1), Fraction(1, 1)], [Fraction(1, 1), Fraction(1, 1)]])
+    (<Jobs: 2 of 1 tenant, types K80, V100>, [[Fraction(1, 1), Fraction(1, 1)], [Fraction(1, 1), Fraction(1, 1)]])
     """
 
     names: tuple[str, ...]
@@ -125,7 +125,7 @@ class Jobs(Frozen):
         wanted = listed(gpus, "gpus")
         count = len(wanted)
         if count > MOST_JOBS:
-            raise BadInput(f"{count} jobs", place="jobs", remedy=f"Give at most {MOST_JOBS}")
+            raise BadInput(counted(count, "job"), place="jobs", remedy=f"Give at most {MOST_JOBS}")
         job_names = checked_names(names, count, "job", "j")
         called = list(places) if places is not None else [f"job {n} ({name!r})" for n, name in enumerate(job_names, 1)]
         type_names = checked_names(types, len(list(types)), "type", "T")
@@ -165,7 +165,8 @@ class Jobs(Frozen):
         return len(self.gpus)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self)} of {len(self.tenants)} tenants, types {', '.join(self.types)}>"
+        tenants = counted(len(self.tenants), "tenant")
+        return f"<{type(self).__name__}: {len(self)} of {tenants}, types {', '.join(self.types)}>"
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -266,7 +267,11 @@ def _elastic(
 def _rows(throughput: object, count: int) -> list[list[object]]:
     rows = listed_rows(throughput)
     if len(rows) != count:
-        raise BadInput(f"{len(rows)} rows for {count} jobs", place="throughput", remedy="Give one row for each job")
+        raise BadInput(
+            f"{counted(len(rows), 'row')} for {counted(count, 'job')}",
+            place="throughput",
+            remedy="Give one row for each job",
+        )
     return rows
 
 

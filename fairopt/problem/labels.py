@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.problem.checks import listed, listed_names
 from fairopt.problem.numbers import exact, shown
 from fairopt.program import Array, objects
@@ -141,7 +142,8 @@ def exact_rows(values: Any, users: Sequence[str], types: Sequence[str]) -> Array
     if len(rows) != len(users) or lengths != [len(types)]:
         width = " or ".join(str(length) for length in lengths[:5]) or "0"
         raise BadInput(
-            f"{len(rows)} rows of {width} numbers for {len(users)} users and {len(types)} types",
+            f"{counted(len(rows), 'row')} of {counted(width, 'number')} "
+            f"for {counted(len(users), 'user')} and {counted(len(types), 'type')}",
             place="allocation",
             remedy="Give a row for each user of the market, with a number for each type",
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairopt.errors import BadInput
-from fairopt.numbers import FLOATS, RATIONALS, Arithmetic, arithmetic, kind_of_numbers
+from fairopt.numbers import FLOATS, RATIONALS, Arithmetic, arithmetic, counted, kind_of_numbers
 from fairopt.problem import checks
 from fairopt.problem.checks import Frozen, amounts, checked_names, limits
 from fairopt.problem.entitlements import Entitlements
@@ -170,7 +170,8 @@ class Market(Frozen, Tabular):
 
     def __repr__(self) -> str:
         n, k = self.shape
-        return f"<Market: {n} users, {k} types ({few(self.types)}), {float(self.capacity.sum()):g} GPUs>"
+        gpus = f"{float(self.capacity.sum()):g} GPUs"
+        return f"<Market: {counted(n, 'user')}, {counted(k, 'type')} ({few(self.types)}), {gpus}>"
 
     def _table(self) -> Grid:
         return Grid("user", self.users, dict(zip(self.types, self.speedup.T.tolist(), strict=True)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.numbers import Arithmetic, arithmetic
+from fairopt.numbers import Arithmetic, arithmetic, counted
 from fairopt.problem.checks import Frozen
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
@@ -130,7 +130,8 @@ class Queue(Frozen):
 
     def __repr__(self) -> str:
         waiting = len(self) - int(self.running.sum())
-        return f"<Queue: round {self.index} at {float(self.now):g}, {len(self)} jobs, {waiting} did not run before>"
+        jobs = counted(len(self), "job")
+        return f"<Queue: round {self.index} at {float(self.now):g}, {jobs}, {waiting} did not run before>"
 
     @property
     def arithmetic(self) -> Arithmetic:

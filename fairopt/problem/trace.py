@@ -43,7 +43,7 @@ class Trace:
 
     >>> from fairopt.problem import Jobs
     >>> Trace(Jobs.of(types=["T"], arrival=[0, 5], gpus=[1, 2], work=[60, 120]))
-    <Trace: <Jobs: 2 of 1 tenants, types T>, 0 outages>
+    <Trace: <Jobs: 2 of 1 tenant, types T>, 0 outages>
     """
 
     jobs: Jobs

@@ -5,7 +5,7 @@
 >>> p.maximize(3 * share[0] + 2 * share[1])
 >>> p.constrain("capacity", share.sum() <= 1)
 >>> p.program()
-<Program 'one machine': 2 variables, 1 rows, 2 non-zeros>
+<Program 'one machine': 2 variables, 1 row, 2 non-zeros>
 """
 
 from fairopt.numbers import (

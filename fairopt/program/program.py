@@ -23,6 +23,7 @@ from fairopt.numbers import (
     arithmetic_of_all,
     at_in_pieces,
     cast,
+    counted,
     in_pieces,
     number_text,
 )
@@ -283,7 +284,8 @@ class Program:
 
     def __repr__(self) -> str:
         rows, variables = self.shape
-        return f"<Program {self.name!r}: {variables} variables, {rows} rows, {len(self.rows.value)} non-zeros>"
+        non_zeros = counted(len(self.rows.value), "non-zero")
+        return f"<Program {self.name!r}: {counted(variables, 'variable')}, {counted(rows, 'row')}, {non_zeros}>"
 
 
 def on_shares(program: Program, weights: Array, sense: Sense = Sense.MAXIMIZE) -> Program:
@@ -337,14 +339,13 @@ def describe(program: Program, rows_per_block: int = 1) -> str:
     >>> p = Formulation("one")
     >>> p.maximize(p.variable("x", upper=2))
     >>> print(describe(p.program()))
-    one: 1 variables, 0 rows, 0 non-zeros, floats
+    one: 1 variable, 0 rows, 0 non-zeros, floats
       maximize   objective
       variables  x          <= 2
     """
     rows, variables = program.shape
-    head = (
-        f"{program.name}: {variables} variables, {rows} rows, {len(program.rows.value)} non-zeros, {program.arithmetic}"
-    )
+    size = f"{counted(variables, 'variable')}, {counted(rows, 'row')}, {counted(len(program.rows.value), 'non-zero')}"
+    head = f"{program.name}: {size}, {program.arithmetic}"
     goal = program.objective
     lines = [(program.sense.value, goal.name, goal.equation, goal.source)]
     for block in program.variable_blocks:
@@ -352,7 +353,7 @@ def describe(program: Program, rows_per_block: int = 1) -> str:
         bounds = _bounds(program, block.first) if block.size else ""
         lines.append(("variables", _sized(block.name, block.shape), f"{bounds} {where}".strip(), ""))
     for block in program.row_blocks:
-        title = _sized(block.name, block.shape) + (f" ({block.size} rows)" if block.kept is not None else "")
+        title = _sized(block.name, block.shape) + (f" ({counted(block.size, 'row')})" if block.kept is not None else "")
         lines.append(("rows", title, block.equation, block.source))
         for position in range(min(rows_per_block, block.size)):
             lines.append(("", "", f"{block.entry(position)}: {row_text(program, block.first + position)}", ""))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairopt.backends.exact import optimum_of
 from fairopt.deadline import left
-from fairopt.numbers import arithmetic
+from fairopt.numbers import arithmetic, counted
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
 from fairopt.program import INFINITY, Array, Formulation, Number, short_text
@@ -66,7 +66,7 @@ class Metrics(Tabular):
     def __repr__(self) -> str:
         names = ("total_efficiency", "price_of_fairness", "jain_index")
         said = ", ".join(f"{name} {short_text(getattr(self, name))}" for name in names)
-        return f"<Metrics on {len(self.market.users)} users: {said}>"
+        return f"<Metrics on {counted(len(self.market.users), 'user')}: {said}>"
 
     def _table(self) -> Grid:
         columns = {name: getattr(self, name).tolist() for name in ("efficiency", "ratio_to_equal_split")}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from fairopt.numbers import counted
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.trace import Trace
 from fairopt.program import Number, short_text
@@ -41,8 +42,8 @@ class History(Tabular):
     def __repr__(self) -> str:
         policies = " and ".join({record.policy: None for record in self.rounds}) or "nobody"
         done = sum(len(record.completed) for record in self.rounds)
-        jobs = f"{done} of {len(self.trace.jobs)} jobs completed by {short_text(self.until)}"
-        return f"<History: {policies} on {self.cluster!r}: {len(self.rounds)} rounds, {jobs}>"
+        jobs = f"{done} of {counted(len(self.trace.jobs), 'job')} completed by {short_text(self.until)}"
+        return f"<History: {policies} on {self.cluster!r}: {counted(len(self.rounds), 'round')}, {jobs}>"
 
     def _table(self) -> Grid:
         ran = [(record, each) for record in self.rounds for each in record.ran]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.numbers import counted
 from fairopt.problem import Trace
 from fairopt.program import Number, short_text
 from fairopt.report import Grid, Short, Tabular
@@ -169,7 +170,7 @@ class Measures(Tabular):
     def __repr__(self) -> str:
         shown = ("jct_mean", "makespan", "finish_time_mean", "utilisation")
         said = [f"{name} {short_text(value)}" for name in shown if (value := _ROW[name][-1](self)) is not None]
-        done = f"{self.completed} of {self.jobs} jobs completed in {self.rounds} rounds"
+        done = f"{self.completed} of {counted(self.jobs, 'job')} completed in {counted(self.rounds, 'round')}"
         return f"<Measures: {', '.join([done, *said])}>"
 
     def _table(self) -> Grid:
@@ -271,7 +272,7 @@ class JobTable(Tabular):
         return len(self.columns["row"])
 
     def __repr__(self) -> str:
-        return f"<JobTable: {len(self)} of {len(self.trace.jobs)} jobs>"
+        return f"<JobTable: {len(self)} of {counted(len(self.trace.jobs), 'job')}>"
 
     def column(self, name: str) -> list[Number]:
         """Return one of the columns, of all jobs that have a value there."""

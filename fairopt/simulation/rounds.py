@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, FairoptError, NotCapable
+from fairopt.numbers import counted
 from fairopt.policy import Schedule
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem.cluster import Cluster
@@ -70,8 +71,8 @@ def check_goes_on(after: Snapshot, trace: Trace, cluster: Cluster) -> None:
         or not all(0 <= host < len(cluster.hosts) for host in hosts)
     ):
         raise BadInput(
-            f"it is of {len(after.held)} hosts and {after.arrived} jobs that arrived; "
-            f"there are {len(cluster.hosts)} hosts and {len(trace.jobs)} jobs",
+            f"it is of {counted(len(after.held), 'host')} and {counted(after.arrived, 'job')} that arrived; "
+            f"there are {counted(len(cluster.hosts), 'host')} and {counted(len(trace.jobs), 'job')}",
             place="snapshot",
             remedy="Go on with the trace and the cluster that the run was begun with",
         )

@@ -92,7 +92,7 @@ def test_solve_prints_a_table_for_people(fairopt: Callable[..., Ran]) -> None:
     assert ran.status == 0
     assert "throughput" in ran.out
     assert "optimal by its own method" in ran.out
-    assert "proven, all rounding counted: the optimum is at most 4.5" in ran.out
+    assert "proved, with all rounding counted: the optimum is at most 4.5" in ran.out
     assert "\x1b" not in ran.out
 
 

@@ -152,7 +152,7 @@ def test_files_that_several_importers_read_are_nobodys(now: Path, monkeypatch: p
 def test_explain_says_what_a_gpu_more_gives(now: Path, fairopt: Callable[..., Ran]) -> None:
     ran = fairopt("explain", now, "train", "--policy", "hierarchical-water-filling")
     assert ran.status == 0
-    assert "Smallest mend: reclaim 2 H100: stop b of batch" in ran.out
+    assert "Smallest remedy: reclaim 2 H100: stop b of batch" in ran.out
     gangs = [("train", 1, True), ("train", 3, False), ("train", 2, False), ("batch", 2, True), ("batch", 3, True)]
     listed = [
         f'{{ name = "g{number}", user = "{user}", gpus = {gpus}' + ', on = "H100"' * on + " }"

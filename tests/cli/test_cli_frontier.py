@@ -61,7 +61,7 @@ def test_who_interrupts_is_told_what_is_known(
     asked = ("--goal", "total_efficiency", "--property", "sharing_incentive", "--policy", "max-min")
     ran = fairopt("frontier", "@oef-eq6", *asked, "--policy", "equal-split", "--json")
     assert ran.status == 130
-    assert ran.err == f"interrupted: 1 of 1 curves, {done} done\n"
+    assert ran.err == f"interrupted: 1 of 1 curve, {done} done\n"
     assert len(ran.data["curves"][0]["points"]) == 2
 
 

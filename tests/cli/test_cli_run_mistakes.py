@@ -201,7 +201,7 @@ def test_jobs_that_have_not_arrived_are_counted(fairopt, files):
     trace.write_text(TRACE + TRACE.replace("schema = 1", "").replace('"a"', '"b"').replace("= 0", "= 9000"))
     out = fairopt("run", trace, "--cluster", cluster, "--policy", "srtf", "--rounds", 2).out
     assert "srtf: 1 of 2 jobs completed in 2 rounds" in out
-    assert "not arrived when the run ended: 1 jobs" in out
+    assert "not arrived when the run ended: 1 job" in out
 
 
 @pytest.mark.parametrize("option", ["--record", "--state", "--parquet"])

@@ -149,7 +149,7 @@ def test_a_claim_is_recomputed(fairopt: Callable[..., Ran], monkeypatch: pytest.
     monkeypatch.setattr(row["run"].replace(":", "."), lambda: Finding(Ruling.REFUTED, "something else"))
     status, out, _ = fairopt("claims", "oef-eq6", "--run")
     assert status == 1
-    assert "NO LONGER FOLLOWS" in out
+    assert "is NOT confirmed" in out
     undecided = replace(ledger()[0], id="undecided", verdict=Ruling.OPEN, run="", waits_for="a study")
     monkeypatch.setattr("fairopt.cli.proving.ledger", lambda: [undecided])
     status, _, err = fairopt("claims", "undecided", "--run")

@@ -269,7 +269,7 @@ BROKEN: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (drop("tenant", 0, "ps"), "tenant 1 ('u')", "Add ps"),
     (put("tenant", 0, "ps", value=2), "quotas", "the tenants own 3 PS of type 'P', and the servers hold 2"),
     (put("tenant", 0, "workers", value=[2, 1]), "quotas", "own 1 workers of type 'B', and the servers hold 2"),
-    (put("tenant", 0, "workers", value=[2]), "tenant 1 ('u'), workers", "1 values for 2 types"),
+    (put("tenant", 0, "workers", value=[2]), "tenant 1 ('u'), workers", "1 value for 2 types"),
     (put("tenant", 0, "workers", value=[2, 0.5]), "tenant 1 ('u'), workers, type 'B'", "whole number from 0"),
     (put("tenant", 0, "weight", value=1), "tenant 1 ('u')", "unknown key 'weight'"),
     (put("server", 0, "count", value=0), "server 1 ('x'), count", "whole number from 1"),

@@ -214,7 +214,7 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         (
             "[1, 5]",
             "[1]",
-            "user 2 ('B'), job 1 ('train'), speedup: 1 speedups for 2 types. "
+            "user 2 ('B'), job 1 ('train'), speedup: 1 speedup for 2 types. "
             "Give one for each of K80, V100; 0 where the user cannot run",
         ),
         ('"tune"', '"train"', "user 2 ('B'), job 2 ('train'): job 1 has the same name. Give each a name of its own"),

@@ -270,7 +270,7 @@ def test_shares_may_be_lists_and_tables_whose_labels_are_in_any_order() -> None:
         assert market.largest_multiple(shares) == market.largest_multiple(array)
         assert metrics(market, shares).jain_index == metrics(market, array).jain_index
     assert market.as_(float).utility(lists).dtype == float
-    with pytest.raises(BadInput, match="1 rows of 2 numbers for 2 users"):
+    with pytest.raises(BadInput, match="1 row of 2 numbers for 2 users"):
         market.utility([[1, 2]])
 
 

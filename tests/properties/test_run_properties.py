@@ -205,7 +205,7 @@ def test_why_a_run_is_not_decided() -> None:
     cut = scripted(jobs([1, 1, 1], [10, 20, 10], [0, 0, 90]), {"a": ONE, "b": ONE})
     verdict = WorkConservationOverTime().check(cut)
     assert (verdict.answer, verdict.exact) == (Answer.UNDECIDED, False)
-    assert verdict.reason == "the run ends at 10 with b not done, 1 jobs not arrived"
+    assert verdict.reason == "the run ends at 10 with b not done, 1 job not arrived"
 
 
 def test_a_run_is_written_round_by_round() -> None:

@@ -21,6 +21,7 @@ from fairopt.by_name import allocate
 from fairopt.discovery import AnyPolicy, AnySolver
 from fairopt.errors import BadInput, NotSolved, type_of
 from fairopt.experiment.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
+from fairopt.numbers import counted
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.decide import Chosen
 from fairopt.problem import Market
@@ -222,7 +223,9 @@ def _room(decision: Allocation, rows: Sequence[int]) -> float:
 def _rows(market: Market, users: Sequence[str | int] | None) -> list[int]:
     rows = list(range(len(market.users))) if users is None else [market.index(user) for user in users]
     if not 1 <= len(rows) <= MOST_USERS:
-        raise BadInput(f"got {len(rows)} users to draw", place="users", remedy=f"Name 1 to {MOST_USERS} of them")
+        raise BadInput(
+            f"got {counted(len(rows), 'user')} to draw", place="users", remedy=f"Name 1 to {MOST_USERS} of them"
+        )
     return rows
 
 

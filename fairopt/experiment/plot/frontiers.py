@@ -69,12 +69,12 @@ def _panel(ax: Axes, curve: Curve, found: Frontier) -> None:
     ends = [float(point.epsilon) for point in curve.points]
     places = np.unique([*np.linspace(0, MARGIN * (float(last) or 1), PLACES), *ends])
     top = [float(curve.below(place)) for place in places]
-    ax.plot(places, [float(curve.at(place)) for place in places], color="0.1", linewidth=1.8, label="the most there is")
+    ax.plot(places, [float(curve.at(place)) for place in places], color="0.1", linewidth=1.8, label="largest possible")
     if not curve.exact:
-        ax.plot(places, top, color="0.1", linewidth=0.8, linestyle=":", label="nothing is above")
+        ax.plot(places, top, color="0.1", linewidth=0.8, linestyle=":", label="proved upper bound")
     ax.plot(ends, [float(point.value) for point in curve.points], "|", color="0.1", markersize=7)
     efficient = [_or_nan(curve.efficient_at(place)) for place in places]
-    ax.plot(places, efficient, color=COLOURS[2], linewidth=4, alpha=0.35, label="reached, Pareto-efficient too")
+    ax.plot(places, efficient, color=COLOURS[2], linewidth=4, alpha=0.35, label="reached Pareto-efficiently")
     for number, (each, *alike) in enumerate(_together(found.policies)):
         if each in placed:
             at, value = float(each.epsilons[curve.against]), float(each.values[curve.goal])

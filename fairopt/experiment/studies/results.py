@@ -200,7 +200,7 @@ class StudyResults:
         if self.others:
             yield f"{self.others} cells in the file are of another specification, or of other code, and do not count"
         if any(setting.source.resampled for setting in self.settings):
-            yield "Intervals of a trace that is a file say how results would differ on another draw from that one trace"
+            yield "Where a trace is a file, intervals say how results vary when that one trace is resampled"
         unfinished: dict[str, int] = {}
         for each in self.cells:
             if each.observed is not None and each.observed.unfinished:

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.methods.grouping import equal_runs
+from fairopt.numbers import counted
 from fairopt.program import INFINITY, ROUNDING, Array
 
 #: Waiting jobs have this for a type.
@@ -80,7 +81,7 @@ class Groups:
         """
         types, nobody = len(capacity), np.zeros(0, dtype=np.int64)
         if types > MOST_TYPES:
-            raise BadInput(f"got {types} types", place="capacity", remedy=f"Give at most {MOST_TYPES}")
+            raise BadInput(f"got {counted(types, 'type')}", place="capacity", remedy=f"Give at most {MOST_TYPES}")
         sizes, size = _distinct(gangs)
         mask = np.zeros(len(gangs), dtype=np.int64)
         for i in range(types):

@@ -156,7 +156,7 @@ def market_from_dict(data: Mapping[str, Any], file: str = "") -> Market:
 
     >>> data = {"schema": 1, "types": ["K80"], "capacity": [2], "user": [{"name": "A", "speedup": ["1/3"]}]}
     >>> market_from_dict(data)
-    <Market: 1 users, 1 types (K80), 2 GPUs>
+    <Market: 1 user, 1 type (K80), 2 GPUs>
     """
     with naming(file):
         top = read_document(data, "market", MARKET)

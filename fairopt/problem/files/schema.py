@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from fairopt.errors import BadInput, require
+from fairopt.numbers import counted
 from fairopt.problem.checks import MOST_ROWS, MOST_TYPES, check_name, listed
 from fairopt.problem.files.storage import check_file_type
 from fairopt.problem.labels import check_keys
@@ -211,7 +212,9 @@ def by_type(each: ValueType, types: Sequence[str]) -> ValueType:
         given = list(value) if isinstance(value, list | tuple) else [value] * len(types)
         if len(given) != len(types):
             remedy = f"Give one number, or one for each of {', '.join(types)}"
-            raise BadInput(f"{len(given)} values for {len(types)} types", place=place, remedy=remedy)
+            raise BadInput(
+                f"{counted(len(given), 'value')} for {counted(len(types), 'type')}", place=place, remedy=remedy
+            )
         called = [f"{place}, type {name!r}" if len(types) > 1 else place for name in types]
         return [each.read(entry, where) for entry, where in zip(given, called, strict=True)]
 

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.cells import filled, read_cells, read_csv, say_which
 from fairopt.problem.files.schema import (
@@ -153,7 +154,7 @@ def write_trace(trace: Trace, path: AnyPath) -> None:
     >>> with TemporaryDirectory() as folder:
     ...     write_trace(trace, f"{folder}/trace.csv")
     ...     print(read_trace(f"{folder}/trace.csv", ["K80"]))
-    <Trace: <Jobs: 1 of 1 tenants, types K80>, 0 outages>
+    <Trace: <Jobs: 1 of 1 tenant, types K80>, 0 outages>
     """
     write_file(path, trace, trace_to_dict, dict.fromkeys(_CSV, trace_to_csv))
 
@@ -285,7 +286,9 @@ def _speeds(own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[s
         if len(given) != len(own):
             remedy = f"Give one for each of {', '.join(own[:20])}; 0 where the job cannot run"
             raise BadInput(
-                f"{len(given)} throughputs for {len(own)} types", place=job.place_of("throughput"), remedy=remedy
+                f"{counted(len(given), 'throughput')} for {counted(len(own), 'type')}",
+                place=job.place_of("throughput"),
+                remedy=remedy,
             )
     columns = [own.index(name) for name in types]
     return [[job["throughput"][column] for column in columns] for job in jobs]

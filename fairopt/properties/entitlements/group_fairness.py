@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from fairopt.numbers import counted
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.entitlements.cited import TEAMS
@@ -68,7 +69,7 @@ class GroupFairness(AllocationProperty):
                     shown = {"borrower": owed.nodes[pair[0]], "sibling": owed.nodes[low], "type": market.types[j]}
                     both = {"borrowed": tuple(borrowed[pair, j]), "weights": tuple(owed.borrow_weight[pair])}
                     worst = self.case(-over[high], stands.size[j], **shown, **both)
-        effort = f"{len(families)} groups of siblings of one tier, {len(market.types)} types"
+        effort = f"{counted(len(families), 'group')} of siblings of one tier, {counted(len(market.types), 'type')}"
         unit = f"GPUs of {worst.type}" if worst.shown else "GPUs"
         return self._by_tightest(worst, tolerance, exact=market.exact, unit=unit, effort=effort)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fairopt.numbers import counted
 from fairopt.problem import Entitled, Market
 from fairopt.problem.ranges import in_use
 from fairopt.program import Array, Number, more_text, number_text
@@ -57,7 +58,7 @@ class GuaranteeIncentive(LinearInSpeedups):
         lacks = owed[worst] - shares[worst]
         missing = tuple((market.types[j], lacks[j]) for j in np.flatnonzero(lacks > 0))
         shown = {"user": market.users[worst], "throughput": got, "guaranteed": own, "missing": missing}
-        case, effort = self.case(got - own, fair[worst], **shown), f"{len(pairs)} users"
+        case, effort = self.case(got - own, fair[worst], **shown), counted(len(pairs), "user")
         return self._by_tightest(case, tolerance, exact=market.exact, unit=f"throughput of {case.user}", effort=effort)
 
     def says(self, case: SlackCase) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Spots, Trace
 from fairopt.program import Number
@@ -59,7 +60,7 @@ def why_not_over(history: History) -> str:
         more = f" and {len(left) - SHOWN} more" if len(left) > SHOWN else ""
         parts.append(f"{', '.join(left[:SHOWN])}{more} not done")
     if coming:
-        parts.append(f"{coming} jobs not arrived")
+        parts.append(f"{counted(coming, 'job')} not arrived")
     return f"the run ends at {float(history.until):g} with {', '.join(parts)}" if parts else ""
 
 
@@ -86,7 +87,9 @@ def scripted(
     for told in plan:
         coming = next_queue(snapshot, trace, cluster.as_(number), number(length))
         if coming is None:
-            raise BadInput(f"{len(plan)} rounds are told, and {len(rounds)} are played", place="plan", remedy="Cut it")
+            raise BadInput(
+                f"{counted(len(plan), 'round')} are told, and {len(rounds)} are played", place="plan", remedy="Cut it"
+            )
         moved, queue = coming
         rows = {name: row for row, name in enumerate(queue.jobs.names)}
         until = {rows[job]: number(end) for (index, job), end in (leases or {}).items() if index == len(rounds)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairopt.errors import NotCapable
+from fairopt.numbers import counted
 from fairopt.policy import Admission, Plan, Policy, decide
 from fairopt.program import Number
 from fairopt.properties.property import SlackCase
@@ -163,6 +164,6 @@ class BatchSharingIncentive(PlanProperty):
 def _admitted(plan: Plan) -> list[Admission]:
     found = [each for each in plan.admissions if each.admitted]
     if {each.job for each in found} != {each.job for each in plan.schedules}:
-        counts = f"{len(plan.schedules)} jobs run and {len(found)} were admitted"
+        counts = f"{counted(len(plan.schedules), 'job')} run and {len(found)} were admitted"
         raise NotCapable(f"{counts}; give a plan of a policy that admits jobs one by one")
     return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairopt.certificates import Certificate
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.policy import Optima
 from fairopt.policy.optima import extended
 from fairopt.problem import Market
@@ -72,7 +73,7 @@ class AdjacentTypes(AllocationProperty):
                     worst = self.case(-smaller_side, 1, **shown)
         answer, witness = (Answer.FAILS, worst) if worst.shown else (Answer.HOLDS, None)
         exact = market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any()
-        effort = f"{len(market.users)} users over {' < '.join(names)}"
+        effort = f"{counted(len(market.users), 'user')} over {' < '.join(names)}"
         return Verdict(self.name, answer, worst.slack, "GPUs", exact, effort, witness)
 
     def says(self, case: SlackCase) -> str:

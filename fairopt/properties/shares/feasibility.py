@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.numbers import counted
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
@@ -55,7 +56,7 @@ class Feasibility(AllocationProperty):
         i, j = divmod(int(np.argmin(shares / size)), len(size))
         negative = shares[i, j] / size[j] < min(0, left[tight] / size[tight])
         case = self.at(market, shares, j, i) if negative else self.at(market, shares, tight)
-        unit, effort = f"GPUs of {case.type}", f"{shares.size} shares and {len(left)} types"
+        unit, effort = f"GPUs of {case.type}", f"{counted(shares.size, 'share')} and {counted(len(left), 'type')}"
         return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
 
     def at(self, market: Market, shares: Array, column: int, user: int | None = None) -> SlackCase:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairopt.numbers import counted
 from fairopt.policy import Optima
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use
@@ -45,7 +46,7 @@ class SharingIncentive(LinearInSpeedups):
         worst = int(np.argmin((own - fair) / fair))
         shown = {"user": market.users[worst], "throughput": own[worst], "own_partition": fair[worst]}
         case = self.case(own[worst] - fair[worst], fair[worst], **shown)
-        unit, effort = f"throughput of {case.user}", f"{len(own)} users"
+        unit, effort = f"throughput of {case.user}", counted(len(own), "user")
         return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
 
     def says(self, case: SlackCase) -> str:
@@ -68,4 +69,4 @@ class SharingIncentive(LinearInSpeedups):
         """Decide over all optima; see `fairopt.properties.over_optima`."""
         users = range(len(optima.market.users))
         slacks = [Slack(optima.worth(i, i, 1 / optima.fair[i]), Fraction(1)) for i in users]
-        return linear(self, optima, slacks, f"{len(users)} users")
+        return linear(self, optima, slacks, counted(len(users), "user"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.numbers import counted
 from fairopt.problem import Market, usable
 from fairopt.problem.ranges import in_use
 from fairopt.program import INFINITY, Array, Number, number_text
@@ -56,7 +57,11 @@ class WorkConservation(AllocationProperty):
         waste = relative[i, j] > 0
         slack, size = (-wasted, wasted / relative[i, j]) if waste else (0 * idle[j], 1)
         shown = {"type": market.types[j], "idle": idle[j], "user": market.users[i], "could_use": wasted}
-        case, unit, effort = self.case(slack, size, **shown), f"GPUs of {market.types[j]}", f"{len(idle)} types"
+        case, unit, effort = (
+            self.case(slack, size, **shown),
+            f"GPUs of {market.types[j]}",
+            counted(len(idle), "type"),
+        )
         return self._by_tightest(case, tolerance, exact=market.exact, unit=unit, effort=effort)
 
     def says(self, case: SlackCase) -> str:
