@@ -90,7 +90,7 @@ def speed(workload: Workload, offers: int) -> Iterator[str]:
             quick.append(fast)
         ratios = [a / b for a, b in zip(slow, quick, strict=True)]
         every += ratios
-        used = 1 - state.workers.free.sum() / (batch.servers.workers.sum() * SLOTS)
+        used = 1 - state.workers.free.sum() / (batch.workers.sum() * SLOTS)
         row = f"{used:.0%} | {median(slow):.2f} | {1000 * median(quick):.2f} | {median(ratios):.0f} | {min(ratios):.0f}"
         yield f"| {row} | {same} of {offers} |"
     yield f"\nOver all {len(every)} offers the median ratio is {median(every):.0f}."

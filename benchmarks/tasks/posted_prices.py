@@ -50,7 +50,7 @@ class PostedPrices(Task):
     def reference(self, instance: Instance) -> dict[str, Any]:
         """Return the plan of the printed algorithms, None where they would take too long."""
         batch: Batch = instance.problem
-        tries = int(batch.jobs.chunks.sum()) * 2 ** last_interval(batch) * len(batch.servers.names)
+        tries = int(batch.jobs.chunks.sum()) * 2 ** last_interval(batch) * len(batch.servers)
         if tries > self.comparable:
             return {"plan": None}
         return {"plan": as_answer(decide(PostedPricePacking(search=Reference()), batch))}

@@ -18,17 +18,17 @@ NAMED, MOST_HOLDERS = 3, 50
 
 
 class Cause(enum.Enum):
-    """What stops a gang on a type, the first in this order."""
+    """What stops a gang on a type; of several types the one whose cause stands first is said first: it lacks least."""
 
-    TOO_LARGE = "too large"  # the cluster has fewer GPUs of the type
-    CAP = "cap"  # of the user, or of a group that it is in
-    GOOD = "good"  # CPU, memory
     OPEN = "nothing"  # GPUs are free for it
-    RESERVED = "reserved"  # GPUs are free, and others keep them
     HELD = "held"  # it is owed the GPUs, and others hold more than they are owed
     PROMISED = "promised"  # it is owed the GPUs, and everybody else holds no more than it is owed
+    RESERVED = "reserved"  # GPUs are free, and others keep them
     GANG = "gang"  # it needs more together than are free
     FULL = "full"  # none is free, and it is owed no more
+    CAP = "cap"  # of the user, or of a group that it is in
+    GOOD = "good"  # CPU, memory
+    TOO_LARGE = "too large"  # the cluster has fewer GPUs of the type
 
 
 def are(count: Number) -> str:
@@ -102,7 +102,7 @@ def reason_of(accounts: EntitlementAccounts, gang: int) -> Reason:
     where = [j for j in range(accounts.k) if gangs.allowed[gang, j]]
     types = accounts.market.types
     place = accounts.owed_at.get(gang)
-    stops = sorted((_stop(accounts, gang, j) for j in where), key=lambda stop: _NEAREST[stop.cause])
+    stops = sorted((_stop(accounts, gang, j) for j in where), key=lambda stop: list(Cause).index(stop.cause))
     if place is not None:  # where it is owed comes first
         stops.sort(key=lambda stop: stop.type != types[place[1]])
     elsewhere = [
@@ -230,18 +230,6 @@ def _few(accounts: EntitlementAccounts, rows: Mapping[int, int], form: str = "{}
     ]
     more = sum([*rows.values()][NAMED:])
     return ", ".join(names) + (f" and {len(rows) - NAMED} others {more}" if more else "")
-
-
-#: Which of several types is said first: where least is missing.
-_NEAREST = {
-    cause: number
-    for number, cause in enumerate(
-        (
-            *(Cause.OPEN, Cause.HELD, Cause.PROMISED, Cause.RESERVED, Cause.GANG, Cause.FULL),
-            *(Cause.CAP, Cause.GOOD, Cause.TOO_LARGE),
-        )
-    )
-}
 
 
 def ahead(

@@ -31,7 +31,7 @@ def plan(decided: Plan) -> None:
         pays[payment.job] += payment.workers + payment.ps  # type: ignore[assignment]
         for tenant, income in enumerate(payment.incomes):
             received[tenant] += income
-    several = len(batch.servers.worker_types) > 1 or len(batch.servers.ps_types) > 1
+    several = len(batch.worker_types) > 1 or len(batch.ps_types) > 1
     heads = ("job", "tenant", "arrival", "slots", "share", "workers", "PS", "cost", "utility", "gain", "pays")
     table = table_of([*heads, *(("worker type", "PS type") if several else ())])
     for each in decided.schedules:
@@ -78,7 +78,7 @@ def verdict(violations: Sequence[str], statement: str) -> None:
 
 
 def _where(batch: Batch, spots: Sequence[tuple[int, int]]) -> str:
-    return ", ".join(f"{batch.servers.names[server]}:{count}" for server, count in spots)
+    return ", ".join(f"{batch.servers[server]}:{count}" for server, count in spots)
 
 
 def _told(decision: Admission | None) -> tuple[str, str, str]:
@@ -89,8 +89,7 @@ def _told(decision: Admission | None) -> tuple[str, str, str]:
 
 
 def _types(batch: Batch, schedule: JobSchedule) -> tuple[str, str]:
-    servers = batch.servers
-    return servers.worker_types[schedule.worker_type], servers.ps_types[schedule.ps_type]
+    return batch.worker_types[schedule.worker_type], batch.ps_types[schedule.ps_type]
 
 
 def _short(value: Number) -> str:

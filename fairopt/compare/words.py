@@ -56,7 +56,7 @@ def _(setting: Setting) -> str:
 
 @title.register
 def _(batch: Batch) -> str:
-    return f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers.names)} servers."
+    return f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers)} servers."
 
 
 Numbers = tuple[Sequence[str], Callable[[Row[Any]], Sequence[str]]]

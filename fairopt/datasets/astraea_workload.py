@@ -72,17 +72,6 @@ class Form(Enum):
     CONVEX = "convex"
 
 
-class Demand(Enum):
-    """The meaning of the GPUs that a job asked for, which Sec. 5.1 takes as its demand for workers.
-
-    CHUNKS: chunks are drawn, and GPUs only determine the tenants' shares. GPUS: a job has as many chunks as it had
-    GPUs; the mini-batches drawn are divided among them, so that the work is the same, up to rounding.
-    """
-
-    CHUNKS = "chunks"
-    GPUS = "gpus"
-
-
 class _Job(NamedTuple):
     name: str
     tenant: str
@@ -112,7 +101,7 @@ def astraea_workload(
     seed: int = 0,
     ranges: Ranges | None = None,
     utility: Form = Form.LINEAR,
-    demand: Demand = Demand.CHUNKS,
+    chunks_are_gpus: bool = False,
     data: str | PathLike[str] | None = None,
 ) -> Batch:
     """Return a batch of consecutive jobs of Philly's trace; data that the trace does not have is random.
@@ -122,6 +111,10 @@ def astraea_workload(
     in the t-th hour. A server has one PS and, as workers, the GPUs of one of Philly's machines, two or eight in the
     proportion of all machines. The trace does not say which machines a tenant owned. So servers are dealt out whole,
     in proportion to the GPU-time of the tenants' jobs in the table, at least one to each.
+
+    Sec. 5.1 takes the GPUs that a job asked for as its demand for workers. Here chunks are drawn, and GPUs only
+    determine the tenants' shares; with ``chunks_are_gpus`` a job has as many chunks as it had GPUs, and the
+    mini-batches drawn are divided among them, so that the work is the same, up to rounding.
 
     ``data``: the folder with jobs_philly.csv.gz, whose jobs from `DENSE` on are used; None for the thousand jobs of
     eight tenants that are part of fairopt. The same arguments give the same batch; the jobs' parameters depend only on
@@ -145,7 +138,7 @@ def astraea_workload(
     workers = _machines(servers, cluster)
     owner = _dealt(servers, [used[name] for name in tenants])
     random = Random(f"jobs {seed}")
-    made = [_drawn(job, drawn, demand, utility, random) for job in window]
+    made = [_drawn(job, drawn, utility, random, chunks_are_gpus=chunks_are_gpus) for job in window]
     begin = window[0].submit
     return Batch.of(
         workers=workers,
@@ -224,13 +217,13 @@ def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
 
 
 # -- random parameters ---------------------------------------------------------------------------------------------
-def _drawn(job: _Job, ranges: Ranges, demand: Demand, form: Form, random: Random) -> dict[str, Any]:
+def _drawn(job: _Job, ranges: Ranges, form: Form, random: Random, *, chunks_are_gpus: bool) -> dict[str, Any]:
     """Return a job's parameters, in slots and megabits; the count of random draws does not depend on the form."""
     drawn: dict[str, Any] = {name: _draw(span, random) for name, span in vars(ranges).items() if name not in _CLUSTER}
     slope, height, scale, exponent = (drawn.pop(name) for name in ("slope", "height", "scale", "exponent"))
     linear, convex = Linear(slope, height), Power(scale, exponent)
     drawn |= {name: int(drawn[name]) for name in ("epochs", "chunks", "minibatches")}
-    if demand is Demand.GPUS:
+    if chunks_are_gpus:
         work = drawn["chunks"] * drawn["minibatches"]
         drawn |= {"chunks": job.gpus, "minibatches": ceil(Fraction(work, job.gpus))}
     drawn["update_time"] /= 1000 * SECONDS

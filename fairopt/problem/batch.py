@@ -25,39 +25,6 @@ JOB_NUMBERS = ("arrival", "epochs", "chunks", "minibatches", "minibatch_time", "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Servers(Frozen):
-    """Servers with workers and PS, by type.
-
-    Shapes, for S servers, W worker types and P types of PS: ``workers`` (S, W) and ``ps`` (S, P) int, C_sw and C_sp;
-    ``worker_bandwidth`` (W,) and ``ps_bandwidth`` (P,), b_w and b_p, in data units per slot, positive.
-    """
-
-    names: tuple[str, ...]
-    worker_types: tuple[str, ...]
-    ps_types: tuple[str, ...]
-    workers: Array
-    ps: Array
-    worker_bandwidth: Array
-    ps_bandwidth: Array
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """All pairs of a worker type and a type of PS, by index."""
-        return list(product(range(len(self.worker_types)), range(len(self.ps_types))))
-
-    @cached_property
-    def ps_needed(self) -> dict[tuple[int, int], Array]:
-        """The PS that the bandwidth of 0, 1, ... workers on other servers requires, by `pairs`: ceil(n b_w / b_p)."""
-        needed = {}
-        for worker, ps in self.pairs:
-            ratio: Fraction = self.worker_bandwidth[worker] / self.ps_bandwidth[ps]
-            counts = range(int(self.workers[:, worker].sum()) + 1)
-            every = (min(-(-count * ratio.numerator // ratio.denominator), NEVER) for count in counts)
-            needed[worker, ps] = np.array(list(every), dtype=np.int64)
-        return needed
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainingJobs(Frozen):
     """Jobs under the parameter-server architecture, in columns.
 
@@ -95,15 +62,27 @@ class TrainingJobs(Frozen):
 class Batch(Frozen):
     """Tenants, their quotas, the servers and the jobs; validated and frozen. Make one with `Batch.of` or a reader.
 
-    ``tenants`` (U,) names; ``worker_quota`` (U, W) and ``ps_quota`` (U, P) int, q_w^u and q_p^u: what each tenant
-    bought, together exactly what the servers hold. Slots are counted from 1; slot t is the interval (t - 1, t].
+    Shapes, for U tenants, S servers, W worker types and P types of PS:
+
+    * ``tenants`` (U,): names. ``worker_quota`` (U, W) and ``ps_quota`` (U, P) int, q_w^u and q_p^u: what each tenant
+      bought, together exactly what the servers hold.
+    * ``servers`` (S,), ``worker_types`` (W,), ``ps_types`` (P,): names. ``workers`` (S, W) and ``ps`` (S, P) int, C_sw
+      and C_sp. ``worker_bandwidth`` (W,) and ``ps_bandwidth`` (P,), b_w and b_p, in data units per slot, positive.
+
+    Slots are counted from 1; slot t is the interval (t - 1, t].
     Source: Astraea (posted prices) Sec. 3.1, Table 1; several types Sec. 6.
     """
 
     tenants: tuple[str, ...]
     worker_quota: Array
     ps_quota: Array
-    servers: Servers
+    servers: tuple[str, ...]
+    worker_types: tuple[str, ...]
+    ps_types: tuple[str, ...]
+    workers: Array
+    ps: Array
+    worker_bandwidth: Array
+    ps_bandwidth: Array
     jobs: TrainingJobs
 
     @classmethod
@@ -160,15 +139,13 @@ class Batch(Frozen):
             tenants=owners,
             worker_quota=_counts([worker_quota[name] for name in owners], people, "workers", w_names),
             ps_quota=_counts([ps_quota[name] for name in owners], people, "ps", p_names),
-            servers=Servers(
-                names=host_names,
-                worker_types=w_names,
-                ps_types=p_names,
-                workers=_counts(workers, hosts, "workers", w_names),
-                ps=_counts(ps, hosts, "ps", p_names),
-                worker_bandwidth=_table([worker_bandwidth], ["bandwidth"], "worker", w_names, above=True)[0],
-                ps_bandwidth=_table([ps_bandwidth], ["bandwidth"], "ps", p_names, above=True)[0],
-            ),
+            servers=host_names,
+            worker_types=w_names,
+            ps_types=p_names,
+            workers=_counts(workers, hosts, "workers", w_names),
+            ps=_counts(ps, hosts, "ps", p_names),
+            worker_bandwidth=_table([worker_bandwidth], ["bandwidth"], "worker", w_names, above=True)[0],
+            ps_bandwidth=_table([ps_bandwidth], ["bandwidth"], "ps", p_names, above=True)[0],
             jobs=TrainingJobs(
                 names=job_names,
                 tenant=np.array([owners.index(name) for name in tenant], dtype=np.int64),
@@ -186,7 +163,23 @@ class Batch(Frozen):
         return batch
 
     def __repr__(self) -> str:
-        return f"<Batch: {len(self.jobs)} jobs of {len(self.tenants)} tenants on {len(self.servers.names)} servers>"
+        return f"<Batch: {len(self.jobs)} jobs of {len(self.tenants)} tenants on {len(self.servers)} servers>"
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of a worker type and a type of PS, by index."""
+        return list(product(range(len(self.worker_types)), range(len(self.ps_types))))
+
+    @cached_property
+    def ps_needed(self) -> dict[tuple[int, int], Array]:
+        """The PS that the bandwidth of 0, 1, ... workers on other servers requires, by `pairs`: ceil(n b_w / b_p)."""
+        needed = {}
+        for worker, ps in self.pairs:
+            ratio: Fraction = self.worker_bandwidth[worker] / self.ps_bandwidth[ps]
+            counts = range(int(self.workers[:, worker].sum()) + 1)
+            every = (min(-(-count * ratio.numerator // ratio.denominator), NEVER) for count in counts)
+            needed[worker, ps] = np.array(list(every), dtype=np.int64)
+        return needed
 
     def speed(self, job: int, together: bool, worker: int = 0, ps: int = 0) -> Fraction:
         """Return n_j = 1 / `slots_per_minibatch`: mini-batches per worker and slot."""
@@ -200,7 +193,7 @@ class Batch(Frozen):
         """
         jobs = self.jobs
         time: Fraction = jobs.minibatch_time[job, worker] + jobs.update_time[job, ps]
-        return time if together else time + 2 * jobs.gradient[job] / self.servers.worker_bandwidth[worker]
+        return time if together else time + 2 * jobs.gradient[job] / self.worker_bandwidth[worker]
 
     def duration(self, job: int, workers: int, together: bool, worker: int = 0, ps: int = 0) -> int:
         """Return d_j, the slots that it takes: ceil(E D M / (n_j workers)). Source: Astraea Algorithm 4, line 3."""
@@ -313,8 +306,8 @@ def _counts(values: object, places: Sequence[str], what: str, types: tuple[str, 
 
 def _check_quotas(batch: Batch) -> None:
     for what, quota, there, names in (
-        ("workers", batch.worker_quota, batch.servers.workers, batch.servers.worker_types),
-        ("PS", batch.ps_quota, batch.servers.ps, batch.servers.ps_types),
+        ("workers", batch.worker_quota, batch.workers, batch.worker_types),
+        ("PS", batch.ps_quota, batch.ps, batch.ps_types),
     ):
         for owned, held, name in zip(quota.sum(axis=0), there.sum(axis=0), names, strict=True):
             if owned != held:

@@ -29,7 +29,7 @@ from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 KINDS = 3
 
 #: By these names cases show whom they are about.
-NAMING = ("user", "who", "job", "node", "borrower")
+NAMING = ("user", "who", "job", "node", "borrower", "tenant")
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Property(ABC):
     of: ClassVar[str]
     head: ClassVar[str] = ""
     broken: ClassVar[str] = ""
+    #: Whether a case fails by the bare definition, of what was decided: of a market and shares, or of a run.
+    fails: Callable[..., bool]
 
     @classmethod
     def asks(cls) -> str:
@@ -99,10 +101,34 @@ class Property(ABC):
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, within ``effort``."""
 
+    def case(self, slack: Number, size: Number, **shown: Any) -> SlackCase:
+        """Return a case; ``shown`` are its parts by name, as `says` and `fails` read them."""
+        return SlackCase(self, slack, size, shown)
+
+    def says(self, case: SlackCase) -> str:
+        """Return a case in a sentence; by default its parts."""
+        return ", ".join(f"{name} {value}" for name, value in case.shown.items())
+
+    def about(self, case: SlackCase) -> str:
+        """Return whom a case is about: a user, group, job or tenant."""
+        return next((str(case.shown[name]) for name in NAMING if isinstance(case.shown.get(name), str)), "")
+
+    def _by_tightest(
+        self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
+    ) -> Verdict:
+        """Return the verdict: the case fails below -tolerance times its size; else a ``reason`` makes it UNDECIDED."""
+        allowed = slack_allowed(tolerance, exact=exact)
+        fails = case is not None and bool(case.slack < -allowed * case.size)
+        reason = "" if fails else reason
+        answer = Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS
+        margin = None if case is None else case.slack + 0  # turns a float -0.0 into 0.0
+        exact = exact and not reason and bool(fails or case is None or case.slack >= 0)
+        return Verdict(self.name, answer, margin, unit, exact, effort, case if fails else None, reason=reason)
+
 
 @dataclass(frozen=True, repr=False)
 class SlackCase:
-    """A case of a property ``of`` outcomes, and the witness of a verdict where it fails: where ``slack`` is negative.
+    """A case of a property, ``of``, and the witness of a verdict where it fails: where ``slack`` is negative.
 
     A tolerance is a part of ``size``. ``shown`` are its parts by name, such as a user and what it gets; they are
     attributes of the case too. As text it is a sentence.
@@ -114,7 +140,7 @@ class SlackCase:
     B | A gets 1; with the shares of B, by weight, it would get 3
     """
 
-    of: OutcomeProperty = field(compare=False)
+    of: Property = field(compare=False)
     slack: Number
     size: Number
     shown: Mapping[str, Any] = field(hash=False)
@@ -155,8 +181,6 @@ class OutcomeProperty(Property):
 
     #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
     check: Callable[..., Verdict]
-    #: Whether a case fails by the bare definition, of what `check` decides: a market and shares, or a run.
-    fails: Callable[..., bool]
 
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Decide of ``outcome`` alone."""
@@ -168,30 +192,6 @@ class OutcomeProperty(Property):
         ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
         """
         return self.check(outcome, tolerance=tolerance)
-
-    def case(self, slack: Number, size: Number, **shown: Any) -> SlackCase:
-        """Return a case; ``shown`` are its parts by name, as `says` and `fails` read them."""
-        return SlackCase(self, slack, size, shown)
-
-    def says(self, case: SlackCase) -> str:
-        """Return a case in a sentence; by default its parts."""
-        return ", ".join(f"{name} {value}" for name, value in case.shown.items())
-
-    def about(self, case: SlackCase) -> str:
-        """Return whom a case is about: a user, group, job or tenant."""
-        return next((str(case.shown[name]) for name in NAMING if isinstance(case.shown.get(name), str)), "")
-
-    def _by_tightest(
-        self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
-    ) -> Verdict:
-        """Return the verdict: the case fails below -tolerance times its size; else a ``reason`` makes it UNDECIDED."""
-        allowed = slack_allowed(tolerance, exact=exact)
-        fails = case is not None and bool(case.slack < -allowed * case.size)
-        reason = "" if fails else reason
-        answer = Answer.FAILS if fails else Answer.UNDECIDED if reason else Answer.HOLDS
-        margin = None if case is None else case.slack + 0  # turns a float -0.0 into 0.0
-        exact = exact and not reason and bool(fails or case is None or case.slack >= 0)
-        return Verdict(self.name, answer, margin, unit, exact, effort, case if fails else None, reason=reason)
 
 
 def _positive(market: Market) -> Market:

@@ -51,12 +51,12 @@ def document(plan: Plan) -> dict[str, Any]:
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
-    servers, jobs = batch.servers, batch.jobs
+    jobs = batch.jobs
     return {
         "tenants": _holdings(batch.tenants, batch.worker_quota, batch.ps_quota),
-        "worker_types": _types(servers.worker_types, servers.worker_bandwidth),
-        "ps_types": _types(servers.ps_types, servers.ps_bandwidth),
-        "servers": _holdings(servers.names, servers.workers, servers.ps),
+        "worker_types": _types(batch.worker_types, batch.worker_bandwidth),
+        "ps_types": _types(batch.ps_types, batch.ps_bandwidth),
+        "servers": _holdings(batch.servers, batch.workers, batch.ps),
         "jobs": [
             {
                 "name": name,
@@ -83,13 +83,12 @@ def _utility(job: str, utility: CompletionUtility) -> dict[str, Any]:
 
 
 def _schedule(batch: Batch, each: JobSchedule) -> dict[str, Any]:
-    servers = batch.servers
     return told_fields(each) | {
         "job": batch.jobs.names[each.job],
-        "workers": [[servers.names[server], count] for server, count in each.workers],
-        "ps": [[servers.names[server], count] for server, count in each.ps],
-        "worker_type": servers.worker_types[each.worker_type],
-        "ps_type": servers.ps_types[each.ps_type],
+        "workers": [[batch.servers[server], count] for server, count in each.workers],
+        "ps": [[batch.servers[server], count] for server, count in each.ps],
+        "worker_type": batch.worker_types[each.worker_type],
+        "ps_type": batch.ps_types[each.ps_type],
         "together": each.together,
     }
 
@@ -112,15 +111,14 @@ def plan_from(data: Mapping[str, Any], batch: Batch) -> Plan:
 
 
 def _read_schedule(batch: Batch, data: Mapping[str, Any]) -> JobSchedule:
-    servers = batch.servers
     return JobSchedule(
         job=batch.jobs.names.index(data["job"]),
         first=data["first"],
         last=data["last"],
-        workers=tuple((servers.names.index(name), count) for name, count in data["workers"]),
-        ps=tuple((servers.names.index(name), count) for name, count in data["ps"]),
-        worker_type=servers.worker_types.index(data["worker_type"]),
-        ps_type=servers.ps_types.index(data["ps_type"]),
+        workers=tuple((batch.servers.index(name), count) for name, count in data["workers"]),
+        ps=tuple((batch.servers.index(name), count) for name, count in data["ps"]),
+        worker_type=batch.worker_types.index(data["worker_type"]),
+        ps_type=batch.ps_types.index(data["ps_type"]),
     )
 
 

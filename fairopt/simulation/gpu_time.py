@@ -9,18 +9,17 @@ Source: ASTRAEA, TPDS 2022, Sec. 4.2, Eq. (1)-(16); FFT, ICS 2025, Sec. 6.1.5, a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-from fairopt.errors import BadInput
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number
 from fairopt.simulation.history import History
-from fairopt.simulation.steps import StepFunction, combine
+from fairopt.simulation.job_states import Hosts
+from fairopt.simulation.steps import StepFunction
 
 #: A job with a smaller ratio loses by sharing (Sec. 6.3).
 LOSS = Fraction(95, 100)
@@ -41,12 +40,8 @@ def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Numb
 
     ``weights`` is the sum over all active jobs that divide ``share``. Source: Eq. (3)-(4), (13)-(14).
     """
-    return min(gpus, job_part(weight, weights, share))
-
-
-def job_part(weight: Number, weights: Number, share: Number) -> Number:
-    """Return a job's part of ``share`` by its weight out of all ``weights``, however many GPUs it has; 0 of none."""
-    return share * weight / weights if weights else weights
+    part = share * weight / weights if weights else weights
+    return part if part < gpus else gpus
 
 
 class Window(NamedTuple):
@@ -63,205 +58,227 @@ def overlap(window: Window | None, begin: Number, end: Number) -> Number:
     return end - begin if begin < end else end * 0
 
 
-#: Tenant, GPUs and weight of a job, which determine its fair share while it is active.
-Claim = tuple[int, int, Number]
+# -- fair shares over time -------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class _Alike:
+    """Active jobs of a tenant with the same size and weight: how many, and the fair GPU-time of each so far."""
+
+    gpus: int
+    weight: Number
+    due: Number
+    count: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class GpuTime:
-    """The GPU time of a history: held and fair, of jobs and tenants, as functions of time.
+@dataclass(slots=True)
+class _Tenant:
+    """A tenant's active jobs, and what accrued up to ``since``, by job and for the tenant in its window."""
+
+    weight: Number
+    quota: Number
+    capped: bool
+    since: Number
+    fair: Number
+    demand: int = 0
+    alike: dict[tuple[int, Number], _Alike] = field(default_factory=dict)
+
+    def pass_to(self, time: Number, window: Window | None, of_jobs: Window | None) -> None:
+        """Let all accrue up to a time. Source: Eq. (3)-(4), (8), (13)-(14), (16)."""
+        if time == self.since:
+            return
+        if time > self.since and (self.demand or not self.capped):
+            share = tenant_share(self.demand, self.quota, self.capped)
+            # jobs are counted by weight, so that no rounding error is left when all of them are gone
+            weights: Number = 0
+            for each in self.alike.values():
+                weights += each.weight * each.count
+            span = overlap(of_jobs, self.since, time)
+            for each in self.alike.values():
+                each.due += job_share(each.gpus, each.weight, weights, share) * span
+            self.fair += share * overlap(window, self.since, time)
+        self.since = time
+
+    def change(self, gpus: int, weight: Number, by: int) -> Number:
+        """Count a job that becomes active (1), or is not any more (-1); return what is due to one like it so far."""
+        self.demand += by * gpus
+        alike = self.alike.get((gpus, weight))
+        if alike is None:
+            alike = self.alike[gpus, weight] = _Alike(gpus, weight, self.since * 0)
+        alike.count += by
+        if not alike.count:
+            del self.alike[gpus, weight]
+        return alike.due
+
+
+class FairShares:
+    """The fair GPU-time of jobs and tenants, and how many jobs are present, as time passes.
+
+    Completions come by rising time, arrivals are those of the trace; nothing is kept but what is needed for the jobs
+    present. ``queue`` is that of all jobs of the trace, ``able`` (n,) says which of them are active from their arrival
+    on; ``window`` is that in which the fair GPU-time of tenants counts, ``of_jobs`` that of jobs, None for all of time.
 
     * ``tenants``: whether jobs share only with jobs of their tenant, Eq. (13)-(15). Without, all jobs share the cluster
       as one tenant's, Eq. (1)-(5).
     * ``demand_cap``: Eq. (8). Without, Eq. (16), which then also gives the tenant's share in Eq. (13).
+
+    Tenants are all those of the trace, also while they have no jobs, as Eq. (6) is printed. With one tenant, Eq. (13)
+    equals Eq. (3) without the cap, but not with it: a tenant whose jobs ask for less than all GPUs then divides only
+    what they ask for. Source: ASTRAEA Sec. 4.2, Eq. (1)-(16).
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        able: Sequence[bool],
+        window: Window | None,
+        *,
+        of_jobs: Window | None = None,
+        tenants: bool = True,
+        demand_cap: bool = True,
+    ) -> None:
+        jobs, now = queue.jobs, queue.now
+        self._window, self._of_jobs, self._able = window, of_jobs, able
+        self._arrival, self._now, self._next, self._last = jobs.arrival.tolist(), now, 0, len(jobs)
+        weights = jobs.tenant_weight.tolist() if tenants else [now + 1]
+        self._tenants = [_Tenant(each, now, tenants and demand_cap, now, now) for each in weights]
+        self._owner = jobs.tenant.tolist() if tenants else [0] * len(jobs)
+        self._size, self._weight = jobs.gpus.tolist(), jobs.weight.tolist()
+        self._count, self._presence = 0, now
+        self._begun: dict[int, tuple[Number, Number]] = {}  # what had accrued when a job came
+        self.resize(now, int(queue.cluster.gpus.sum()))
+
+    def resize(self, time: Number, gpus: int) -> None:
+        """Let M be so many GPUs from a time on, of which each tenant has its part by weight. Source: Eq. (6)."""
+        self.of_tenants(time)
+        weights = sum(each.weight for each in self._tenants)
+        for each in self._tenants:
+            each.quota = quota(each.weight, weights, gpus)
+
+    def pass_to(self, time: Number) -> None:
+        """Let all accrue up to a time: the jobs that arrive before it become active."""
+        while self._next < self._last and self._arrival[self._next] < time:
+            row, self._next = self._next, self._next + 1
+            if self._able[row]:
+                self._enter(row, self._arrival[row])
+        self._at(time)
+
+    def complete(self, row: int, time: Number) -> tuple[Number, Number]:
+        """Return what accrued for a job that is completed at a time, not before that of the last call.
+
+        That is the number of jobs present times time, and its fair GPU-time, both from its arrival on.
+        """
+        self.pass_to(time)
+        (presence, fair), tenant = self._begun.pop(row), self._tenants[self._owner[row]]
+        tenant.pass_to(time, self._window, self._of_jobs)
+        due = tenant.change(self._size[row], self._weight[row], -1)
+        self._count -= 1
+        return self._presence - presence, due - fair
+
+    def of(self, row: int, time: Number) -> Number:
+        """Return the fair GPU-time of a job until a time, not before that of the last call; 0 if it fits no type."""
+        self.pass_to(time)
+        begun = self._begun.get(row)
+        if begun is None:
+            return time * 0
+        tenant = self._tenants[self._owner[row]]
+        tenant.pass_to(time, self._window, self._of_jobs)
+        due: Number = tenant.alike[self._size[row], self._weight[row]].due
+        return due - begun[1]
+
+    def of_tenants(self, time: Number) -> list[Number]:
+        """Return the fair GPU-time of each tenant within the window so far."""
+        self.pass_to(time)
+        for tenant in self._tenants:
+            tenant.pass_to(time, self._window, self._of_jobs)
+        return [tenant.fair for tenant in self._tenants]
+
+    def _enter(self, row: int, time: Number) -> None:
+        self._at(time)
+        tenant = self._tenants[self._owner[row]]
+        tenant.pass_to(time, self._window, self._of_jobs)
+        due = tenant.change(self._size[row], self._weight[row], 1)
+        self._count += 1
+        self._begun[row] = self._presence, due
+
+    def _at(self, time: Number) -> None:
+        self._presence += self._count * (time - self._now)
+        self._now = time
+
+
+# -- of a history ----------------------------------------------------------------------------------------------------
+def active(history: History, *, unschedulable: bool = False) -> Mapping[int, Window]:
+    """Return when each job that arrives before the history ends is active, by its row in the trace.
+
+    That is from its arrival to its completion, or to the end of the history; those that fit no type of the cluster
+    are, to the end, if ``unschedulable``.
+    """
+    jobs, until = history.trace.jobs, history.until
+    if not history.rounds or not len(jobs):
+        return {}
+    never = frozenset() if unschedulable else Queue.fresh(jobs, history.cluster, length=1).unschedulable
+    done = [history.completion.get(name) for name in jobs.names]
+    return {
+        row: Window(arrival, until if (end := done[row]) is None else end)
+        for row, arrival in enumerate(jobs.arrival.tolist())
+        if row not in never and arrival < until
+    }
+
+
+def gpu_time(
+    history: History,
+    window: Window | None = None,
+    *,
+    tenants: bool = True,
+    demand_cap: bool = True,
+    working: bool = False,
+    unschedulable: bool = False,
+) -> tuple[Mapping[str, tuple[Number, Number]], Mapping[str, tuple[Number, Number]]]:
+    """Return the GPU-time that jobs, and that tenants, held and that was fair to them, by name.
+
+    It is that within ``window``; for None, of jobs while they are active, of tenants from the first arrival to the end
+    of the history. Held time includes loading, and rounds whose work a failure destroyed.
+
+    * ``tenants``, ``demand_cap``: as `FairShares` has them. Without ``tenants`` the fair time of tenants is not said.
     * ``working``: whether M counts hosts only while they work. The paper has no failures, M is all hosts.
     * ``unschedulable``: whether jobs that fit no type of the cluster are active until the history ends, and so reduce
       the fair shares of others. By default they are not.
 
-    A job is active from its arrival to its completion, or to the end of the history. Its held time includes loading,
-    and rounds whose work a failure destroyed. Tenants are all those of the trace, also while they have no jobs, as Eq.
-    (6) is printed. With one tenant, Eq. (13) equals Eq. (3) without the cap, but not with it: a tenant whose jobs ask
-    for less than all GPUs then divides only what they ask for.
-
     Numbers are those of the trace: exact for an exact run. Source: ASTRAEA Sec. 4.2, Eq. (1)-(16).
     """
+    jobs, cluster, until = history.trace.jobs, history.cluster, history.until
+    there = active(history, unschedulable=unschedulable)
+    first = jobs.arrival[0] if len(jobs) else until
+    run = Window(first, max(first, until)) if window is None else window
+    held_by_job = {name: _held(history, name, window) for name in history.ran}
+    held = dict.fromkeys(jobs.tenants, until * 0)
+    for row, name in enumerate(jobs.names):
+        if name in held_by_job:
+            held[jobs.tenants[jobs.tenant[row]]] += _held(history, name, run)
+    fair: dict[str, Number] = {}
+    due: Sequence[Number] = [until * 0] * len(jobs.tenants)
+    if history.rounds:
+        queue = Queue.fresh(jobs, cluster, length=1)
+        able = [row in there for row in range(len(jobs))]
+        shares = FairShares(queue, able, run, of_jobs=window, tenants=tenants, demand_cap=demand_cap)
+        events: list[tuple[Number, int]] = [(each.end, row) for row, each in there.items()]
+        hosts, time = Hosts(cluster, history.trace), queue.now
+        while working and time < until:
+            events.append((time, -1))  # hosts fail or come back
+            time = hosts.next_change(time)
+        for time, row in sorted(events):
+            if row < 0:
+                shares.resize(time, int(cluster.gpus[hosts.up(time)].sum()))
+            else:
+                fair[jobs.names[row]] = shares.complete(row, time)[1]
+        due = shares.of_tenants(run.end if until < run.end < INFINITY else until)
+    return (
+        {name: (each, fair.get(name, until * 0)) for name, each in held_by_job.items()},
+        {name: (held[name], each) for name, each in zip(jobs.tenants, due, strict=True)} if tenants else {},
+    )
 
-    history: History
-    tenants: bool = True
-    demand_cap: bool = True
-    working: bool = False
-    unschedulable: bool = False
 
-    # -- inputs --------------------------------------------------------------------------------------------------
-    @cached_property
-    def run(self) -> Window:
-        """From the first arrival to the end of the history."""
-        arrival = self.history.trace.jobs.arrival
-        begin: Number = arrival[0] if len(arrival) else self.history.until
-        return Window(begin, max(begin, self.history.until))
-
-    @cached_property
-    def active(self) -> Mapping[str, Window]:
-        """When each job that arrives before the history ends is active; those that fit no type if ``unschedulable``."""
-        jobs, until = self.history.trace.jobs, self.history.until
-        completion = self.history.completion
-        never = (
-            frozenset()
-            if self.unschedulable or not len(jobs)
-            else Queue.fresh(jobs, self.history.cluster, length=1).unschedulable
-        )
-        windows = {}
-        for row, (name, arrival) in enumerate(zip(jobs.names, jobs.arrival, strict=True)):
-            done = completion.get(name)
-            if row not in never and arrival < until:
-                windows[name] = Window(arrival, until if done is None else done)
-        return windows
-
-    @cached_property
-    def gpus(self) -> StepFunction:
-        """M: GPUs of the cluster, over time; with ``working`` those of hosts that work."""
-        cluster = self.history.cluster
-        zero = self.run.begin * 0
-        changes: list[tuple[Number, Number]] = [(zero, int(cluster.gpus.sum()))]
-        of_host: dict[str, list[tuple[Number, Number]]] = {}
-        for outage in self.history.trace.outages if self.working else ():
-            ends = [] if outage.end == INFINITY else [(outage.end, -1)]
-            of_host.setdefault(outage.host, []).extend([(outage.begin, 1), *ends])
-        for host, events in of_host.items():
-            there = int(cluster.gpus[cluster.hosts.index(host)])
-            # outages of one host may overlap
-            down = combine(lambda count, there=there: -there if count else 0, StepFunction.of_changes(events))
-            before: Number = 0
-            for time, value in zip(down.times, down.values, strict=True):
-                changes.append((time, value - before))
-                before = value
-        return StepFunction.of_changes(changes)
-
-    # -- tenants -------------------------------------------------------------------------------------------------
-    @cached_property
-    def _jobs_of(self) -> Mapping[int, list[int]]:
-        """The rows of active jobs, by tenant; all of them under 0 where tenants do not matter."""
-        jobs = self.history.trace.jobs
-        rows: dict[int, list[int]] = {number: [] for number in (range(len(jobs.tenants)) if self.tenants else range(1))}
-        for row, name in enumerate(jobs.names):
-            if name in self.active:
-                rows[self._sharer(row)].append(row)
-        return rows
-
-    def _sharer(self, row: int) -> int:
-        return int(self.history.trace.jobs.tenant[row]) if self.tenants else 0
-
-    @cached_property
-    def _weights(self) -> Mapping[int, StepFunction]:
-        """The sum of the weights of active jobs, by tenant, over time."""
-        # jobs are counted by weight, so that no rounding error is left when all of them are gone
-        jobs = self.history.trace.jobs
-        sums = {}
-        for tenant, rows in self._jobs_of.items():
-            by_weight: dict[Number, list[tuple[Number, Number, Number]]] = {}
-            for row in rows:
-                by_weight.setdefault(jobs.weight[row], []).append((*self.active[jobs.names[row]], 1))
-            counts = [StepFunction.of_windows(windows) for windows in by_weight.values()]
-            each = tuple(by_weight)
-            sums[tenant] = combine(
-                lambda *present, each=each: sum(
-                    (weight * count for weight, count in zip(each, present, strict=True)), present[0] * 0
-                ),
-                *counts,
-            )
-        return sums
-
-    @cached_property
-    def tenant_demand(self) -> Mapping[str, StepFunction]:
-        """Demand_j^tenant: GPUs that each tenant's active jobs ask for, over time. Source: Eq. (7)."""
-        jobs = self.history.trace.jobs
-        return {
-            jobs.tenants[number]: StepFunction.of_windows(
-                (*self.active[jobs.names[row]], int(jobs.gpus[row])) for row in rows
-            )
-            for number, rows in self._by_tenant.items()
-        }
-
-    @cached_property
-    def _by_tenant(self) -> Mapping[int, list[int]]:
-        if self.tenants:
-            return self._jobs_of
-        raise BadInput(
-            "asked for tenants where all jobs share as one tenant's",
-            place="GpuTime, tenants",
-            remedy="Leave `tenants` True; with one tenant, ask for its jobs",
-        )
-
-    @cached_property
-    def tenant_share(self) -> Mapping[str, StepFunction]:
-        """FairShare_j^tenant: GPUs that are fair to each tenant, over time. Source: Eq. (6), (8), (16)."""
-        jobs = self.history.trace.jobs
-        weights = sum(jobs.tenant_weight)
-        return {
-            name: combine(
-                lambda asked, gpus, weight=weight: tenant_share(asked, quota(weight, weights, gpus), self.demand_cap),
-                self.tenant_demand[name],
-                self.gpus,
-            )
-            for name, weight in zip(jobs.tenants, jobs.tenant_weight, strict=True)
-        }
-
-    @cached_property
-    def tenant_held(self) -> Mapping[str, StepFunction]:
-        """Alloc_j^tenant: GPUs that each tenant's jobs hold, over time. Source: Eq. (10)."""
-        jobs = self.history.trace.jobs
-        windows: dict[str, list[tuple[Number, Number, Number]]] = {name: [] for name in jobs.tenants}
-        owner = {name: jobs.tenants[tenant] for name, tenant in zip(jobs.names, jobs.tenant, strict=True)}
-        for name, rounds in self.history.ran.items():
-            windows[owner[name]] += [(ran.begin, ran.end, ran.gpus) for ran in rounds]
-        return {name: StepFunction.of_windows(each) for name, each in windows.items()}
-
-    def of_tenant(self, tenant: str, window: Window | None = None) -> tuple[Number, Number]:
-        """Return the GPU time that a tenant held and that was fair to it. Source: Eq. (9), (11)."""
-        begin, end = window or self.run
-        return self.tenant_held[tenant].integral(begin, end), self.tenant_share[tenant].integral(begin, end)
-
-    # -- jobs ----------------------------------------------------------------------------------------------------
-    @cached_property
-    def job_held(self) -> Mapping[str, StepFunction]:
-        """Alloc_i^job: GPUs that each job holds, over time. Source: Eq. (1)."""
-        return {
-            name: StepFunction.of_windows((ran.begin, ran.end, ran.gpus) for ran in rounds)
-            for name, rounds in self.history.ran.items()
-        }
-
-    @cached_property
-    def _claims(self) -> Mapping[Claim, StepFunction]:
-        """The fair GPUs of an active job over time, for all jobs with one tenant, size and weight."""
-        names = self.history.trace.jobs.tenants
-        shares: Mapping[int, StepFunction] = (
-            {number: self.tenant_share[name] for number, name in enumerate(names)} if self.tenants else {0: self.gpus}
-        )
-        return {
-            (tenant, gpus, weight): combine(
-                lambda weights, share, gpus=gpus, weight=weight: job_share(gpus, weight, weights, share),
-                self._weights[tenant],
-                shares[tenant],
-            )
-            for tenant, gpus, weight in {self._claim(row) for rows in self._jobs_of.values() for row in rows}
-        }
-
-    def _claim(self, row: int) -> Claim:
-        jobs = self.history.trace.jobs
-        return self._sharer(row), int(jobs.gpus[row]), jobs.weight[row]
-
-    def of_job(self, job: str, window: Window | None = None) -> tuple[Number, Number]:
-        """Return the GPU time that a job held and that was fair to it, over ``window`` or the time that it is active.
-
-        Fair GPU time accrues only while the job is active. Source: Eq. (2)-(4), (13)-(14).
-        """
-        if job not in self.active:
-            return self.run.begin * 0, self.run.begin * 0
-        active = self.active[job]
-        begin, end = window or active
-        held = self.job_held[job].integral(begin, end) if job in self.job_held else begin * 0
-        fair = self._claims[self._claim(self.history.row[job])]
-        return held, fair.integral(max(begin, active.begin), min(end, active.end))
+def _held(history: History, name: str, window: Window | None) -> Number:
+    """Return the GPU-time that a job held. Source: Eq. (1)-(2)."""
+    return sum((ran.gpus * overlap(window, ran.begin, ran.end) for ran in history.ran[name]), history.until * 0)
 
 
 def ratio(held: Number, fair: Number) -> Number | None:
@@ -272,16 +289,14 @@ def ratio(held: Number, fair: Number) -> Number | None:
 def job_fairness(history: History, *, window: Window | None = None, **options: bool) -> Mapping[str, Number | None]:
     """Return rho of each job that was present, over ``window`` or its own time; None where its fair time is 0.
 
-    ``options`` are those of `GpuTime`. Source: ASTRAEA Eq. (15); without ``tenants`` Eq. (5).
+    ``options`` are those of `gpu_time`. Source: ASTRAEA Eq. (15); without ``tenants`` Eq. (5).
     """
-    time = GpuTime(history, **options)
-    return {job: ratio(*time.of_job(job, window)) for job in history.ran}
+    return {job: ratio(*each) for job, each in gpu_time(history, window, **options)[0].items()}
 
 
 def tenant_fairness(history: History, *, window: Window | None = None, **options: bool) -> Mapping[str, Number | None]:
     """Return rho of each tenant over ``window`` or the run, as `job_fairness`. Source: ASTRAEA Eq. (12)."""
-    time = GpuTime(history, **options)
-    return {tenant: ratio(*time.of_tenant(tenant, window)) for tenant in history.trace.jobs.tenants}
+    return {tenant: ratio(*each) for tenant, each in gpu_time(history, window, **options)[1].items()}
 
 
 def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) -> Fraction | None:
@@ -349,4 +364,4 @@ def finish_time_fairness(history: History, ideal: IdealTime = time_on_own_part) 
 
 def presence(history: History) -> StepFunction:
     """Return the number of jobs present over time, up to the run's end: arrived, not completed, fit for some type."""
-    return StepFunction.of_windows((begin, end, 1) for begin, end in GpuTime(history).active.values())
+    return StepFunction.of_windows((begin, end, 1) for begin, end in active(history).values())

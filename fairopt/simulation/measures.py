@@ -14,8 +14,7 @@ from fairopt.numbers import Arithmetic
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
 from fairopt.program import INFINITY, Number
-from fairopt.simulation.fair_shares import FairShares
-from fairopt.simulation.gpu_time import IdealTime, Window, overlap, ratio, sharing_loss, time_on_own_part
+from fairopt.simulation.gpu_time import FairShares, IdealTime, Window, overlap, ratio, sharing_loss, time_on_own_part
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_result import (
     UNITS,

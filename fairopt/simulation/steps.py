@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,18 +68,3 @@ class StepFunction:
         if not place:
             return time * 0
         return self._areas[place - 1] + self.values[place - 1] * (time - self.times[place - 1])
-
-
-def combine(rule: Callable[..., Number], *parts: StepFunction) -> StepFunction:
-    """Return the function whose value at each time is ``rule`` of the values of ``parts``, from the first event on."""
-    times = sorted({time for part in parts for time in part.times})
-    places = [0] * len(parts)
-    values = []
-    for time in times:
-        for number, part in enumerate(parts):
-            if places[number] < len(part.times) and part.times[places[number]] == time:
-                places[number] += 1
-        values.append(
-            rule(*(part.values[place - 1] if place else 0 for part, place in zip(parts, places, strict=True)))
-        )
-    return StepFunction(tuple(times), tuple(values))

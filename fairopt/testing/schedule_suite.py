@@ -160,6 +160,6 @@ def _renamed(batch: Batch) -> Batch:
     return replace(
         batch,
         tenants=backwards(batch.tenants, "x"),
-        servers=replace(batch.servers, names=backwards(batch.servers.names, "z")),
+        servers=backwards(batch.servers, "z"),
         jobs=replace(batch.jobs, names=backwards(batch.jobs.names, "y")),
     )

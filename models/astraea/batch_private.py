@@ -54,16 +54,15 @@ class BatchPrivate(Policy):
 
 def partition(batch: Batch) -> list[Batch]:
     """Return a batch for each tenant: its jobs, and servers cut down to what it owns."""
-    servers = batch.servers
-    left = [servers.workers.copy(), servers.ps.copy()]
+    left = [batch.workers.copy(), batch.ps.copy()]
     parts = []
     for tenant, name in enumerate(batch.tenants):
         quotas = batch.worker_quota[tenant], batch.ps_quota[tenant]
         workers, ps = (_take(there, quota) for there, quota in zip(left, quotas, strict=True))
-        own = replace(servers, workers=workers, ps=ps)
         jobs = batch.jobs.take(np.flatnonzero(batch.jobs.tenant == tenant).tolist())
         jobs = replace(jobs, tenant=np.zeros(len(jobs), dtype=np.int64))
-        parts.append(Batch((name,), quotas[0][None].copy(), quotas[1][None].copy(), own, jobs))
+        own_quotas = {"worker_quota": quotas[0][None].copy(), "ps_quota": quotas[1][None].copy()}
+        parts.append(replace(batch, tenants=(name,), workers=workers, ps=ps, jobs=jobs, **own_quotas))
     return parts
 
 

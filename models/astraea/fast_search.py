@@ -86,7 +86,7 @@ def _outlines(state: RoundState, job: int, enough: bool) -> Array:
 
     ``number``: the place of a family in the order in which the reference tries them.
     """
-    batch, pairs = state.batch, state.batch.servers.pairs
+    batch, pairs = state.batch, state.batch.pairs
     tenant, found = int(batch.jobs.tenant[job]), [np.zeros((3, 0), dtype=np.int64)]
     for place, (worker, ps) in enumerate(pairs):
         for apart in (False, True):
@@ -101,7 +101,7 @@ def _family(
     state: RoundState, job: int, number: int, workers: int, slots: int, worth: Array, enough: bool
 ) -> ShiftedSchedules | None:
     """Return a family of `_outlines` with its bounds, None where no start can fit."""
-    pairs = state.batch.servers.pairs
+    pairs = state.batch.pairs
     (worker, ps), apart = pairs[number // 2 % len(pairs)], bool(number % 2)
     own, own_ps = state.windows_offered(int(state.batch.jobs.tenant[job]), worker, ps)
     fits = (own.least(slots) >= workers) & (own_ps.least(slots) >= 1)
@@ -110,7 +110,7 @@ def _family(
     there, most_workers, most_ps = state.room(slots)
     fewest: Array | int = 1
     if apart and enough:
-        fewest = _fewest(workers, most_workers[worker], state.batch.servers.ps_needed[worker, ps])
+        fewest = _fewest(workers, most_workers[worker], state.batch.ps_needed[worker, ps])
     fits &= (there if apart else most_workers)[worker] >= workers
     fits &= most_ps[ps] >= fewest
     if not fits.any():
@@ -154,7 +154,7 @@ def _hosts(
     tenant = int(state.batch.jobs.tenant[job])
     offered = state.windows_offered(tenant, family.worker, family.ps)[1].least(family.slots)
     left = np.minimum(left, offered)
-    needed = _fewest(family.workers, room, state.batch.servers.ps_needed[family.worker, family.ps])
+    needed = _fewest(family.workers, room, state.batch.ps_needed[family.worker, family.ps])
     given = needed if readings.enough_ps else np.minimum(needed, left)
     given = np.where((given >= 1) & (given <= left), given, NEVER)
     host = np.argmin(given, axis=0)

@@ -56,8 +56,8 @@ class FirstComeFirstServed(Policy):
         jobs = problem.jobs
         # only completion counts: each slot costs 1, and prices with base 1 are 0
         hasty = replace(problem, jobs=replace(jobs, utility=(Linear(Fraction(-1), Fraction(0)),) * len(jobs)))
-        servers, used = problem.servers, 0
-        free = np.ones(len(servers.worker_types)), np.ones(len(servers.ps_types))
+        used = 0
+        free = np.ones(len(problem.worker_types)), np.ones(len(problem.ps_types))
         state = RoundState.fresh(hasty, 0, LOOK, *free)
         if self.shared:
             state.share()
@@ -98,9 +98,9 @@ class FirstComeFirstServed(Policy):
 
 def longest(problem: Batch, job: int) -> int:
     """Return the most slots that a job can take: on one worker away from its PS, of the slowest types."""
-    return max(problem.duration(job, 1, False, *types) for types in problem.servers.pairs)
+    return max(problem.duration(job, 1, False, *types) for types in problem.pairs)
 
 
 def shortest(problem: Batch, job: int) -> int:
     """Return the fewest slots that a job can take: a worker for each chunk, on one server, of the fastest types."""
-    return min(problem.duration(job, int(problem.jobs.chunks[job]), True, *types) for types in problem.servers.pairs)
+    return min(problem.duration(job, int(problem.jobs.chunks[job]), True, *types) for types in problem.pairs)

@@ -106,16 +106,16 @@ def time_indexed(batch: Batch, times: Times) -> Program:
 
     Source: Astraea (posted prices) Eq. (3), (3a)-(3o), (4a).
     """
-    jobs, servers, slots = batch.jobs, batch.servers, times.slots
-    names = (jobs.names, servers.names)
-    n, hosts, kinds_w, kinds_p = len(jobs), len(servers.names), servers.workers.shape[1], servers.ps.shape[1]
+    jobs, slots = batch.jobs, times.slots
+    names = (jobs.names, batch.servers)
+    n, hosts, kinds_w, kinds_p = len(jobs), len(batch.servers), batch.workers.shape[1], batch.ps.shape[1]
     p = Formulation("offline optimum")
 
     def binary(name: str, *shape: int) -> Affine:
         return p.variable(name, shape, lower=0, upper=1, integer=True, labels=names)
 
-    most_y = np.minimum(servers.workers[None], jobs.chunks[:, None, None])  # (J, S, W)
-    most_z = np.broadcast_to(servers.ps[None], (n, hosts, kinds_p))
+    most_y = np.minimum(batch.workers[None], jobs.chunks[:, None, None])  # (J, S, W)
+    most_z = np.broadcast_to(batch.ps[None], (n, hosts, kinds_p))
     at = range(1, slots + 1)
     labels = (jobs.names, [str(t) for t in at])
     v = _Variables(
@@ -156,11 +156,11 @@ def _sharing_and_capacity(p: Formulation, batch: Batch, v: _Variables) -> None:
         share, equation = owned + ((owned.sum(axis=0) - owned) - others), "sum_sj y <= q^u + sum_u' (q^u' - sum y)"
         _say(p, (batch.tenants,), f"{letter}_{what}_shared", own <= share, equation, f"({letter})")
     for letter, what, use, there in (
-        ("3c", "workers", v.y.sum(axis=0), batch.servers.workers),
-        ("3d", "ps", v.z.sum(axis=0), batch.servers.ps),
+        ("3c", "workers", v.y.sum(axis=0), batch.workers),
+        ("3d", "ps", v.z.sum(axis=0), batch.ps),
     ):
         fits = use <= np.asarray(there)[..., None]
-        _say(p, (batch.servers.names,), f"{letter}_{what}_capacity", fits, "sum_j y_js(t) <= C_s", f"({letter})")
+        _say(p, (batch.servers,), f"{letter}_{what}_capacity", fits, "sum_j y_js(t) <= C_s", f"({letter})")
 
 
 def _by_tenant(of: Array, use: Affine) -> Affine:
@@ -196,12 +196,12 @@ def _one_job(p: Formulation, batch: Batch, times: Times, v: _Variables, most_y: 
 
 def _bandwidth_and_work(p: Formulation, batch: Batch, v: _Variables, most_y: Array, most_z: Array) -> None:
     """Write (3i)-(3k): where workers and PS may be, and that they do the work."""
-    jobs, servers = batch.jobs, batch.servers
-    hosts, scheduled = len(servers.names), v.begins.sum(axis=1)  # o_j
+    jobs = batch.jobs
+    hosts, scheduled = len(batch.servers), v.begins.sum(axis=1)  # o_j
     say = partial(_say, p, (jobs.names,))
-    sent = (v.y * servers.worker_bandwidth[:, None]).sum(axis=2)  # (J, S, T)
-    served = (v.z * servers.ps_bandwidth[:, None]).sum(axis=2)
-    largest = servers.worker_bandwidth.max() * np.minimum(servers.workers.sum(), jobs.chunks)
+    sent = (v.y * batch.worker_bandwidth[:, None]).sum(axis=2)  # (J, S, T)
+    served = (v.z * batch.ps_bandwidth[:, None]).sum(axis=2)
+    largest = batch.worker_bandwidth.max() * np.minimum(batch.workers.sum(), jobs.chunks)
     elsewhere = sent.sum(axis=1)[:, None, :] - sent
     idle = (1 - v.serves)[..., None]
     say("3i_bandwidth", elsewhere - served <= idle * largest[:, None, None], "sum_s' y b_w <= z b_p, or z = 0", "(3i)")
@@ -216,7 +216,7 @@ def _bandwidth_and_work(p: Formulation, batch: Batch, v: _Variables, most_y: Arr
     say("6_worker_type", v.y <= of_worker[:, None, :, None] * most_y[..., None], "workers of one type", "Sec. 6")
     say("6_ps_type", v.z <= of_ps[:, None, :, None] * most_z[..., None], "PS of one type", "Sec. 6")
     work = v.y.sum(axis=3).sum(axis=1)  # (J, W): workers times slots
-    slower = 2 * jobs.gradient[:, None, None] / servers.worker_bandwidth[:, None]
+    slower = 2 * jobs.gradient[:, None, None] / batch.worker_bandwidth[:, None]
     time = jobs.minibatch_time[:, :, None] + jobs.update_time[:, None, :]
     times = np.stack([time + slower, time], axis=-1)  # 1 / n_j by mode (J, W, P, 2)
     batches = np.array([batch.minibatches(job) for job in range(len(jobs))], dtype=object)

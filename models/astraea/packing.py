@@ -14,49 +14,12 @@ from fairopt.backends import Capability, Options, Session
 from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import Times, columns
-from fairopt.methods.columns.integer_search import SLACK, BestSchedules, answer, search
-from fairopt.methods.columns.pricing import Prices, packing_program, relax
+from fairopt.methods.columns.integer_search import SLACK, answer, search
+from fairopt.methods.columns.pricing import PackingEvidence, packing_program, relax
 from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
 from fairopt.program import Program
-
-
-@dataclass(frozen=True, eq=False)
-class PackingEvidence:
-    """The proof of a packing: no plan within ``slots`` earns more than ``bound``, by ``prices``.
-
-    `weak_duality` recomputes ``bound`` from the prices, in rationals. ``relaxed``: the value of the linear
-    relaxation, in floats. ``revenue``: what the plan earns. ``searched``: whether the backend found nothing better
-    among all columns. ``columns``: the number of schedules considered; ``rounds`` of pricing; ``cuts`` of `search`.
-    """
-
-    slots: int
-    prices: Prices
-    bound: Fraction
-    relaxed: float
-    revenue: Fraction
-    searched: bool
-    columns: int
-    rounds: int
-    cuts: int = 0
-
-    @property
-    def optimal(self) -> bool:
-        """Whether the plan is known to be optimal."""
-        return self.by_prices or self.searched
-
-    @property
-    def by_prices(self) -> bool:
-        """Whether prices prove it: what they bound revenue by is what the plan earns."""
-        return self.revenue >= self.bound
-
-    @property
-    def proof(self) -> str:
-        """What shows that the plan is optimal, in words."""
-        if self.by_prices:
-            return "prices: what they bound revenue by is what the plan earns"
-        return "search: the backend found nothing better among all columns" if self.searched else "nothing"
 
 
 @dataclass(frozen=True)
@@ -100,7 +63,7 @@ class CompactExponentialPacking(Policy):
         """Solve (5); see `Policy.decide`. ``solve`` must give duals and integers. Errors: `NotSolved`."""
         begun = perf_counter()
         times = Times.of(problem, self.slots, self.in_slot_of_arrival)
-        relaxation = relax(problem, times, solve)
+        relaxed = relax(problem, times, solve)
         program: Program | None = None
         solution: Solution | None = None
         every = (column for job in range(len(problem.jobs)) for column in columns(problem, job, times))
@@ -112,21 +75,16 @@ class CompactExponentialPacking(Policy):
             revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in taken), start=Fraction(0))
             limit = float(revenue) + SLACK * max(1.0, float(revenue))
             closed = solution.bound is not None and float(solution.bound) <= limit
-            found = BestSchedules(taken, revenue, closed, 0)
+            evidence = replace(relaxed, looked_at=tuple(looked_at), schedules=taken, revenue=revenue, searched=closed)
         else:
-            looked_at = list(relaxation.columns)
-            found = search(problem, times, relaxation, solve, self.most_cuts)
-        found_by = {"columns": len(looked_at), "rounds": relaxation.rounds, "cuts": found.cuts}
-        evidence = PackingEvidence(
-            times.slots, relaxation.prices, relaxation.bound, relaxation.value, found.revenue, found.optimal, **found_by
-        )
+            evidence = search(problem, times, relaxed, solve, self.most_cuts)
         return Plan(
             policy=self.name,
             batch=problem,
-            schedules=found.schedules,
+            schedules=evidence.schedules,
             program=program,
             solution=solution,
-            proven=f"no schedules within {times.slots} slots earn more than {relaxation.bound}, by prices; "
+            proven=f"no schedules within {times.slots} slots earn more than {evidence.bound}, by prices; "
             f"optimality is shown by {evidence.proof}",
             evidence=evidence,
             seconds=Seconds(build=perf_counter() - begun - solve.seconds, solve=solve.seconds),

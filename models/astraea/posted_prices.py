@@ -43,11 +43,10 @@ class Theta:
 
     def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
         """Return theta for each worker type and for each type of PS, each above 1, for the given jobs."""
-        servers = batch.servers
-        workers = [Fraction(1)] * len(servers.worker_types)
-        ps = [Fraction(1)] * len(servers.ps_types)
+        workers = [Fraction(1)] * len(batch.worker_types)
+        ps = [Fraction(1)] * len(batch.ps_types)
         for job in jobs if self.workers is None or self.ps is None else ():
-            for w, p in servers.pairs:
+            for w, p in batch.pairs:
                 by_worker, by_slot = batch.densities(job, w, p)
                 workers[w], ps[p] = max(workers[w], by_worker), max(ps[p], by_slot)
         return (
@@ -204,14 +203,14 @@ def last_interval(problem: Batch) -> int:
 
     Bandwidth may allow a job fewer workers, and prices may keep it out; such jobs stay unscheduled.
     """
-    jobs, servers = problem.jobs, problem.servers
+    jobs = problem.jobs
     needed = 1
     for job in range(len(jobs)):
         shortest = min(
             problem.duration(job, max(1, min(int(jobs.chunks[job]), int(most))), together, worker, ps)
-            for worker, there in enumerate(servers.workers.T)
+            for worker, there in enumerate(problem.workers.T)
             for together, most in ((True, there.max()), (False, there.sum()))
-            for ps in range(len(servers.ps_types))
+            for ps in range(len(problem.ps_types))
         )
         needed = max(needed, int(jobs.arrival[job]).bit_length(), (shortest - 1).bit_length())
     return needed

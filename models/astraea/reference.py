@@ -66,7 +66,7 @@ class Reference(ScheduleSearch):
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
         found: Best | None = None
         numbers = range(1, int(state.batch.jobs.chunks[job]) + 1)
-        for start, workers, types in product(range(1, state.slots + 1), numbers, state.batch.servers.pairs):
+        for start, workers, types in product(range(1, state.slots + 1), numbers, state.batch.pairs):
             here = (state, job, start, workers, *types, self)
             for one in (centralised(*here), distributed(*here)):
                 if one is not None and (found is None or one.gain > found.gain):
@@ -89,8 +89,8 @@ def distributed(
         return None
     free, free_ps = state.workers.free, state.ps.free
     offered = state.ps.offered(int(batch.jobs.tenant[job]), ps)
-    ratio = batch.servers.worker_bandwidth[worker] / batch.servers.ps_bandwidth[ps]
-    servers, hosts = range(len(batch.servers.names)), []
+    ratio = batch.worker_bandwidth[worker] / batch.ps_bandwidth[ps]
+    servers, hosts = range(len(batch.servers)), []
     for server in servers:
         there = min(workers - 1, *(int(free[server, worker, t]) for t in span))
         needed = ceil((workers - there) * ratio)
@@ -121,7 +121,7 @@ def centralised(
     if span is None:
         return None
     free, free_ps = state.workers.free, state.ps.free
-    for server in range(len(state.batch.servers.names)):
+    for server in range(len(state.batch.servers)):
         if all(free[server, worker, t] >= workers and free_ps[server, ps, t] >= 1 for t in span):
             best = scheduled(state, job, span, ((server, workers),), ((server, 1),), worker, ps)
             return best if readings.price_each_slot else best._replace(cost=_first_slot(state, best.schedule))

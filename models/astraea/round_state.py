@@ -116,8 +116,8 @@ class RoundState:
     @classmethod
     def fresh(cls, batch: Batch, origin: int, slots: int, theta_workers: Array, theta_ps: Array) -> RoundState:
         """Return the state in which everything is free and tenants are held to their own shares."""
-        workers = Resource.fresh(batch.servers.workers, batch.worker_quota, theta_workers, slots)
-        return cls(batch, origin, workers, Resource.fresh(batch.servers.ps, batch.ps_quota, theta_ps, slots))
+        workers = Resource.fresh(batch.workers, batch.worker_quota, theta_workers, slots)
+        return cls(batch, origin, workers, Resource.fresh(batch.ps, batch.ps_quota, theta_ps, slots))
 
     @property
     def slots(self) -> int:
@@ -185,7 +185,7 @@ class RoundState:
         if key not in self._stretches:
             own, own_ps = self.offered(tenant, worker, ps)
             free, here, left = (each[kind] for each, kind in zip(self.room(1), (worker, worker, ps), strict=True))
-            elsewhere = np.searchsorted(self.batch.servers.ps_needed[worker, ps], left, side="right") - 1
+            elsewhere = np.searchsorted(self.batch.ps_needed[worker, ps], left, side="right") - 1
             most = here if not apart else np.minimum(free, here + elsewhere) if enough else free
             able = (own_ps >= 1) & (left >= 1) & ((elsewhere >= 1) | (not apart) | (not enough))
             self._stretches[key] = longest_stretches(np.where(able, np.minimum(own, most), 0).clip(min=0))

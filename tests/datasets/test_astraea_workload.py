@@ -16,7 +16,6 @@ from fairopt.datasets import dataset_path
 from fairopt.datasets.astraea_workload import (
     DENSE,
     SMALL,
-    Demand,
     Form,
     Ranges,
     astraea_example,
@@ -55,7 +54,7 @@ def test_drawn_is_the_rest_within_the_papers_ranges() -> None:
     for seed in range(4):
         for form in Form:
             batch = astraea_workload(jobs=200, servers=20, seed=seed, utility=form)
-            jobs, servers = batch.jobs, batch.servers
+            jobs = batch.jobs
             assert 50 <= min(jobs.epochs) <= max(jobs.epochs) <= 100
             assert 20 <= min(jobs.chunks) <= max(jobs.chunks) <= 50
             assert 10 <= min(jobs.minibatches) <= max(jobs.minibatches) <= 50
@@ -64,8 +63,8 @@ def test_drawn_is_the_rest_within_the_papers_ranges() -> None:
             assert all(Fraction(10, 3_600_000) <= time <= Fraction(100, 3_600_000) for time in jobs.update_time.ravel())
             assert all(30 * 8 <= size <= 575 * 8 for size in jobs.gradient)
             # Mbps and Gbps in megabits an hour, 1,024 Mbps in a Gbps
-            assert 100 * 3600 <= servers.worker_bandwidth[0] <= 5 * 1024 * 3600
-            assert 5 * 1024 * 3600 <= servers.ps_bandwidth[0] <= 20 * 1024 * 3600
+            assert 100 * 3600 <= batch.worker_bandwidth[0] <= 5 * 1024 * 3600
+            assert 5 * 1024 * 3600 <= batch.ps_bandwidth[0] <= 20 * 1024 * 3600
             for utility in jobs.utility:
                 seen[type(utility).__name__] += 1
                 if isinstance(utility, Linear):
@@ -82,24 +81,24 @@ def test_drawn_is_the_rest_within_the_papers_ranges() -> None:
 
 def test_communication_of_a_mini_batch_by_hand() -> None:
     batch = astraea_workload(jobs=1, servers=8, seed=3)
-    jobs, servers = batch.jobs, batch.servers
+    jobs = batch.jobs
     apart = batch.slots_per_minibatch(0, together=False) - batch.slots_per_minibatch(0, together=True)
-    megabytes, megabits_a_second = jobs.gradient[0] / 8, servers.worker_bandwidth[0] / 3600
+    megabytes, megabits_a_second = jobs.gradient[0] / 8, batch.worker_bandwidth[0] / 3600
     assert apart == 2 * megabytes * 8 / megabits_a_second / 3600  # hours
 
 
 def test_servers_are_phillys_machines_and_dealt_out_whole() -> None:
     for servers in (8, 20, 100, 552):
         batch = astraea_workload(jobs=10, servers=servers)
-        gpus = Counter(batch.servers.workers.ravel().tolist())
+        gpus = Counter(batch.workers.ravel().tolist())
         assert set(gpus) <= {2, 8}
         assert abs(gpus[2] - Fraction(servers * 321, 552)) < 1
-        assert batch.servers.ps.ravel().tolist() == [1] * servers
+        assert batch.ps.ravel().tolist() == [1] * servers
         # a tenant's PS are its servers, each with two or eight workers
         for workers, ps in zip(batch.worker_quota[:, 0], batch.ps_quota[:, 0], strict=True):
             assert ps >= 1
             assert 2 * ps <= workers <= 8 * ps
-    assert Counter(astraea_workload(jobs=1, servers=552).servers.workers.ravel().tolist()) == {2: 321, 8: 231}
+    assert Counter(astraea_workload(jobs=1, servers=552).workers.ravel().tolist()) == {2: 321, 8: 231}
 
 
 def test_shares_follow_gpu_time() -> None:
@@ -124,7 +123,7 @@ def test_the_same_again_and_another_by_seed() -> None:
 
 def test_gpus_as_demands() -> None:
     rows = excerpt()
-    drawn, asked = (astraea_workload(jobs=300, servers=20, seed=1, demand=demand) for demand in Demand)
+    drawn, asked = (astraea_workload(jobs=300, servers=20, seed=1, chunks_are_gpus=own) for own in (False, True))
     assert asked.jobs.chunks.tolist() == [int(rows[name]["gpus"]) for name in asked.jobs.names]
     for job in range(300):
         less, more = drawn.minibatches(job), asked.minibatches(job)
@@ -140,7 +139,7 @@ def test_users_are_those_with_the_most_jobs() -> None:
 def test_small_ones_are_of_the_papers_sizes() -> None:
     for jobs, servers in ((5, 5), (15, 45)):
         batch = astraea_small(jobs=jobs, servers=servers)
-        assert (len(batch.jobs), len(batch.servers.names), len(batch.tenants)) == (jobs, servers, 2)
+        assert (len(batch.jobs), len(batch.servers), len(batch.tenants)) == (jobs, servers, 2)
         assert 2 <= min(batch.jobs.chunks) <= max(batch.jobs.chunks) <= 5
         assert decide(PostedPricePacking(), batch).schedules
     assert SMALL.minibatches == Ranges().minibatches

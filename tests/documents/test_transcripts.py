@@ -23,9 +23,15 @@ def test_the_transcript_is_what_the_commands_print(page: Path) -> None:
     assert rewritten(page) == page.read_text(encoding="utf-8"), "make transcripts; then look at what has changed"
 
 
-def test_there_is_a_transcript_for_each_of_the_four() -> None:
+def test_there_is_a_transcript_for_each_of_them() -> None:
     clusters = {"cluster-kubernetes", "cluster-slurm"}
-    assert {page.stem for page in WITH_COMMANDS} == {"researcher", "operator", "solvers", "author"} | clusters
+    assert {page.stem for page in WITH_COMMANDS} == {
+        "researcher",
+        "own-data",
+        "operator",
+        "solvers",
+        "author",
+    } | clusters
     for page in WITH_COMMANDS:
         blocks = [block[2] for block in BLOCK.finditer(page.read_text(encoding="utf-8")) if block[1] == "console"]
         assert len([step for block in blocks for step in steps(block)]) >= 5

@@ -7,6 +7,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -80,9 +81,9 @@ utility = {steps = [10, 10, "7/2", -1]}
 
 
 def columns(batch: Batch) -> Iterator[tuple[str, Any]]:
-    for part in (batch, batch.servers, batch.jobs):
+    for part in (batch, batch.jobs):
         for name, value in vars(part).items():
-            if name not in ("servers", "jobs"):
+            if name != "jobs":
                 yield name, value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -160,9 +161,9 @@ def test_several_types_blanks_and_counts(tmp_path: Path) -> None:
     path = tmp_path / "batch.toml"
     path.write_text(SEVERAL)
     batch = read_batch(path)
-    assert batch.servers.names == ("old-1", "old-2", "old-3", "s4")
-    assert batch.servers.workers.tolist() == [[1, 0]] * 3 + [[0, 3]]
-    assert batch.servers.worker_bandwidth.tolist() == [Fraction(3, 2), Fraction(4, 3)]
+    assert batch.servers == ("old-1", "old-2", "old-3", "s4")
+    assert batch.workers.tolist() == [[1, 0]] * 3 + [[0, 3]]
+    assert batch.worker_bandwidth.tolist() == [Fraction(3, 2), Fraction(4, 3)]
     assert batch.jobs.minibatch_time.tolist() == [[Fraction(1, 10), Fraction(1, 30)], [2, 2]]
     assert batch.jobs.update_time.tolist() == [[Fraction(1, 100)], [0]]
     assert (batch.jobs.arrival.tolist(), batch.jobs.gradient.tolist()) == ([4, 0], [Fraction(1, 2), 0])
@@ -227,8 +228,8 @@ def valid() -> dict[str, Any]:
 
 
 def test_the_valid_one_is_valid() -> None:
-    assert batch_from_dict({**valid(), "server": [{"workers": 1, "ps": 1, "count": 2}]}).servers.names == ("s1", "s2")
-    assert batch_from_dict(valid()).servers.names == ("x-1", "x-2")
+    assert batch_from_dict({**valid(), "server": [{"workers": 1, "ps": 1, "count": 2}]}).servers == ("s1", "s2")
+    assert batch_from_dict(valid()).servers == ("x-1", "x-2")
 
 
 def put(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -358,7 +359,7 @@ def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="one job at least"):
         write_batch(batch.select([]), tmp_path / "none.toml")
     jobs = batch.jobs.take([0])
-    odd = Batch(batch.tenants, batch.worker_quota, batch.ps_quota, batch.servers, jobs)
+    odd = replace(batch, jobs=jobs)
     object.__setattr__(jobs, "utility", (Own(),))
     with pytest.raises(BadInput, match=r"job 1 \('j11'\), utility: got an Own"):
         write_batch(odd, tmp_path / "own.toml")

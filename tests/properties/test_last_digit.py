@@ -33,8 +33,8 @@ from fairopt.properties.entitlements import guarantee_incentive
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks
 from fairopt.properties.over_optima import Slack
-from fairopt.properties.property import MechanismProperty, Property
-from fairopt.properties.schedules.misreports import ScheduleMisreport, ScheduleStrategyProofness
+from fairopt.properties.property import MechanismProperty, Property, SlackCase
+from fairopt.properties.schedules.misreports import ScheduleStrategyProofness
 from fairopt.properties.schedules.plan_property import PlanProperty
 from fairopt.properties.shares.envy_freeness import _within_demand
 from fairopt.properties.shares.feasibility import sizes
@@ -301,8 +301,8 @@ class Told(ScheduleStrategyProofness):
     def gains(self, truth: Any, plan: Any) -> tuple[Any, ...]:
         return ()
 
-    def misreport(self, policy: Any, batch: Any, misreport: Any, honest: Any = None) -> ScheduleMisreport:
-        return ScheduleMisreport("t", misreport, *misreport, "a lie")
+    def misreport(self, policy: Any, batch: Any, misreport: Any, honest: Any = None) -> SlackCase:
+        return self.told("t", misreport, *misreport, "a lie")
 
 
 @pytest.mark.parametrize(

@@ -362,4 +362,4 @@ def fits(batch: Batch, schedules: list[JobSchedule]) -> bool:
         for what, kind, spots in (("workers", one.worker_type, one.workers), ("ps", one.ps_type, one.ps)):
             for server, count in spots:
                 use.update({(what, server, kind, slot): count for slot in range(one.first, one.last + 1)})
-    return all(n <= getattr(batch.servers, what)[server, kind] for (what, server, kind, _), n in use.items())
+    return all(n <= getattr(batch, what)[server, kind] for (what, server, kind, _), n in use.items())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from fairopt.policy import Computed
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Answer, Effort, StrategyProofness
+from fairopt.properties.misreports.exact_reports import ExactReports
 from fairopt.properties.misreports.kinds import ANYTHING
+from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import Found
-from fairopt.properties.misreports.strategy_proofness import _Decided
 
 F = Fraction
 TRUTH = Market.of([[1, 2], [1, 2]], capacity=[1, 1])
@@ -367,7 +367,6 @@ def test_a_class_is_no_policy() -> None:
 
 
 def test_without_a_rational_report_nothing_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.candidates", lambda *given: [])
-    exactly: Any = SimpleNamespace(problem=TRUTH)
-    decided = _Decided(SimpleNamespace(asked=None), exactly, 1.0)  # type: ignore[arg-type]
-    assert decided._exact(exactly, Found(0, TRUTH.speedup[0], 0.0, 0.0), [], ANYTHING) is None
+    monkeypatch.setattr("fairopt.properties.misreports.exact_reports.candidates", lambda *given: [])
+    exactly, asked = ExactReports(MaxEfficiency(), TRUTH), Reports(MaxEfficiency(), TRUTH)
+    assert exactly.best(asked, Found(0, TRUTH.speedup[0], 0.0, 0.0), [], ANYTHING, 1.0) is None

@@ -9,20 +9,19 @@ from typing import Any
 
 import pytest
 
-from fairopt.errors import BadInput
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.trace import Outage, Trace
 from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.gpu_time import (
-    GpuTime,
     Window,
+    gpu_time,
     job_fairness,
     sharing_loss,
     tenant_fairness,
 )
-from fairopt.simulation.steps import StepFunction, combine
+from fairopt.simulation.steps import StepFunction
 from fairopt.testing.counted_steps import CountedSteps
 
 #: The most steps: what takes time that grows with the square takes more.
@@ -46,8 +45,6 @@ def test_steps() -> None:
     assert steps.integral(F(0), F(10)) == 4 + 8
     assert steps.integral(F(3), F(3)) == steps.integral(F(4), F(2)) == 0
     assert StepFunction((), ()).integral(F(0), F(3)) == 0
-    both = combine(lambda a, b: a * b, steps, StepFunction.of_changes([(2, 10)]))
-    assert (both.times, both.values) == ((1, 2, 5, 8), (0, 10, 0, 40))
 
 
 def test_integrals_add_up() -> None:
@@ -64,9 +61,9 @@ def test_integrals_add_up() -> None:
 def test_one_tenant_by_hand() -> None:
     # 6 GPUs; SRTF runs the two of 3 GPUs first (20 units), then the one of 6 (30)
     done = history(Jobs.of(gpus=[6, 3, 3], work=[30, 20, 20], types=["G"]), of_gpus(6))
-    time_ = GpuTime(done, tenants=False)
-    assert time_.of_job("j1") == (6 * 30, 20 * 2 + 30 * 6)  # a third of 6 for 20, then all of it
-    assert time_.of_job("j2") == (3 * 20, 20 * 2)
+    of_jobs, _ = gpu_time(done, tenants=False)
+    assert of_jobs["j1"] == (6 * 30, 20 * 2 + 30 * 6)  # a third of 6 for 20, then all of it
+    assert of_jobs["j2"] == (3 * 20, 20 * 2)
     assert job_fairness(done, tenants=False) == {"j1": F(180, 220), "j2": F(3, 2), "j3": F(3, 2)}
     early = Window(F(0), F(10))
     assert job_fairness(done, tenants=False, window=early) == {"j1": 0, "j2": F(3, 2), "j3": F(3, 2)}
@@ -98,9 +95,9 @@ def test_tenants_by_hand() -> None:
 def test_the_two_definitions_differ_for_one_tenant() -> None:
     """Eq. (13) divides what the tenant asks for where that is less than all GPUs, Eq. (3) divides all GPUs."""
     done = history(Jobs.of(gpus=[4, 2], work=[10, 10], types=["G"]), of_gpus(8))
-    assert GpuTime(done, tenants=False).of_job("j1") == (40, 40)  # min(4, 8/2)
-    assert GpuTime(done).of_job("j1") == (40, 30)  # min(4, 6/2)
-    assert GpuTime(done, demand_cap=False).of_job("j1") == (40, 40)
+    assert gpu_time(done, tenants=False)[0]["j1"] == (40, 40)  # min(4, 8/2)
+    assert gpu_time(done)[0]["j1"] == (40, 30)  # min(4, 6/2)
+    assert gpu_time(done, demand_cap=False)[0]["j1"] == (40, 40)
 
 
 def test_what_is_not_there_has_no_fairness() -> None:
@@ -110,27 +107,27 @@ def test_what_is_not_there_has_no_fairness() -> None:
     assert job_fairness(begun) == {"j1": None, "j2": 1}  # too large for the cluster; the third has not come
     assert tenant_fairness(begun) == {"A": None, "B": 1, "C": None}
     assert job_fairness(begun, unschedulable=True, tenants=False) == {"j1": 0, "j2": 1}
-    assert GpuTime(begun, tenants=False, unschedulable=True).of_job("j1") == (0, 20)
+    assert gpu_time(begun, tenants=False, unschedulable=True)[0]["j1"] == (0, 20)
     none = History.of(trace, of_gpus(4), ())
     assert set(tenant_fairness(none).values()) == {None}
-    with pytest.raises(BadInput, match="one tenant"):
-        GpuTime(begun, tenants=False).of_tenant("A")
+    assert gpu_time(begun, tenants=False)[1] == {}  # all jobs share as one tenant's
 
 
 def test_hosts_that_fail() -> None:
     outages = (Outage("G-1", F(4), F(25)), Outage("G-1", F(20), F(30)), Outage("G-2", F(35), float("inf")))
     jobs = Jobs.of(gpus=[2, 2], work=[50, 50], types=["G"])
     done = history(jobs, Cluster.uniform({"G": (2, 2)}), outages=outages)
-    time_ = GpuTime(done, working=True)
-    assert (time_.gpus.times, time_.gpus.values) == ((0, 4, 30, 35), (4, 2, 4, 2))
-    assert GpuTime(done).gpus.values == (4,)
+    [owner] = jobs.tenants
+    there = [gpu_time(done, Window(n, n + 1), demand_cap=False, working=True)[1][owner][1] for n in range(40)]
+    assert there == [4] * 4 + [2] * 26 + [4] * 5 + [2] * 5
+    assert gpu_time(done, Window(0, 40), demand_cap=False)[1][owner][1] == 4 * 40
     # GPUs held until the failure count, though the work was lost
     lost = next(ran for ran in done.ran["j1"] if ran.lost)
     assert (lost.end, lost.progress) == (4, 0)
-    assert time_.job_held["j1"].integral(F(0), F(10)) == 2 * 4
+    assert gpu_time(done, Window(F(0), F(10)), working=True)[0]["j1"][0] == 2 * 4
     # j2 is done at 60 and j1 at 100; half of 4, 2, 4 and 2 GPUs, then the 2 that are left
     assert (done.completion["j2"], done.completion["j1"]) == (60, 100)
-    assert time_.of_job("j1") == (2 * 4 + 2 * 10 + 2 * 40, 2 * 4 + 1 * 26 + 2 * 5 + 1 * 25 + 2 * 40)
+    assert gpu_time(done, working=True)[0]["j1"] == (2 * 4 + 2 * 10 + 2 * 40, 2 * 4 + 1 * 26 + 2 * 5 + 1 * 25 + 2 * 40)
 
 
 # -- the equations written out -------------------------------------------------------------------------------------
@@ -209,16 +206,15 @@ def test_quotas_make_the_cluster_and_fair_shares_never_exceed_it() -> None:
         jobs, cluster = drawn(random.Random(seed))
         done = history(jobs, cluster)
         whole = int(cluster.gpus.sum())
-        quotas = GpuTime(done, demand_cap=False)
-        assert sum(quotas.of_tenant(name, Window(F(0), F(1)))[1] for name in jobs.tenants) == whole
-        capped = GpuTime(done)
+        _, quotas = gpu_time(done, Window(F(0), F(1)), demand_cap=False)
+        assert sum(fair for _, fair in quotas.values()) == whole
         for moment in {F(n) for n in range(0, int(done.until), 3)}:
-            window = Window(moment, moment + 1)
-            tenants = {name: capped.of_tenant(name, window)[1] for name in jobs.tenants}
+            of_jobs, capped = gpu_time(done, Window(moment, moment + 1))
+            tenants = {name: fair for name, (_, fair) in capped.items()}
             assert sum(tenants.values()) <= whole
             for number, name in enumerate(jobs.tenants):
                 mine = [job for row, job in enumerate(jobs.names) if jobs.tenant[row] == number]
-                assert sum(capped.of_job(job, window)[1] for job in mine) <= tenants[name]
+                assert sum(of_jobs[job][1] for job in mine if job in of_jobs) <= tenants[name]
 
 
 @pytest.mark.slow

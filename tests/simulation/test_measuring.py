@@ -18,7 +18,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.gpu_time import GpuTime, Window, finish_time_fairness, job_fairness, tenant_fairness
+from fairopt.simulation.gpu_time import Window, finish_time_fairness, gpu_time, job_fairness, tenant_fairness
 from fairopt.simulation.measures import Measures, Measuring, Spread, measure
 from fairopt.simulation.recording import header, write_record
 from fairopt.simulation.replay import read_record
@@ -98,9 +98,9 @@ def test_a_window_cuts_gpu_time_tick_by_tick_and_jobs_by_arrival(seed: int) -> N
     assert found.gpu.held == sum(each.gpus * inside(each.begin, each.end) for each in ran)
     loading = [each.gpus * inside(each.begin, min(each.begin + each.setup, each.end)) for each in ran if not each.lost]
     assert found.gpu.loading == sum(loading)
-    time = GpuTime(history)
+    _, of_tenants = gpu_time(history, window)
     for tenant, each in found.tenants.items():
-        held, fair_time = time.of_tenant(tenant, window)
+        held, fair_time = of_tenants[tenant]
         assert (each.held, each.ltgf) == (held, held / fair_time if fair_time else None)
 
 

@@ -36,8 +36,7 @@ class OneByOne(Policy):
 
     def _place(self, problem: Batch) -> tuple[int, int, int] | None:
         """Return the first server with a worker and a PS, and their types; None where there is none."""
-        servers = problem.servers
-        for server, (workers, ps) in enumerate(zip(servers.workers, servers.ps, strict=True)):
+        for server, (workers, ps) in enumerate(zip(problem.workers, problem.ps, strict=True)):
             if workers.any() and ps.any():
                 return server, int(workers.argmax()), int(ps.argmax())
         return None

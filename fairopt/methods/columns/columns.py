@@ -104,12 +104,12 @@ def run_modes(batch: Batch, job: int) -> tuple[RunMode, ...]:
 
     Source: Astraea (posted prices) (3e), (3g), (3i), (3k).
     """
-    servers, found = batch.servers, []
-    for worker, ps in product(range(len(servers.worker_types)), range(len(servers.ps_types))):
-        if not servers.ps[:, ps].any():
+    found = []
+    for worker, ps in product(range(len(batch.worker_types)), range(len(batch.ps_types))):
+        if not batch.ps[:, ps].any():
             continue
-        with_ps = servers.workers[servers.ps[:, ps] > 0, worker]
-        for together, most in ((True, with_ps.max(initial=0)), (False, servers.workers[:, worker].sum())):
+        with_ps = batch.workers[batch.ps[:, ps] > 0, worker]
+        for together, most in ((True, with_ps.max(initial=0)), (False, batch.workers[:, worker].sum())):
             before = 0
             for workers in range(1, min(int(batch.jobs.chunks[job]), int(most)) + 1):
                 slots = batch.duration(job, workers, together, worker, ps)
@@ -125,8 +125,7 @@ def ps_needed(batch: Batch, worker: int, ps: int, elsewhere: int) -> int:
 
     Source: Astraea (posted prices) (3g), (3i).
     """
-    servers = batch.servers
-    ratio: Fraction = servers.worker_bandwidth[worker] / servers.ps_bandwidth[ps]
+    ratio: Fraction = batch.worker_bandwidth[worker] / batch.ps_bandwidth[ps]
     return max(1, ceil(elsewhere * ratio))
 
 
@@ -136,9 +135,8 @@ def hosts(batch: Batch, mode: RunMode) -> Iterator[tuple[int, int, int]]:
     (3i) as printed holds of servers without PS too, and then forbids every placement on one server; it is read of
     servers with PS. Each of them must then serve all workers elsewhere, so that a second one is never of use.
     """
-    servers = batch.servers
     needed = [ps_needed(batch, mode.worker, mode.ps, count) for count in range(mode.workers + 1)]
-    for server, (here, there) in enumerate(zip(servers.workers[:, mode.worker], servers.ps[:, mode.ps], strict=True)):
+    for server, (here, there) in enumerate(zip(batch.workers[:, mode.worker], batch.ps[:, mode.ps], strict=True)):
         least, most = (mode.workers, mode.workers) if mode.together else (0, mode.workers - 1)
         for workers in range(least, min(most, int(here)) + 1):
             ps = needed[mode.workers - workers]
@@ -148,7 +146,7 @@ def hosts(batch: Batch, mode: RunMode) -> Iterator[tuple[int, int, int]]:
 
 def placements(batch: Batch, mode: RunMode) -> Iterator[tuple[Spots, Spots]]:
     """Yield every (workers, PS) by server of a mode, with no more PS than needed."""
-    room = [int(each) for each in batch.servers.workers[:, mode.worker]]
+    room = [int(each) for each in batch.workers[:, mode.worker]]
     for server, workers, ps in hosts(batch, mode):
         others = [(other, there) for other, there in enumerate(room) if other != server and there]
         for rest in _spread(mode.workers - workers, others):
@@ -183,7 +181,7 @@ def _spread(count: int, room: list[tuple[int, int]]) -> Iterator[Spots]:
 
 
 def _placeable(batch: Batch, mode: RunMode) -> bool:
-    there = batch.servers.workers[:, mode.worker]
+    there = batch.workers[:, mode.worker]
     total = int(there.sum())
     return any(total - int(there[server]) >= mode.workers - workers for server, workers, _ in hosts(batch, mode))
 

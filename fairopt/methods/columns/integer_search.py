@@ -8,7 +8,7 @@ least set of jobs that does not is forbidden, with all that asks for at least as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.methods.columns.columns import RunMode, Spots, Times, hosts, ps_needed
-from fairopt.methods.columns.pricing import Pricing, Relaxation, weighted_sums
+from fairopt.methods.columns.pricing import PackingEvidence, Prices, Pricing, weighted_sums
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array, Formulation
 
@@ -40,20 +40,7 @@ class Slot(NamedTuple):
         return self.first + self.mode.slots - 1
 
 
-@dataclass(frozen=True)
-class BestSchedules:
-    """The best schedules found, and what they earn; ``optimal``: whether the search has ruled out all better ones.
-
-    ``cuts``: how many sets of jobs were found that cannot be placed together.
-    """
-
-    schedules: tuple[JobSchedule, ...]
-    revenue: Fraction
-    optimal: bool
-    cuts: int
-
-
-def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, most_cuts: int) -> BestSchedules:
+def search(batch: Batch, times: Times, relaxed: PackingEvidence, solve: Session, most_cuts: int) -> PackingEvidence:
     """Return the integer optimum, or the best that ``most_cuts`` sets that cannot be placed lead to.
 
     Times that cannot belong to a schedule that earns more than some goal, by the prices of the relaxation, are left
@@ -62,53 +49,47 @@ def search(batch: Batch, times: Times, relaxation: Relaxation, solve: Session, m
 
     Errors: `NotSolved`.
     """
-    best = BestSchedules((), Fraction(0), optimal=True, cuts=0)
-    losses = _losses(batch, times, relaxation)
-    distance = relaxation.bound * FIRST_DISTANCE
+    best = relaxed
+    losses = _losses(batch, times, relaxed.prices)
+    distance = relaxed.bound * FIRST_DISTANCE
     while True:
-        goal = max(best.revenue, relaxation.bound - distance)
-        promising = [slot for loss, slot in losses if times.rounded(relaxation.proved - loss) > goal]
+        goal = max(best.revenue, relaxed.bound - distance)
+        promising = [slot for loss, slot in losses if times.rounded(relaxed.proved - loss) > goal]
         if promising:
-            best = _rounds(batch, times, promising, solve, best, relaxation.bound, most_cuts)
-        if best.revenue >= goal or not best.optimal:
-            return replace(best, optimal=best.optimal or best.revenue >= relaxation.bound)
+            best = _rounds(batch, times, promising, solve, best, most_cuts)
+        if best.revenue >= goal or not best.searched:
+            return replace(best, searched=best.searched or best.by_prices)
         distance *= FARTHER
 
 
 def _rounds(
-    batch: Batch,
-    times: Times,
-    slots: Sequence[Slot],
-    solve: Session,
-    best: BestSchedules,
-    most: Fraction,
-    most_cuts: int,
-) -> BestSchedules:
-    """Return ``best`` improved by choices among ``slots``, up to a bound; optimal where no choice is better."""
+    batch: Batch, times: Times, slots: Sequence[Slot], solve: Session, best: PackingEvidence, most_cuts: int
+) -> PackingEvidence:
+    """Return ``best`` improved by choices among ``slots``, up to its bound; searched where no choice is better."""
     cuts: list[tuple[Slot, ...]] = []
     while best.cuts <= most_cuts:
         value, chosen = _choose(batch, times, slots, cuts, solve)
-        value = min(value, float(most))
+        value = min(value, float(best.bound))
         if _reaches(best, value):
-            return replace(best, optimal=True)
+            return replace(best, searched=True)
         placed, sure = place(batch, times, chosen, solve)
         revenue = sum((Fraction(times.worth[each.job][each.last - 1]) for each in placed), start=Fraction(0))
         if revenue > best.revenue:
             best = replace(best, schedules=tuple(placed), revenue=revenue)
         if len(placed) == len(chosen) or not sure:
-            return replace(best, optimal=_reaches(best, value))
+            return replace(best, searched=_reaches(best, value))
         cuts.append(_least_unplaceable(batch, times, chosen, solve))
         best = replace(best, cuts=best.cuts + 1)
-    return replace(best, optimal=False)
+    return replace(best, searched=False)
 
 
-def _reaches(best: BestSchedules, value: float) -> bool:
+def _reaches(best: PackingEvidence, value: float) -> bool:
     return value <= float(best.revenue) + SLACK * max(1.0, abs(value))
 
 
-def _losses(batch: Batch, times: Times, relaxation: Relaxation) -> list[tuple[Fraction, Slot]]:
+def _losses(batch: Batch, times: Times, prices: Prices) -> list[tuple[Fraction, Slot]]:
     """Return all slots of jobs, and how much less than the job's best schedule the cheapest one there gains."""
-    whole, common = relaxation.prices.whole()
+    whole, common = prices.whole()
     pricing = Pricing(batch, times, whole, every_slot=True)
     found = []
     for job in range(len(batch.jobs)):
@@ -163,10 +144,10 @@ def _rows(batch: Batch, times: Times, slots: Sequence[Slot], cuts: Sequence[tupl
     workers = np.array([each.mode.workers for each in slots])
     beside = np.array([min(here for _, here, _ in each) for each in spots])  # workers on the server of the PS
     fewest = np.array([min(ps for _, _, ps in each) for each in spots])
-    servers, worker_type, ps_type = batch.servers, *np.array([(each.mode.worker, each.mode.ps) for each in slots]).T
+    worker_type, ps_type = np.array([(each.mode.worker, each.mode.ps) for each in slots]).T
     for name, weight, most in (
-        *_type_rows("workers", worker_type, servers.workers, workers, beside, servers.ps.sum(axis=1)),
-        *_type_rows("ps", ps_type, servers.ps, fewest, fewest, servers.ps.sum(axis=1)),
+        *_type_rows("workers", worker_type, batch.workers, workers, beside, batch.ps.sum(axis=1)),
+        *_type_rows("ps", ps_type, batch.ps, fewest, fewest, batch.ps.sum(axis=1)),
     ):
         yield name, active[starts] * weight, most
     for number, cut in enumerate(cuts):
@@ -191,14 +172,13 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     """Return schedules of the largest utility for those of ``chosen`` that can be placed, and whether it is proved."""
     if not chosen:
         return [], True
-    servers = batch.servers
-    n, count = len(chosen), len(servers.names)
+    n, count = len(chosen), len(batch.servers)
     workers = np.array([each.mode.workers for each in chosen])
     together = np.array([each.mode.together for each in chosen])
-    room = np.stack([servers.workers[:, each.mode.worker] for each in chosen])
-    ps_room = np.stack([servers.ps[:, each.mode.ps] for each in chosen])
+    room = np.stack([batch.workers[:, each.mode.worker] for each in chosen])
+    ps_room = np.stack([batch.ps[:, each.mode.ps] for each in chosen])
     # PS that a worker elsewhere asks for
-    ratio = [servers.worker_bandwidth[each.mode.worker] / servers.ps_bandwidth[each.mode.ps] for each in chosen]
+    ratio = [batch.worker_bandwidth[each.mode.worker] / batch.ps_bandwidth[each.mode.ps] for each in chosen]
     p = Formulation("where jobs run")
     o = p.variable("placed", (n,), lower=0, upper=1, integer=True)
     host = p.variable("host", (n, count), lower=0, upper=1, integer=True)
@@ -216,8 +196,8 @@ def place(batch: Batch, times: Times, chosen: Sequence[Slot], solve: Session) ->
     for start in sorted({each.first for each in chosen}):
         active = np.array([each.first <= start <= each.last for each in chosen])
         for name, use, there, types in (
-            ("workers", y, servers.workers, [each.mode.worker for each in chosen]),
-            ("ps", z, servers.ps, [each.mode.ps for each in chosen]),
+            ("workers", y, batch.workers, [each.mode.worker for each in chosen]),
+            ("ps", z, batch.ps, [each.mode.ps for each in chosen]),
         ):
             for type in range(there.shape[1]):
                 counted = np.flatnonzero(active & (np.array(types) == type))

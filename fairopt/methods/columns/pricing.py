@@ -82,13 +82,12 @@ class Pricing:
     """
 
     def __init__(self, batch: Batch, times: Times, prices: Prices, every_slot: bool = False) -> None:
-        servers = batch.servers
-        for table, there, what in ((prices.workers, servers.workers, "workers"), (prices.ps, servers.ps, "ps")):
+        for table, there, what in ((prices.workers, batch.workers, "workers"), (prices.ps, batch.ps, "ps")):
             shape = (*there.shape, times.slots)
             if table.shape != shape:
                 raise BadInput(f"shape {table.shape}", place=f"prices, {what}", remedy=f"Give {shape}")
         self.batch, self.times = batch, times
-        self.income = (prices.workers * servers.workers[..., None]).sum() + (prices.ps * servers.ps[..., None]).sum()
+        self.income = (prices.workers * batch.workers[..., None]).sum() + (prices.ps * batch.ps[..., None]).sum()
         #: More than any schedule can cost, as none takes more than all there is.
         self.most = self.income * 2 + 1
         if arithmetic(prices.workers).exact and self.most < LARGEST:
@@ -102,16 +101,16 @@ class Pricing:
         prices = Prices(prices.workers[..., : self._slots], prices.ps[..., : self._slots])
         self._totals = [_totals(prices.workers), _totals(prices.ps)]
         alike = {
-            (*servers.workers[s], *servers.ps[s], *prices.workers[s].ravel(), *prices.ps[s].ravel()): s
-            for s in reversed(range(len(servers.names)))
+            (*batch.workers[s], *batch.ps[s], *prices.workers[s].ravel(), *prices.ps[s].ravel()): s
+            for s in reversed(range(len(batch.servers)))
         }
         #: Servers that can have the PS; of identical ones, one will do.
         self._hosts = np.array(sorted(alike.values()), dtype=np.int64)
         largest = max((mode.workers for each in self._modes for mode in each), default=0)
         #: PS that a server must give, by worker type, PS type and workers elsewhere.
         self._ps = [
-            [[ps_needed(batch, worker, ps, count) for count in range(largest + 1)] for ps in range(servers.ps.shape[1])]
-            for worker in range(servers.workers.shape[1])
+            [[ps_needed(batch, worker, ps, count) for count in range(largest + 1)] for ps in range(batch.ps.shape[1])]
+            for worker in range(batch.workers.shape[1])
         ]
         self._needed: dict[tuple[int, int], int] = defaultdict(int)
         for mode in (mode for each in self._modes for mode in each if not mode.together):
@@ -130,16 +129,16 @@ class Pricing:
             if starts.start >= starts.stop:
                 continue
             ends = slice(starts.start + mode.slots - 1, starts.stop + mode.slots - 1)
-            most_here = min(mode.workers - 1, int(self.batch.servers.workers[:, mode.worker].max()))
+            most_here = min(mode.workers - 1, int(self.batch.workers[:, mode.worker].max()))
             for here in [mode.workers] if mode.together else range(most_here + 1):
                 self._offer(best, mode, number, here, starts, ends)
         return best
 
     def _offer(self, best: Cheapest, mode: RunMode, number: int, here: int, starts: slice, ends: slice) -> None:
         """Enter the schedules with ``here`` workers beside the PS where they are cheaper."""
-        servers, hosts = self.batch.servers, self._hosts
+        hosts = self._hosts
         ps = self._ps[mode.worker][mode.ps][mode.workers - here]
-        fits = (servers.workers[hosts, mode.worker] >= here) & (servers.ps[hosts, mode.ps] >= ps)
+        fits = (self.batch.workers[hosts, mode.worker] >= here) & (self.batch.ps[hosts, mode.ps] >= ps)
         if not fits.any():
             return
         hosts = hosts[fits]
@@ -164,7 +163,7 @@ class Pricing:
         price = self._window(0, mode.worker, mode.slots)[:, first - 1]
         spots, missing = [(host, here)] if here else [], mode.workers - here
         for server in np.argsort(price, kind="stable"):
-            count = min(missing, int(self.batch.servers.workers[server, mode.worker]))
+            count = min(missing, int(self.batch.workers[server, mode.worker]))
             if server != host and count:
                 spots.append((int(server), count))
                 missing -= count
@@ -180,7 +179,7 @@ class Pricing:
         """Return (hosts, most workers + 1, starts): the least that so many workers cost away from each host."""
         key = worker, slots
         if key not in self._elsewhere:
-            price, room = self._window(0, worker, slots), self.batch.servers.workers[:, worker]
+            price, room = self._window(0, worker, slots), self.batch.workers[:, worker]
             most, starts = self._needed[key], price.shape[1]
             order = np.argsort(price, axis=0, kind="stable")
             dearer = np.take_along_axis(price, order, axis=0)
@@ -225,18 +224,48 @@ def _totals(prices: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
-    """The linear relaxation of (5): columns that span an optimum, its ``value`` in floats, and what ``prices`` prove.
+class PackingEvidence:
+    """What is known of a packing, and its proof: no plan within ``slots`` earns more than ``bound``, by ``prices``.
 
-    No schedule earns more than ``bound``; ``proved`` is that before rounding to `Times.unit`; ``rounds`` of prices.
+    `weak_duality` recomputes ``bound`` from the prices, in rationals; ``proved`` is that before rounding to
+    `Times.unit`. ``relaxed``: the value of the linear relaxation, in floats. The best ``schedules`` that were found
+    earn ``revenue``. ``searched``: whether nothing better is left to be found. ``looked_at``: the schedules that were
+    considered; ``rounds`` of pricing; ``cuts``: how many sets of jobs were found that cannot be placed together.
     """
 
-    columns: tuple[JobSchedule, ...]
-    value: float
+    slots: int
     prices: Prices
     bound: Fraction
     proved: Fraction
+    relaxed: float
+    looked_at: tuple[JobSchedule, ...]
     rounds: int
+    schedules: tuple[JobSchedule, ...] = ()
+    revenue: Fraction = Fraction(0)
+    searched: bool = True
+    cuts: int = 0
+
+    @property
+    def columns(self) -> int:
+        """The number of schedules that were considered."""
+        return len(self.looked_at)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the plan is known to be optimal."""
+        return self.by_prices or self.searched
+
+    @property
+    def by_prices(self) -> bool:
+        """Whether prices prove it: what they bound revenue by is what the plan earns."""
+        return self.revenue >= self.bound
+
+    @property
+    def proof(self) -> str:
+        """What shows that the plan is optimal, in words."""
+        if self.by_prices:
+            return "prices: what they bound revenue by is what the plan earns"
+        return "search: the backend found nothing better among all columns" if self.searched else "nothing"
 
 
 def packing_program(
@@ -246,14 +275,14 @@ def packing_program(
 
     Source: Astraea (posted prices) Eq. (5), (5a)-(5d).
     """
-    servers, jobs = batch.servers, batch.jobs
-    of = np.arange(len(servers.names)) if groups is None else groups
+    jobs = batch.jobs
+    of = np.arange(len(batch.servers)) if groups is None else groups
     p = Formulation("compact-exponential packing")
     o = p.variable("admitted", (len(columns),), lower=0, upper=1 if integer else None, integer=integer)
     worth = [times.worth[each.job][each.last - 1] for each in columns]
     exact = not any(isinstance(value, float) for value in worth)
     p.maximize((np.array(worth, dtype=object if exact else float) * o).sum(), equation="sum o f(t+)", source="Eq. (5)")
-    for name, there, which in (("5a_workers", servers.workers, 0), ("5b_ps", servers.ps, 1)):
+    for name, there, which in (("5a_workers", batch.workers, 0), ("5b_ps", batch.ps, 1)):
         room = np.zeros((int(of.max()) + 1, there.shape[1]), dtype=np.int64)
         np.add.at(room, of, there)
         shape = (*room.shape, times.slots)
@@ -266,11 +295,11 @@ def packing_program(
     return p.program()
 
 
-def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
+def relax(batch: Batch, times: Times, solve: Session) -> PackingEvidence:
     """Solve the linear relaxation of (5), and prove a bound with the prices that it ends with. Errors: `NotSolved`."""
     # an optimum can be averaged over servers that hold the same: one row for all is as good, at the price of each
-    groups = identical_rows(np.column_stack([batch.servers.workers, batch.servers.ps]))[1]
-    shapes = [(*there.shape, times.slots) for there in (batch.servers.workers, batch.servers.ps)]
+    groups = identical_rows(np.column_stack([batch.workers, batch.ps]))[1]
+    shapes = [(*there.shape, times.slots) for there in (batch.workers, batch.ps)]
     prices = Prices(np.zeros(shapes[0]), np.zeros(shapes[1]))
     floors = np.zeros(len(batch.jobs))  # the duals of (5c)
     worth = [np.array([float(value) for value in row]) for row in times.worth]
@@ -307,7 +336,7 @@ def relax(batch: Batch, times: Times, solve: Session) -> Relaxation:
         floors = np.asarray(solution.dual[program.row_block("5c_once").span], dtype=float)
     kept = prices.rounded()
     proved = weak_duality(batch, kept, times)
-    return Relaxation(tuple(columns), value, kept, times.rounded(proved), proved, rounds)
+    return PackingEvidence(times.slots, kept, times.rounded(proved), proved, value, tuple(columns), rounds)
 
 
 def _use(

@@ -226,23 +226,23 @@ def batch_to_dict(batch: Batch) -> dict[str, Any]:
     """Return the dictionary of the file schema that `batch_from_dict` turns back into exactly this batch."""
     if not batch.jobs.names:
         raise BadInput("it has no jobs", place="job", remedy="Write a batch with one job at least")
-    servers, jobs = batch.servers, batch.jobs
-    workers, ps = servers.workers.tolist(), servers.ps.tolist()
+    jobs = batch.jobs
+    workers, ps = batch.workers.tolist(), batch.ps.tolist()
     columns = {key: _listed(getattr(jobs, key)) for key in _JOB_COLUMNS}
     columns["tenant"] = [batch.tenants[owner] for owner in jobs.tenant]
     quotas = zip(batch.tenants, batch.worker_quota.tolist(), batch.ps_quota.tolist(), strict=True)
     top = {
-        "worker_types": servers.worker_types,
-        "ps_types": servers.ps_types,
-        "bandwidth": {"worker": servers.worker_bandwidth, "ps": servers.ps_bandwidth},
+        "worker_types": batch.worker_types,
+        "ps_types": batch.ps_types,
+        "bandwidth": {"worker": batch.worker_bandwidth, "ps": batch.ps_bandwidth},
         "tenant": [{"name": name, "workers": owned, "ps": also} for name, owned, also in quotas],
         "server": [
             {"name": name, "workers": workers[at], "ps": ps[at], "count": many}
-            for at, many, name in grouped(servers.names, list(map(str, zip(workers, ps, strict=True))), "s")
+            for at, many, name in grouped(batch.servers, list(map(str, zip(workers, ps, strict=True))), "s")
         ],
         "job": [{"name": name} | {key: columns[key][row] for key in columns} for row, name in enumerate(jobs.names)],
     }
-    return write_document(top, batch_table(servers.worker_types, servers.ps_types))
+    return write_document(top, batch_table(batch.worker_types, batch.ps_types))
 
 
 def _listed(column: Any) -> list[Any]:

@@ -16,12 +16,19 @@ from fairopt.problem import Market
 from fairopt.problem.numbers import LEAST, MOST
 from fairopt.program import Array, Number, Sense, number_text
 from fairopt.properties.misreports.kinds import MisreportKind
-from fairopt.properties.misreports.search import Found
+from fairopt.properties.misreports.reports import Reports
+from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found
 
 #: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 #: Parts of the way from the truth to the float report; the best misreport often is just short of one that fails.
 PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
+#: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
+EXACT_UP_TO = 250
+#: A simpler report is preferred over another whose gain is up to this many times as large.
+WORTH = 2
+#: How many of the most promising reports are decided exactly where none pays.
+PROMISING = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +109,47 @@ class ExactReports:
             return found
         return replace(found, least_gain=worst - best, every_optimum=worst > best)
 
+    def best(
+        self, asked: Reports, found: Found, others: list[Found], kind: MisreportKind, tolerance: float
+    ) -> Misreport | None:
+        """Return the simplest that gains half as much as ``found``, if possible with every optimum; else the largest.
+
+        ``found`` gains most in floats, as ``asked`` decides; ``others`` are the best of every user. What gains no more
+        than ``tolerance``, of the equal share's throughput, gains nothing.
+        """
+        near = candidates(self.problem, found, kind)
+        if self.problem.speedup.size > EXACT_UP_TO:
+            near, others = near[-1:], []
+        best = self._simplest(asked, found, near) if near and found.share > tolerance else None
+        if best is not None:
+            return best
+        reports = [(found.user, each) for each in near]
+        if found.share <= tolerance:  # nobody gains: simple reports of others may pay by themselves
+            more = [each for each in others[:CLIMBERS] if each.user != found.user]
+            reports += [(each.user, report) for each in more for report in candidates(self.problem, each, kind)]
+        if not reports:
+            return None
+        levels = _levels(asked, reports)
+        promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
+        return most_paid(*(self.misreport(*reports[place]) for place in promising))
+
+    def _simplest(self, asked: Reports, found: Found, near: list[Array]) -> Misreport | None:
+        best: Misreport | None = None
+        levels = _levels(asked, [(found.user, each) for each in near])
+        for report, level in zip(near, levels, strict=True):
+            if (level + 1) * WORTH < found.level and report is not near[-1]:
+                continue
+            decided = self.misreport(found.user, report)
+            if decided is None:
+                break
+            if decided.gain > 0 and (best is None or decided.gain > WORTH * best.gain or not best.every_optimum):
+                decided = self.for_every_optimum(decided)
+                if best is None or decided.every_optimum or decided.gain > WORTH * best.gain:
+                    best = decided
+            if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
+                break
+        return best
+
     def _decided(self, user: int, report: Array) -> Allocation | None:
         """Return the decision on a report; it is asked for again by other kinds, and for the extremes."""
         key = user, tuple(report)
@@ -128,6 +176,18 @@ class ExactReports:
             return Fraction(optima.extreme(weight, sense))
         except FairoptError:
             return None  # undecided: `least_gain` stays None
+
+
+def _levels(asked: Reports, reports: list[tuple[int, Array]]) -> Array:
+    """Return what reports of users gain in floats, as in `Found.level`, but for the rounding."""
+    users = np.array([user for user, _ in reports])
+    gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
+    return np.asarray(gains / asked.fair[users] / LEVEL)
+
+
+def most_paid(*misreports: Misreport | None) -> Misreport | None:
+    """Return the misreport that gains most, None where there is none."""
+    return max((each for each in misreports if each is not None), key=lambda each: each.gain, default=None)
 
 
 def exact_or_none(policy: Policy, market: Market) -> Allocation | None:

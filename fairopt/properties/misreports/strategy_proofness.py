@@ -17,20 +17,13 @@ from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.problem.ranges import in_use, nothing_known, unknown_speedups
 from fairopt.program import INFINITY, Array, Formulation, Number, number_text
-from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none
+from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, exact_or_none, most_paid
 from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.reports import Reports
-from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found, MisreportSearch
+from fairopt.properties.misreports.search import Found, MisreportSearch
 from fairopt.properties.property import Effort, MechanismProperty
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import Boundary, lowest
-
-#: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
-EXACT_UP_TO = 250
-#: A simpler report is preferred over another whose gain is up to this many times as large.
-WORTH = 2
-#: How many of the most promising reports are decided exactly where none pays.
-PROMISING = 3
 
 
 class StrategyProofness(MechanismProperty):
@@ -102,13 +95,27 @@ class StrategyProofness(MechanismProperty):
         start = max(filter(None, found.values()), key=lambda each: each.level, default=None)
         best[ANYTHING] = search.best(ANYTHING, effort.part(2), structured=False, start=start)
         found[ANYTHING] = search.confirmed(best[ANYTHING])
-        decided = _Decided(search, exactly, self.tolerance)
-        witnesses = {kind: decided.witness(each, best[kind], kind) for kind, each in found.items()}
-        witnesses[ANYTHING] = _most(*witnesses.values())
+        witnesses = {
+            kind: None if each is None else self._witness(asked, exactly, each, best[kind], kind)
+            for kind, each in found.items()
+        }
+        witnesses[ANYTHING] = most_paid(*witnesses.values())
         verdicts = {kind.name: self._verdict(search, kind, witness) for kind, witness in witnesses.items()}
         overall = verdicts[ANYTHING.name]
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
+
+    def _witness(
+        self, asked: Reports, exactly: ExactReports | None, found: Found, others: list[Found], kind: MisreportKind
+    ) -> Misreport:
+        """Return the misreport to show for one kind, which may gain nothing: exact where possible, else in floats."""
+        exact = exactly and exactly.best(asked, found, others, kind, self.tolerance)
+        if exact:
+            return exact
+        # decided in floats; the truthful decision is the verdict's own, exact or not
+        truth = (exactly and exactly.truth) or asked.truth
+        after = asked.misreported(found.user, found.report)
+        return Misreport.of(asked.market, found.user, found.report, truth, after)
 
     def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: Misreport | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
@@ -127,75 +134,6 @@ class StrategyProofness(MechanismProperty):
         if not exact:
             effort += "; the gain is that of float decisions: where optima tie, of the solver's choice among them"
         return Verdict(self.name, Answer.FAILS, -witness.gain, unit, exact, effort, witness)
-
-
-class _Decided:
-    """Turns the reports that a search found into witnesses: exact where possible, else in floats."""
-
-    def __init__(self, search: MisreportSearch, exactly: ExactReports | None, tolerance: float) -> None:
-        self._search, self._exactly, self._tolerance = search, exactly, tolerance
-
-    def witness(self, found: Found | None, others: list[Found], kind: MisreportKind) -> Misreport | None:
-        """Return the misreport to show for one kind, which may gain nothing; None where none was tried.
-
-        ``found`` gains most in floats; ``others`` are the best of every user.
-        """
-        if found is None:
-            return None
-        if self._exactly and (exact := self._exact(self._exactly, found, others, kind)):
-            return exact
-        # decided in floats; the truthful decision is the verdict's own, exact or not
-        asked = self._search.asked
-        truth = self._exactly and self._exactly.truth
-        return Misreport.of(
-            asked.market, found.user, found.report, truth or asked.truth, asked.misreported(found.user, found.report)
-        )
-
-    def _exact(self, exactly: ExactReports, found: Found, others: list[Found], kind: MisreportKind) -> Misreport | None:
-        """Return the simplest that gains half as much, if possible with every optimum; else the one that gains most."""
-        near = candidates(exactly.problem, found, kind)
-        if exactly.problem.speedup.size > EXACT_UP_TO:
-            near, others = near[-1:], []
-        best = self._simplest(exactly, found, near) if near and found.share > self._tolerance else None
-        if best is not None:
-            return best
-        reports = [(found.user, each) for each in near]
-        if found.share <= self._tolerance:  # nobody gains: simple reports of others may pay by themselves
-            more = [each for each in others[:CLIMBERS] if each.user != found.user]
-            reports += [(each.user, report) for each in more for report in candidates(exactly.problem, each, kind)]
-        if not reports:
-            return None
-        levels = self._levels(reports)
-        promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
-        return _most(*(exactly.misreport(*reports[place]) for place in promising))
-
-    def _simplest(self, exactly: ExactReports, found: Found, near: list[Array]) -> Misreport | None:
-        best: Misreport | None = None
-        levels = self._levels([(found.user, each) for each in near])
-        for report, level in zip(near, levels, strict=True):
-            if (level + 1) * WORTH < found.level and report is not near[-1]:
-                continue
-            decided = exactly.misreport(found.user, report)
-            if decided is None:
-                break
-            if decided.gain > 0 and (best is None or decided.gain > WORTH * best.gain or not best.every_optimum):
-                decided = exactly.for_every_optimum(decided)
-                if best is None or decided.every_optimum or decided.gain > WORTH * best.gain:
-                    best = decided
-            if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
-                break
-        return best
-
-    def _levels(self, reports: list[tuple[int, Array]]) -> Array:
-        """Return what reports of users gain in floats, as in `Found.level`, but for the rounding."""
-        asked, users = self._search.asked, np.array([user for user, _ in reports])
-        gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
-        return np.asarray(gains / asked.fair[users] / LEVEL)
-
-
-def _most(*misreports: Misreport | None) -> Misreport | None:
-    """Return the misreport that gains most, None where there is none."""
-    return max((each for each in misreports if each is not None), key=lambda each: each.gain, default=None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from fairopt.policy import Plan, Policy, decide
 from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import INFINITY, Number
-from fairopt.properties.property import Effort, MechanismProperty, slack_allowed
+from fairopt.properties.property import Effort, MechanismProperty, SlackCase
 from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Answer, Verdict
 
@@ -69,31 +69,6 @@ def _shown(value: int | CompletionUtility) -> str:
     return f"{type(value).__name__}({', '.join(map(str, parts))})"
 
 
-@dataclass(frozen=True)
-class ScheduleMisreport:
-    """A lie: what its tenant gains by the truth and by the lie (true utilities in both), and ``told``, it in words."""
-
-    tenant: str
-    misreport: BatchMisreport
-    honest: Number
-    misreported: Number
-    told: str
-
-    @property
-    def who(self) -> str:
-        """The tenant that lies."""
-        return self.tenant
-
-    @property
-    def gain(self) -> Number:
-        """What the lie adds."""
-        return self.misreported - self.honest
-
-    def __str__(self) -> str:
-        both = f"{self.honest} in truth, {self.misreported} by the lie"
-        return f"{self.tenant} gains {self.gain} ({both}) with {self.told}"
-
-
 def small_misreports(
     batch: Batch,
     *,
@@ -127,6 +102,9 @@ def small_misreports(
 @dataclass(frozen=True)
 class ScheduleStrategyProofness(MechanismProperty):
     """Nobody gains by misreporting; decided over the lies that are given.
+
+    A failure shows a tenant, its lie, what it gains by the truth (``honest``) and by the lie (``misreported``), by true
+    utilities in both, the difference (``gain``), and ``told``, the lie in words.
 
     What a misreported demand yields: the true job runs on what was granted, not before its true arrival, each worker on
     one chunk at a time, so that more workers than the true chunks are of no use (3e). If its true work is done within
@@ -173,20 +151,29 @@ class ScheduleStrategyProofness(MechanismProperty):
             if monotonic() > ends:
                 break
         # what is in floats is compared as floats are
-        exact = best is not None and not isinstance(best.gain, float)
-        allowed = slack_allowed(None, exact=exact)
-        pays = best is not None and best.gain > allowed * max(best.honest, -best.honest)
-        answer, margin = Answer.FAILS if pays else Answer.NOT_REFUTED, None if best is None else -best.gain
-        return Verdict(self.name, answer, margin, "revenue", exact, f"{tried} lies", best if pays else None)
+        exact = best is not None and not isinstance(best.slack, float)
+        verdict = self._by_tightest(best, None, exact=exact, unit="revenue", effort=f"{tried} lies")
+        return verdict if verdict.holds is False else replace(verdict, answer=Answer.NOT_REFUTED)
+
+    def says(self, case: SlackCase) -> str:
+        """Return what a lie adds for whom, in a sentence."""
+        both = f"{case.honest} in truth, {case.misreported} by the lie"
+        return f"{case.tenant} gains {case.gain} ({both}) with {case.told}"
+
+    def told(self, tenant: str, misreport: BatchMisreport, honest: Number, misreported: Number, told: str) -> SlackCase:
+        """Return the case of a lie, in words ``told``, and of what its tenant gains without it and by it."""
+        both = {"honest": honest, "misreported": misreported, "gain": misreported - honest}
+        size = max(honest, -honest)
+        return self.case(honest - misreported, size, tenant=tenant, misreport=misreport, **both, told=told)
 
     def misreport(
         self, policy: Policy, batch: Batch, misreport: BatchMisreport, honest: tuple[Number, ...] | None = None
-    ) -> ScheduleMisreport:
+    ) -> SlackCase:
         """Return what a lie does for its tenant under a policy."""
         truth = self.gains(batch, decide(policy, batch)) if honest is None else honest
         tenant = misreport.tenant(batch)
         misreported = self.gains(batch, decide(policy, misreport.of(batch)))
-        return ScheduleMisreport(
+        return self.told(
             batch.tenants[tenant], misreport, truth[tenant], misreported[tenant], misreport.about(batch.jobs.names)
         )
 

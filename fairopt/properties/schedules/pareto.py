@@ -96,8 +96,7 @@ class Exhaustive:
                 raise NotCapable(f"{what}; it is decided for small batches")
             self.choices.append(sorted(of_job, key=lambda one: (-worth(one), one.first)))
         slots = max((one.last for each in self.choices for one in each), default=0)
-        servers = batch.servers
-        self.free = tuple(np.repeat(there[..., None], slots, axis=2) for there in (servers.workers, servers.ps))
+        self.free = tuple(np.repeat(there[..., None], slots, axis=2) for there in (batch.workers, batch.ps))
         self.best_left = self._best_left()
 
     def largest(self, least: Sequence[Number] | None = None) -> tuple[JobSchedule, ...]:

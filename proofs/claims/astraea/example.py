@@ -57,7 +57,7 @@ def processing_capacity() -> Finding:
         for job, worker, ps in product(range(len(batch.jobs)), range(2), range(2)):
             near, far = (batch.speed(job, together, worker, ps) for together in (True, False))
             rest = 1 / far - 1 / near
-            require(rest == 2 * batch.jobs.gradient[job] / batch.servers.worker_bandwidth[worker], "2 epsilon / b_w")
+            require(rest == 2 * batch.jobs.gradient[job] / batch.worker_bandwidth[worker], "2 epsilon / b_w")
             for workers, together in product((1, 2, 3), (True, False)):
                 slots, speed = batch.duration(job, workers, together, worker, ps), near if together else far
                 enough = slots * workers * speed >= batch.minibatches(job) > (slots - 1) * workers * speed

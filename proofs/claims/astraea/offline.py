@@ -11,8 +11,9 @@ import numpy as np
 
 from fairopt.datasets.astraea_workload import Form, astraea_small
 from fairopt.ledger import Finding, Ruling
+from fairopt.methods.columns.pricing import PackingEvidence
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
-from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, ratio
+from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide
@@ -43,21 +44,20 @@ def tiny() -> Iterator[Batch]:
             minibatches=np.ones(3, dtype=np.int64),
             utility=tuple(Linear(Fraction(-1 - job), Fraction(12 + (seed * (job + 3)) % 11)) for job in range(3)),
         )
-        few = replace(batch.servers, workers=np.minimum(batch.servers.workers, 2), ps=np.minimum(batch.servers.ps, 2))
+        workers, ps = np.minimum(batch.workers, 2), np.minimum(batch.ps, 2)
         yield replace(
             batch,
             jobs=jobs,
-            servers=few,
-            worker_quota=np.vstack([0 * few.workers.sum(axis=0), few.workers.sum(axis=0)]),
-            ps_quota=np.vstack([0 * few.ps.sum(axis=0), few.ps.sum(axis=0)]),
+            workers=workers,
+            ps=ps,
+            worker_quota=np.vstack([0 * workers.sum(axis=0), workers.sum(axis=0)]),
+            ps_quota=np.vstack([0 * ps.sum(axis=0), ps.sum(axis=0)]),
         )
 
 
 def by_enumeration(batch: Batch) -> tuple[Number, int]:
     """Return the optimum over every placement of every job in `SLOTS` slots, and how many schedules there are."""
-    state = RoundState.fresh(
-        batch, 0, SLOTS, np.ones(batch.servers.workers.shape[1]), np.ones(batch.servers.ps.shape[1])
-    )
+    state = RoundState.fresh(batch, 0, SLOTS, np.ones(batch.workers.shape[1]), np.ones(batch.ps.shape[1]))
     state.share()
 
     def worth(one: JobSchedule) -> Number:
@@ -168,7 +168,7 @@ def performance() -> Finding:
 
 def _fastest(batch: Batch, job: int) -> int:
     """Return the least slots that a job takes with as many workers as it can use, on one server or several."""
-    most = min(int(batch.jobs.chunks[job]), int(batch.servers.workers.sum()))
+    most = min(int(batch.jobs.chunks[job]), int(batch.workers.sum()))
     return min(batch.duration(job, most, together) for together in (True, False))
 
 

@@ -144,12 +144,12 @@ def _gain(state: RoundState, one: JobSchedule) -> Number:
 
 def every_schedule(state: RoundState, job: int) -> Iterator[JobSchedule]:
     """Yield every schedule that (9) allows, longer ones than (3k) asks for left out: all placements, all starts."""
-    batch, servers = state.batch, range(len(state.batch.servers.names))
-    for worker, ps in product(range(len(batch.servers.worker_types)), range(len(batch.servers.ps_types))):
+    batch, servers = state.batch, range(len(state.batch.servers))
+    for worker, ps in product(range(len(batch.worker_types)), range(len(batch.ps_types))):
         own, own_ps = state.offered(int(batch.jobs.tenant[job]), worker, ps)
-        ratio = batch.servers.worker_bandwidth[worker] / batch.servers.ps_bandwidth[ps]
-        most = [range(int(there) + 1) for there in batch.servers.workers[:, worker]]
-        most_ps = [range(int(there) + 1) for there in batch.servers.ps[:, ps]]
+        ratio = batch.worker_bandwidth[worker] / batch.ps_bandwidth[ps]
+        most = [range(int(there) + 1) for there in batch.workers[:, worker]]
+        most_ps = [range(int(there) + 1) for there in batch.ps[:, ps]]
         for y, z in product(product(*most), product(*most_ps)):
             total, carriers = sum(y), [server for server in servers if z[server]]
             if not 1 <= total <= batch.jobs.chunks[job] or not carriers:
@@ -189,7 +189,8 @@ def _random_state(seed: int) -> tuple[RoundState, int]:
         base,
         worker_quota=np.vstack([mine[0], workers.sum(axis=0) - mine[0]]),
         ps_quota=np.vstack([mine[1], ps.sum(axis=0) - mine[1]]),
-        servers=replace(base.servers, workers=workers, ps=ps),
+        workers=workers,
+        ps=ps,
         jobs=replace(
             base.jobs,
             utility=tuple(steps),

@@ -21,9 +21,9 @@ from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties import Answer
+from fairopt.properties.property import SlackCase
 from fairopt.properties.schedules.misreports import (
     BatchMisreport,
-    ScheduleMisreport,
     ScheduleStrategyProofness,
     small_misreports,
 )
@@ -62,12 +62,12 @@ def strategy_proofness() -> Finding:
     batch, rule = example(), policy()
     late, early = ScheduleStrategyProofness(), ScheduleStrategyProofness(early=True)
     demands = late.check(rule, batch, small_misreports(batch, most=6))
-    misreport: ScheduleMisreport = found(demands.witness, "a lie about demands in the example")
-    sooner: ScheduleMisreport = found(
+    misreport: SlackCase = found(demands.witness, "a lie about demands in the example")
+    sooner: SlackCase = found(
         early.check(rule, batch, small_misreports(batch, most=6)).witness, "one for those who end early"
     )
     steep = [Linear(Fraction(-4), Fraction(100))]
-    utility: ScheduleMisreport = found(
+    utility: SlackCase = found(
         late.check(rule, batch, small_misreports(batch, most=0, utilities=tuple(steep))).witness,
         "a lie about utilities",
     )
@@ -105,7 +105,7 @@ def strategy_proofness() -> Finding:
     )
 
 
-def _told(misreport: ScheduleMisreport) -> str:
+def _told(misreport: SlackCase) -> str:
     before, after = misreport.honest, misreport.misreported
     return f"{misreport.tenant} gains {both(misreport.gain)} ({before} to {after}) by telling {misreport.told}"
 
@@ -216,20 +216,17 @@ def several_types() -> Finding:
     same = plans = mixed = 0
     for seed in range(60):
         batch = random_batch(seed)
-        servers, jobs = batch.servers, batch.jobs
+        jobs = batch.jobs
         wider = replace(
             batch,
             worker_quota=np.hstack([batch.worker_quota, 0 * batch.worker_quota]),
             ps_quota=np.hstack([0 * batch.ps_quota, batch.ps_quota]),
-            servers=replace(
-                servers,
-                worker_types=("worker", "none"),
-                ps_types=("none", "ps"),
-                workers=np.hstack([servers.workers, 0 * servers.workers]),
-                ps=np.hstack([0 * servers.ps, servers.ps]),
-                worker_bandwidth=np.repeat(servers.worker_bandwidth, 2),
-                ps_bandwidth=np.repeat(servers.ps_bandwidth, 2),
-            ),
+            worker_types=("worker", "none"),
+            ps_types=("none", "ps"),
+            workers=np.hstack([batch.workers, 0 * batch.workers]),
+            ps=np.hstack([0 * batch.ps, batch.ps]),
+            worker_bandwidth=np.repeat(batch.worker_bandwidth, 2),
+            ps_bandwidth=np.repeat(batch.ps_bandwidth, 2),
             jobs=replace(
                 jobs,
                 minibatch_time=np.repeat(jobs.minibatch_time, 2, axis=1),

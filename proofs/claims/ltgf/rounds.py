@@ -12,12 +12,12 @@ from fairopt.models import WaterFilling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.problem import Market
-from fairopt.proofs.claims.ltgf.playing import GivenSchedule, degree, drawn, one_host, played, values, who, work
+from fairopt.proofs.claims.ltgf.playing import GivenSchedule, degree, drawn, known, one_host, played, values, who, work
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.measuring import decide
 from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import History
-from fairopt.simulation.gpu_time import GpuTime, Window, job_fairness, tenant_fairness
+from fairopt.simulation.gpu_time import Window, gpu_time, job_fairness, tenant_fairness
 
 GPUS, SIZES, MINUTES = 6, (6, 3, 3), 40
 #: Fig. 6(b) and (c), by the numbers of the jobs.
@@ -73,7 +73,8 @@ def figure_6() -> Finding:
 
 
 def _parts(history: History, window: Window) -> tuple[Fraction, ...]:
-    held = [GpuTime(history, tenants=False).of_job(name, window)[0] for name in ("1", "2", "3")]
+    of_jobs, _ = gpu_time(history, window, tenants=False)
+    held = [of_jobs[name][0] for name in ("1", "2", "3")]
     return tuple(Fraction(each) / Fraction(sum(held)) for each in held)
 
 
@@ -82,9 +83,10 @@ def one_tenant() -> Finding:
     jobs_seen = at_least = gangs = gangs_below = 0
     for history, window in _steady():
         jobs, whole = history.trace.jobs, int(history.cluster.gpus.sum())
+        of_jobs, _ = gpu_time(history, window, tenants=False)
         for row, name in enumerate(jobs.names):
             size, own = int(jobs.gpus[row]), Fraction(whole, len(jobs))
-            held, due = GpuTime(history, tenants=False).of_job(name, window)
+            held, due = of_jobs[name]
             # the sentence after Eq. (5), from the records and not from the metric
             there = sum(
                 ran.gpus * (min(ran.end, window.end) - ran.begin) for ran in history.ran[name] if ran.begin < window.end
@@ -99,8 +101,8 @@ def one_tenant() -> Finding:
     turn = played(GivenSchedule(IN_TURN), work(SIZES, [MINUTES] * 3, names=["1", "2", "3"]), one_host(GPUS))
     small = job_fairness(turn, window=Window(0, 60), tenants=False)["2"]
     wide = work([1, 8], [20, 20])
-    time = GpuTime(played(ShortestRemainingTimeFirst(), wide, one_host(9)), tenants=False)
-    eq_3 = [time.of_job(name, Window(0, 10))[1] / 10 for name in wide.names]
+    of_wide, _ = gpu_time(played(ShortestRemainingTimeFirst(), wide, one_host(9)), Window(0, 10), tenants=False)
+    eq_3 = [of_wide[name][1] / 10 for name in wide.names]
     level = decide(WaterFilling(), Market.of([[1], [1]], [9], demand=[1, 8])).shares[:, 0]
     best = _best_of_two_wide()
     require(gangs_below, "a gang that could not run alone has rho < 1")
@@ -135,8 +137,8 @@ def _best_of_two_wide() -> Fraction:
         if not any(turns):
             continue
         history = played(GivenSchedule(turns), jobs, one_host(4), rounds=4)
-        time = GpuTime(history, tenants=False)
-        best = max(best, min(degree(*time.of_job(name, Window(0, 40))) for name in jobs.names))
+        of_jobs, _ = gpu_time(history, Window(0, 40), tenants=False)
+        best = max(best, min(degree(*of_jobs[name]) for name in jobs.names))
     return best
 
 
@@ -146,14 +148,18 @@ def several_tenants() -> Finding:
     for seed in range(DRAWS):
         jobs, cluster = drawn(Random(seed))
         history = played(LongTermGpuTimeFairness(), jobs, cluster)
-        capped, quotas = GpuTime(history), GpuTime(history, demand_cap=False)
-        tick = Window(0, 1)
-        total = sum(quotas.of_tenant(name, tick)[1] for name in jobs.tenants)
+        (_, capped), (_, quotas) = gpu_time(history), gpu_time(history, Window(0, 1), demand_cap=False)
+        total = sum(quota for _, quota in quotas.values())
         require(total == int(cluster.gpus.sum()), "quotas make up the cluster")
-        for name in jobs.tenants:
-            held, due = capped.of_tenant(name)
+        for number, name in enumerate(jobs.tenants):
+            held, due = capped[name]
+            own = [
+                (jobs.arrival[row], known(history.completion[job], "an end"), int(jobs.gpus[row]))
+                for row, job in enumerate(jobs.names)
+                if jobs.tenant[row] == number
+            ]
             alone = sum(
-                min(capped.tenant_demand[name].at(moment), quotas.tenant_share[name].at(moment))
+                min(sum(gpus for begin, end, gpus in own if begin <= moment < end), quotas[name][1])
                 for moment in range(int(history.until))
             )
             require(due == alone, "a tenant is due the smaller of demand and quota, minute by minute")
@@ -162,9 +168,9 @@ def several_tenants() -> Finding:
         # the same run read as that of one tenant, by Eq. (3)-(4) and by Eq. (13)-(14)
         single = work(jobs.gpus.tolist(), jobs.work.tolist(), arrival=jobs.arrival.tolist())
         one = played(LongTermGpuTimeFairness(), single, cluster)
-        first, second, third = GpuTime(one, tenants=False), GpuTime(one), GpuTime(one, demand_cap=False)
+        by_eq = (gpu_time(one, tenants=False)[0], gpu_time(one)[0], gpu_time(one, demand_cap=False)[0])
         for name in single.names:
-            by_3, by_13, by_16 = (time.of_job(name)[1] for time in (first, second, third))
+            by_3, by_13, by_16 = (each[name][1] for each in by_eq)
             equal, less, more = equal + (by_13 == by_3), less + (by_13 < by_3), more + (by_13 > by_3)
             same_16 += by_16 == by_3
     pair = played(
@@ -240,7 +246,7 @@ def _in_burst(gpus: int, idle: int, mine: int, other: int, adjusted: bool) -> in
         one_host(gpus),
         rounds=idle + 10,
     )
-    return int(GpuTime(history).of_tenant("A")[0])
+    return int(gpu_time(history)[1]["A"][0])
 
 
 def _wait(idle: int, adjusted: bool) -> int:
@@ -252,7 +258,7 @@ def _wait(idle: int, adjusted: bool) -> int:
 
 def _modest() -> Fraction:
     jobs = work([1, 4], [100, 100], ["A", "B"])
-    return degree(*GpuTime(played(LongTermGpuTimeFairness(), jobs, one_host(8)), demand_cap=False).of_tenant("A"))
+    return degree(*gpu_time(played(LongTermGpuTimeFairness(), jobs, one_host(8)), demand_cap=False)[1]["A"])
 
 
 def _first(fewer: list[tuple[int, ...]]) -> str:

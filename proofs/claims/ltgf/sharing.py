@@ -20,7 +20,7 @@ from fairopt.proofs.claims.ltgf.literal import Degrees, allocate_job, replay
 from fairopt.proofs.claims.ltgf.playing import GivenSchedule, degree, drawn, known, one_host, played, who, work
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.simulation import History, Mechanics
-from fairopt.simulation.gpu_time import GpuTime, Window
+from fairopt.simulation.gpu_time import Window, gpu_time
 
 LTGF = LongTermGpuTimeFairness()
 REPLAYED, DRAWS = 20, 40
@@ -123,10 +123,10 @@ def sharing_incentive() -> Finding:
     for seed in range(DRAWS):
         jobs, cluster = drawn(Random(seed))
         history = played(LTGF if seed % 2 else ShortestRemainingTimeFirst(), jobs, cluster)
-        time, whole = GpuTime(history, tenants=False), int(cluster.gpus.sum())
+        (of_jobs, _), whole = gpu_time(history, tenants=False), int(cluster.gpus.sum())
         for row, name in enumerate(jobs.names):
             seen += 1
-            if degree(*time.of_job(name)) >= 1:
+            if degree(*of_jobs[name]) >= 1:
                 enough += 1
                 size = int(jobs.gpus[row])
                 alone = size * jobs.work[row] / min(Fraction(size), Fraction(whole, len(jobs)))
@@ -150,7 +150,7 @@ def sharing_incentive() -> Finding:
     require(all(case.rho >= 1 and case.took > case.alone for case in cases), "rho >= 1, and later than alone")
     shared, alone = _tenant_at_work()
     window = Window(0, 20)
-    by_8, by_16 = (degree(*GpuTime(shared, demand_cap=cap).of_tenant("A", window)) for cap in (True, False))
+    by_8, by_16 = (degree(*gpu_time(shared, window, demand_cap=cap)[1]["A"]) for cap in (True, False))
     got = shared_time(shared, window)
     own = shared_time(alone, window)
     require(by_8 >= 1 and got < own and by_16 < 1, "Eq. (8) is content with less than the tenant's own cluster gives")
@@ -182,7 +182,7 @@ class Selection:
 
 
 def _case(history: History, name: str, alone: Number, why: str) -> Selection:
-    rho = degree(*GpuTime(history, tenants=False).of_job(name))
+    rho = degree(*gpu_time(history, tenants=False)[0][name])
     return Selection(rho, _took(history, name), alone, why)
 
 
@@ -202,4 +202,4 @@ def _tenant_at_work() -> tuple[History, History]:
 
 def shared_time(history: History, window: Window) -> Number:
     """Return the GPU time of tenant A."""
-    return GpuTime(history).of_tenant("A", window)[0]
+    return gpu_time(history, window)[1]["A"][0]

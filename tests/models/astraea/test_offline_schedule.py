@@ -15,9 +15,9 @@ from fairopt.backends.solution import Solution
 from fairopt.errors import BadInput
 from fairopt.evidence import certify_solution
 from fairopt.methods.columns.columns import Times, columns
-from fairopt.methods.columns.pricing import Prices, weak_duality
+from fairopt.methods.columns.pricing import PackingEvidence, Prices, weak_duality
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
-from fairopt.models.astraea.packing import CompactExponentialPacking, PackingEvidence, ratio
+from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
@@ -117,9 +117,8 @@ def test_larger_batches_agree_where_the_relaxation_has_a_gap() -> None:
 
 def refuse_infeasible(batch: Batch, schedules: tuple[JobSchedule, ...], slots: int) -> None:
     """Judge schedules by (3c)-(3l) slot by slot."""
-    servers = batch.servers
-    workers = np.zeros((*servers.workers.shape, slots + 1), dtype=int)
-    ps = np.zeros((*servers.ps.shape, slots + 1), dtype=int)
+    workers = np.zeros((*batch.workers.shape, slots + 1), dtype=int)
+    ps = np.zeros((*batch.ps.shape, slots + 1), dtype=int)
     assert len({each.job for each in schedules}) == len(schedules)
     for each in schedules:
         assert feasible_alone(batch, each)
@@ -128,17 +127,17 @@ def refuse_infeasible(batch: Batch, schedules: tuple[JobSchedule, ...], slots: i
         for server, count in each.ps:
             ps[server, each.ps_type, each.first : each.last + 1] += count
         assert each.last <= slots
-    assert (workers <= servers.workers[..., None]).all()
-    assert (ps <= servers.ps[..., None]).all()
+    assert (workers <= batch.workers[..., None]).all()
+    assert (ps <= batch.ps[..., None]).all()
 
 
 def feasible_alone(batch: Batch, each: JobSchedule) -> bool:
     """(3e), (3g), (3i), (3j), (3k), (3l) of one schedule, by their bare words."""
-    job, servers = each.job, batch.servers
+    job = each.job
     y, z = dict(each.workers), dict(each.ps)
     total = sum(y.values())
     speed = batch.speed(job, len({*y, *z}) == 1, each.worker_type, each.ps_type)
-    b_w, b_p = servers.worker_bandwidth[each.worker_type], servers.ps_bandwidth[each.ps_type]
+    b_w, b_p = batch.worker_bandwidth[each.worker_type], batch.ps_bandwidth[each.ps_type]
     return (
         1 <= total <= batch.jobs.chunks[job]
         and sum(z.values()) >= 1
@@ -150,21 +149,21 @@ def feasible_alone(batch: Batch, each: JobSchedule) -> bool:
 
 def by_hand(batch: Batch, slots: int) -> Fraction:
     """The optimum by trying every window, every number of workers and of PS on every server, for every job."""
-    servers, jobs = batch.servers, batch.jobs
+    jobs = batch.jobs
     options: list[list[tuple[Fraction, np.ndarray, np.ndarray]]] = []
     for job in range(len(jobs)):
         mine: dict[tuple[int, ...], tuple[Fraction, np.ndarray, np.ndarray]] = {}
-        kinds = product(range(servers.workers.shape[1]), range(servers.ps.shape[1]))
+        kinds = product(range(batch.workers.shape[1]), range(batch.ps.shape[1]))
         for worker, kind in kinds:
-            for y in product(*(range(int(each) + 1) for each in servers.workers[:, worker])):
-                for z in product(*(range(int(each) + 1) for each in servers.ps[:, kind])):
+            for y in product(*(range(int(each) + 1) for each in batch.workers[:, worker])):
+                for z in product(*(range(int(each) + 1) for each in batch.ps[:, kind])):
                     spots = tuple((s, n) for s, n in enumerate(y) if n), tuple((s, n) for s, n in enumerate(z) if n)
                     for first in range(1, slots + 1):
                         for last in range(first, slots + 1):
                             if feasible_alone(batch, JobSchedule(job, first, last, *spots, worker, kind)):
                                 use, give = (
-                                    np.zeros((*servers.workers.shape, slots)),
-                                    np.zeros((*servers.ps.shape, slots)),
+                                    np.zeros((*batch.workers.shape, slots)),
+                                    np.zeros((*batch.ps.shape, slots)),
                                 )
                                 use[:, worker, first - 1 : last] = np.array(y)[:, None]
                                 give[:, kind, first - 1 : last] = np.array(z)[:, None]
@@ -186,7 +185,7 @@ def by_hand(batch: Batch, slots: int) -> Fraction:
                 go_on(job + 1, value + worth, free - use, free_ps - give)
         go_on(job + 1, value, free, free_ps)
 
-    wide = [np.repeat(table[..., None], slots, axis=-1) for table in (servers.workers, servers.ps)]
+    wide = [np.repeat(table[..., None], slots, axis=-1) for table in (batch.workers, batch.ps)]
     go_on(0, Fraction(0), *wide)
     return best
 
@@ -195,7 +194,7 @@ def test_the_optimum_is_that_of_trying_everything() -> None:
     tried = 0
     for seed in range(200, 290):
         batch = small(seed)
-        if batch.servers.workers.size > 4 or batch.servers.workers.sum() + batch.servers.ps.sum() > 8:
+        if batch.workers.size > 4 or batch.workers.sum() + batch.ps.sum() > 8:
             continue
         tried += 1
         assert by_hand(batch, 4) == decide(CompactExponentialPacking(slots=4), batch).revenue, seed
@@ -213,11 +212,11 @@ def test_prices_bound_by_the_best_of_all_columns(large: int) -> None:
         workers, ps = (
             np.array([Fraction(r.choice([0, 0, 1, 2, 5]), r.choice([1, 3, 7])) * large for _ in range(table.size * 6)],
                      dtype=object).reshape(*table.shape, 6)
-            for table in (batch.servers.workers, batch.servers.ps)
+            for table in (batch.workers, batch.ps)
         )  # fmt: skip
         workers[..., r.randint(2, 6) :] = 0
         ps[..., r.randint(2, 6) :] = 0
-        total = (workers * batch.servers.workers[..., None]).sum() + (ps * batch.servers.ps[..., None]).sum()
+        total = (workers * batch.workers[..., None]).sum() + (ps * batch.ps[..., None]).sum()
         for job in range(len(batch.jobs)):
             gains = [Fraction(0)]
             for each in columns(batch, job, times):
@@ -347,7 +346,7 @@ def test_bad_options_and_prices_are_refused() -> None:
     with pytest.raises(BadInput, match="most_cuts"):
         CompactExponentialPacking(most_cuts=-1)
     times = Times.of(batch, 3)
-    tables = [np.full((*table.shape, 3), Fraction(-1)) for table in (batch.servers.workers, batch.servers.ps)]
+    tables = [np.full((*table.shape, 3), Fraction(-1)) for table in (batch.workers, batch.ps)]
     with pytest.raises(BadInput, match="negative"):
         weak_duality(batch, Prices(*tables), times)
     with pytest.raises(BadInput, match="shape"):

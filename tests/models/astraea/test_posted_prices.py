@@ -151,16 +151,13 @@ def test_one_type_is_the_special_case_of_several() -> None:
     """A second type that nobody can use changes nothing."""
     for seed in range(20):
         batch = random_batch(seed)
-        servers, jobs = batch.servers, batch.jobs
+        jobs = batch.jobs
         wider = replace(
             batch,
             worker_quota=np.hstack([batch.worker_quota, 0 * batch.worker_quota]),
-            servers=replace(
-                servers,
-                worker_types=("worker", "unused"),
-                workers=np.hstack([servers.workers, 0 * servers.workers]),
-                worker_bandwidth=np.repeat(servers.worker_bandwidth, 2),
-            ),
+            worker_types=("worker", "unused"),
+            workers=np.hstack([batch.workers, 0 * batch.workers]),
+            worker_bandwidth=np.repeat(batch.worker_bandwidth, 2),
             jobs=replace(jobs, minibatch_time=np.repeat(jobs.minibatch_time, 2, axis=1)),
         )
         one, two = (decide(PostedPricePacking(theta=SIXTEEN), each) for each in (batch, wider))
@@ -191,9 +188,7 @@ def test_theta_keeps_everybody_out_when_all_is_in_use() -> None:
         everybody = list(range(len(batch.jobs)))
         workers, ps = Theta().bases(batch, everybody)
         state = RoundState.fresh(batch, 8, 16, np.array(workers), np.array(ps))
-        full = [
-            tuple((s, int(n)) for s, n in enumerate(t[:, 0]) if n) for t in (batch.servers.workers, batch.servers.ps)
-        ]
+        full = [tuple((s, int(n)) for s, n in enumerate(t[:, 0]) if n) for t in (batch.workers, batch.ps)]
         state.admit(JobSchedule(0, 9, 24, full[0], full[1]))
         eta_workers, eta_ps = (each[0, 0] for each in state.prices())
         for job in everybody:
@@ -219,9 +214,9 @@ def test_private_parts_and_first_come_first_served_are_feasible(seed: int) -> No
         assert violations(plan) == []
         assert plan.payments == ()
     parts = partition(batch)
-    assert (sum(part.servers.workers for part in parts) == batch.servers.workers).all()
+    assert (sum(part.workers for part in parts) == batch.workers).all()
     for tenant, part in enumerate(parts):
-        assert (part.servers.workers.sum(axis=0) == batch.worker_quota[tenant]).all()
+        assert (part.workers.sum(axis=0) == batch.worker_quota[tenant]).all()
 
 
 def test_first_come_first_served_by_hand() -> None:

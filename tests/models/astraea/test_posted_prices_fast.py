@@ -71,7 +71,7 @@ def test_offers_in_a_busy_round_are_the_same() -> None:
 
 def with_bandwidths(batch: Batch, worker: Fraction, ps: Fraction) -> Batch:
     one, other = np.array([worker], dtype=object), np.array([ps], dtype=object)
-    return replace(batch, servers=replace(batch.servers, worker_bandwidth=one, ps_bandwidth=other))
+    return replace(batch, worker_bandwidth=one, ps_bandwidth=other)
 
 
 def test_bandwidths_of_many_digits_do_not_overflow() -> None:
