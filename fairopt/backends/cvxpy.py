@@ -35,7 +35,8 @@ SOON = 1e-9
 class Cvxpy(Backend):
     """Any continuous solver that is installed with cvxpy, by cvxpy's name for it: ``Cvxpy("OSQP")``.
 
-    The options of an arbitrary solver are not known, so none is declared; the subclasses declare theirs.
+    The options of an arbitrary solver are not known, so none is declared; the subclasses declare theirs. They have the
+    solver's name, in lower case.
 
     Source: Diamond and Boyd, CVXPY: a Python-embedded modeling language for convex optimization, 2016.
     """
@@ -49,8 +50,8 @@ class Cvxpy(Backend):
     settings: ClassVar[Mapping[str, float]] = {}
     passed_as: ClassVar[Mapping[Capability, tuple[str, ...]]] = {}
 
-    def __init__(self, solver: str) -> None:
-        self.solver = solver
+    def __init__(self, solver: str | None = None) -> None:
+        self.solver = self.name.upper() if solver is None else solver
 
     def _solve(self, program: Program, options: Options) -> Solution:
         import cvxpy
@@ -179,14 +180,7 @@ def read_problem(problem: Any, share: Any, name: str) -> Program | None:
     )
 
 
-class _Conic(Cvxpy):
-    """A solver that has a backend of its own, called as cvxpy calls it, in lower case."""
-
-    def __init__(self) -> None:
-        super().__init__(self.name.upper())
-
-
-class Ecos(_Conic):
+class Ecos(Cvxpy):
     """ECOS, an interior-point method for small and medium cone programs; it has no time limit and no seed.
 
     Source: Domahidi, Chu and Boyd, ECOS: an SOCP solver for embedded systems, 2013.
@@ -199,7 +193,7 @@ class Ecos(_Conic):
     capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
 
-class Clarabel(_Conic):
+class Clarabel(Cvxpy):
     """Clarabel, an interior-point method with a homogeneous embedding.
 
     Source: Goulart and Chen, Clarabel: an interior-point solver for conic programs, 2024.
@@ -217,7 +211,7 @@ class Clarabel(_Conic):
     capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
 
 
-class Scs(_Conic):
+class Scs(Cvxpy):
     """SCS, a first-order method: many cheap iterations.
 
     Its default tolerance, 1e-4 (cvxpy: 1e-5), accepts answers that overbook a capacity by 2.5e-4. It is 1e-9 here, with

@@ -64,22 +64,53 @@ class TreeNode:
     contradiction: Array | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class EfficientFaces:
-    """The best efficient ``shares`` (n, k) that were found, their ``value``, and a ``bound`` on all efficient ones.
+    """A search for the best efficient ``shares`` (n, k), their ``value``, and the ``bound`` on all efficient ones.
 
     ``weights`` (n,) are those of a sum of throughputs that the shares maximise. The shares are the best of all where
     the value is the bound. ``nodes``, by what they go without, are the proof of the bound: those in ``branched`` stand
     for the nodes that go without one pair more of their circle, and the others are bounded by multipliers (`proofs`).
+    Before an efficient point was found, the value is minus infinity, and there are no shares.
     """
 
-    program: Program
-    shares: Array
-    weights: Array
-    value: Fraction
-    bound: Fraction
-    nodes: dict[Pairs, TreeNode]
-    branched: frozenset[Pairs]
+    def __init__(self, program: Program, speedup: Array) -> None:
+        self.program, self.speedup, self._few = program, speedup, _FewRows(program)
+        self.nodes: dict[Pairs, TreeNode] = {}
+        self.branched: set[Pairs] = set()
+        self._open: list[tuple[Number, int, TreeNode]] = []
+        self._best: TreeNode | None = None
+        self._number = count()
+
+    @property
+    def shares(self) -> Array:
+        """The best efficient shares."""
+        assert self._best is not None
+        assert self._best.shares is not None
+        return self._best.shares
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the best shares."""
+        weights = efficient_weights(self.speedup, self.shares)
+        assert weights is not None
+        return weights
+
+    @property
+    def value(self) -> Number:
+        """The best value so far."""
+        return -INFINITY if self._best is None else self._best.bound
+
+    @property
+    def bound(self) -> Number:
+        """What no efficient point is above: the largest bound of an open node, at least the value."""
+        while self._open and self._open[0][-1].without in self.branched:
+            heappop(self._open)
+        return max(self.value, -self._open[0][0] if self._open else -INFINITY)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some node may hold better points than the best so far."""
+        return self.bound > self.value
 
     def summary(self) -> dict[str, Any]:
         """Return what was found, and how many programs were solved for it."""
@@ -99,6 +130,45 @@ class EfficientFaces:
                 assert less is not None
                 dual = dual + max(Fraction(0), (self.bound - now) / less) * node.contradiction
             yield node, dual
+
+    def dive(self, node: TreeNode, held: Array) -> None:
+        """Branch at the best node that forbids nothing of ``held``, and so on, down to an efficient one."""
+        while node.circle is not None:
+            children = self.branch(node)
+            free = [child for child in children if not any(held[pair] for pair in child.without)]
+            if not free:
+                return
+            node = max(free, key=lambda child: child.bound)
+
+    def branch(self, node: TreeNode | None = None) -> list[TreeNode]:
+        """Solve the programs without one pair more of the node's circle each; by default of that with the `bound`."""
+        node = self._open[0][-1] if node is None else node
+        assert node.circle is not None
+        children = [self.solved(node.without | {pair}, node) for pair in node.circle]
+        self.branched.add(node.without)
+        return children
+
+    def solved(self, without: Pairs, parent: TreeNode | None) -> TreeNode:
+        """Solve a program that has not been solved before, and keep the node."""
+        if without in self.nodes:
+            return self.nodes[without]
+        left()
+        program, answer = self._few.solved(without)
+        if answer.status is Status.INFEASIBLE and parent is not None:
+            assert answer.farkas is not None
+            node = TreeNode(without, -INFINITY, parent.dual, contradiction=-answer.farkas)
+        else:
+            answer.require_optimal()
+            assert answer.dual is not None
+            shares = program.variable("share", answer.point)
+            circle = improving_circle(self.speedup, shares)
+            node = TreeNode(without, Fraction(program.value(answer.point)), answer.dual, shares, circle)
+        self.nodes[without] = node
+        if node.circle is not None:
+            heappush(self._open, (-node.bound, next(self._number), node))
+        elif node.bound > self.value:
+            self._best = node
+        return node
 
 
 def best_efficient(
@@ -128,26 +198,22 @@ def best_efficient(
     52/7 52/7 4
     """
     program = program.as_(Fraction)
-    search = _Search(program, speedup)
+    search = EfficientFaces(program, speedup)
     dived = False
     try:
         root = search.solved(frozenset(), None)
         if root.circle is not None:
             search.dive(root, held())
         dived = True
-        while search.top() > search.value and not (nodes and len(search.nodes) >= nodes):
-            search.branch(search.open[0][-1])
+        while search.is_open and not (nodes and len(search.nodes) >= nodes):
+            search.branch()
     except OutOfTime:
-        if not dived or search.best is None:
+        if not dived or search.value == -INFINITY:
             raise
-    if search.best is None or search.best.shares is None:
-        why = "no efficient point was found" if search.open else "no point of the program is efficient"
+    if search.value == -INFINITY:
+        why = "no efficient point was found" if search.is_open else "no point of the program is efficient"
         raise NotSolved(f"{program.name}: {why} ({len(search.nodes)} programs solved)")
-    weights = efficient_weights(speedup, search.best.shares)
-    assert weights is not None
-    value = Fraction(search.value)
-    bound = Fraction(max(value, search.top()))
-    return EfficientFaces(program, search.best.shares, weights, value, bound, search.nodes, frozenset(search.branched))
+    return search
 
 
 def giving_out_all(program: Program, speedup: Array) -> Program:
@@ -227,67 +293,6 @@ def _rows(rows: Rows, kept: Array) -> Rows:
     """Return the rows that are kept."""
     inside, place = kept[rows.row], np.cumsum(kept) - 1
     return Rows(place[rows.row[inside]], rows.column[inside], rows.value[inside], rows.lower[kept], rows.upper[kept])
-
-
-class _Search:
-    """The nodes so far, those that are open by their bounds, and the best efficient node."""
-
-    def __init__(self, program: Program, speedup: Array) -> None:
-        self.program, self.speedup = _FewRows(program), speedup
-        self.nodes: dict[Pairs, TreeNode] = {}
-        self.branched: set[Pairs] = set()
-        self.open: list[tuple[Number, int, TreeNode]] = []
-        self.best: TreeNode | None = None
-        self._number = count()
-
-    @property
-    def value(self) -> Number:
-        """The best value so far."""
-        return -INFINITY if self.best is None else self.best.bound
-
-    def top(self) -> Number:
-        """Return the largest bound of an open node."""
-        while self.open and self.open[0][-1].without in self.branched:
-            heappop(self.open)
-        return -self.open[0][0] if self.open else -INFINITY
-
-    def dive(self, node: TreeNode, held: Array) -> None:
-        """Branch at the best node that forbids nothing of ``held``, and so on, down to an efficient one."""
-        while node.circle is not None:
-            children = self.branch(node)
-            free = [child for child in children if not any(held[pair] for pair in child.without)]
-            if not free:
-                return
-            node = max(free, key=lambda child: child.bound)
-
-    def branch(self, node: TreeNode) -> list[TreeNode]:
-        """Solve the programs without one pair more of the node's circle each."""
-        assert node.circle is not None
-        children = [self.solved(node.without | {pair}, node) for pair in node.circle]
-        self.branched.add(node.without)
-        return children
-
-    def solved(self, without: Pairs, parent: TreeNode | None) -> TreeNode:
-        """Solve a program that has not been solved before, and keep the node."""
-        if without in self.nodes:
-            return self.nodes[without]
-        left()
-        program, answer = self.program.solved(without)
-        if answer.status is Status.INFEASIBLE and parent is not None:
-            assert answer.farkas is not None
-            node = TreeNode(without, -INFINITY, parent.dual, contradiction=-answer.farkas)
-        else:
-            answer.require_optimal()
-            assert answer.dual is not None
-            shares = program.variable("share", answer.point)
-            circle = improving_circle(self.speedup, shares)
-            node = TreeNode(without, Fraction(program.value(answer.point)), answer.dual, shares, circle)
-        self.nodes[without] = node
-        if node.circle is not None:
-            heappush(self.open, (-node.bound, next(self._number), node))
-        elif node.bound > self.value:
-            self.best = node
-        return node
 
 
 def improving_circle(speedup: Array, shares: Array) -> tuple[Pair, ...] | None:
