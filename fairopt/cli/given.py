@@ -87,6 +87,9 @@ Columns = Annotated[
         is_eager=True,
     ),
 ]
+Pairs = Annotated[
+    bool, typer.Option("--pairs", help="Say of each pair of policies who is better, and how sure that is.")
+]
 Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")]
 Certificates = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
