@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import singledispatch
+from functools import partial, singledispatch
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
 from fairopt.cli.app import EVERY
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Columns, Error, Html, Types, input_file, input_option, ranged
+from fairopt.cli.given import Columns, Error, Html, Pairs, Types, input_file, input_option, ranged
 from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
@@ -106,6 +106,7 @@ def compare(
         ),
     ] = None,
     html: Html = None,
+    pairs: Pairs = False,
     *,
     playing: Annotated[Playing, "Of a trace: "],
     cluster: Annotated[Path | None, input_option("Of a trace: the cluster file, .toml or .json.", Cluster)] = None,
@@ -136,7 +137,9 @@ def compare(
             raise BadInput("it means nothing with --seeds", place=_NOT_SEEDED[strange[0]], remedy=remedy)
         from fairopt.cli.seeding import seeded  # here, so that the other comparisons begin sooner
 
-        return seeded(file, wanted_policies(policy_names, Queue), playing, cluster, seeds, json_)
+        return seeded(file, wanted_policies(policy_names, Queue), playing, cluster, seeds, json_, pairs=pairs)
+    if pairs:
+        raise BadInput("it says who is better over seeds", place="--pairs", remedy="Give --seeds N as well")
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
     problem, how = READERS[found](file, context.params, playing)
@@ -201,7 +204,8 @@ def _rows(
     """Return the rows, and whether somebody interrupted: what is computed is kept."""
     rows: list[Row[Any]] = []
     try:
-        with tables.progress(len(policies) * (1 + len(wanted))) as advance:
+        known = partial(comparison_tables.table, problem, rows, wanted)
+        with tables.progress(len(policies) * (1 + len(wanted)), known) as advance:
             told = {"watch": lambda policy, cell: advance(policy.name, cell)}
             for row in compared(problem, policies, wanted, **told, **how):
                 rows.append(row)
@@ -244,7 +248,7 @@ _OF_MARKETS = ("normalise", "unique", "every_optimum", "certificates", "allocati
 OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "market": _SEARCH | {*_OF_MARKETS},
-        "trace": frozenset({"floats", "cluster", "seeds", *(each.name for each in fields(Playing))}),
+        "trace": frozenset({"floats", "cluster", "seeds", "pairs", *(each.name for each in fields(Playing))}),
         "batch": _SEARCH,
     }
 )

@@ -49,6 +49,11 @@ def compared(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Proper
     _show_why(groups, properties, why)
 
 
+def table(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property]) -> Table:
+    """Return the table of the rows that are known so far, in the order in which they came."""
+    return _table([[row] for row in rows], properties, *numbers(problem), with_margin=False)
+
+
 def _table(
     groups: Sequence[Sequence[Row[Any]]],
     properties: Sequence[Property],

@@ -12,7 +12,7 @@ from fairopt.cli.tables import on_terminal, say, some_of, table_of, texts
 from fairopt.policy import Policy
 from fairopt.problem import Trace
 from fairopt.program import Number
-from fairopt.simulation.measures import UNITS, Measures, Spread
+from fairopt.simulation.measures import UNITS, WORDS, Measures, Spread
 from fairopt.simulation.record import Changes
 
 #: Seconds between two lines about how far a run is, where there is no terminal.
@@ -40,7 +40,9 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     heads = ["of jobs", "jobs", "mean", "median", "90%", "99%", "least", "most"]
     say(table_of(heads, ((name, *_spread(spread)) for name, spread in spreads.items())))
     row = found.row()
-    say(table_of(["of the run", "", *texts("unit")], ((name, short(row[name]), UNITS[name]) for name in OF_RUNS)))
+    say(
+        table_of(["of the run", "", *texts("unit")], ((WORDS[name], short(row[name]), UNITS[name]) for name in OF_RUNS))
+    )
     tenants = (
         (name, str(each.jobs), str(each.completed), *map(short, (each.jct_mean, each.held, each.ltgf)))
         for name, each in found.tenants.items()

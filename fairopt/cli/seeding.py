@@ -40,7 +40,14 @@ QUESTIONS = (
 
 
 def seeded(
-    file: Path, policies: Sequence[Policy], playing: Playing, cluster: Path | None, seeds: int, json_: bool
+    file: Path,
+    policies: Sequence[Policy],
+    playing: Playing,
+    cluster: Path | None,
+    seeds: int,
+    json_: bool,
+    *,
+    pairs: bool,
 ) -> None:
     """Play a trace and draws from it under each policy, and print who is better."""
     if cluster is None:
@@ -76,6 +83,6 @@ def seeded(
     if json_:
         print_json(StudyResults.form.json(found))
     else:
-        study_tables.results(found)
+        study_tables.results(found, pairs=pairs)
     if found.failed:
         raise typer.Exit(Exit.NOT_SOLVED)

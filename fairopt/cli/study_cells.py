@@ -43,6 +43,7 @@ def play(
     dask: str | None,
     shard: str | None,
     retry: bool,
+    pairs: bool,
 ) -> None:
     """Play what is missing of a study, and say what its cells tell; see `fairopt study run`."""
     from fairopt.experiment.studies.page import require_libraries
@@ -102,7 +103,7 @@ def play(
         say(f"interrupted; {into} holds {kept} cells, and the same command goes on from there")
         raise typer.Exit(Exit.INTERRUPTED)
     say(f"wrote {into}")
-    _tell(StudyResults(asked, records), json_, page, table)
+    _tell(StudyResults(asked, records), json_, page, table, pairs=pairs)
 
 
 def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
@@ -122,10 +123,10 @@ def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
         print_json({"schema": VERSION, "written": [str(output)], "cells": len(results.cells)})
 
 
-def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool) -> None:
+def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool, pairs: bool) -> None:
     """Say what cells that are played tell; see `fairopt study report`."""
     _check_outputs(page, table)
-    _tell(StudyResults(*_read(cells)), json_, page, table)
+    _tell(StudyResults(*_read(cells)), json_, page, table, pairs=pairs)
 
 
 def say_studies(*, json_: bool) -> None:
@@ -140,7 +141,7 @@ def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:
         study_tables.require_table(path)
 
 
-def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence[Path] | None) -> None:
+def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence[Path] | None, *, pairs: bool) -> None:
     """Print what was found, write it, and leave with status 3 where cells failed."""
     from fairopt.experiment.studies.page import write_page
 
@@ -154,7 +155,7 @@ def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence
     if json_:
         print_json(StudyResults.form.json(results))
     else:
-        study_tables.results(results)
+        study_tables.results(results, pairs=pairs)
     if results.failed:
         say(f"{len(results.failed)} cells failed; --retry plays them once more")
         raise typer.Exit(Exit.NOT_SOLVED)

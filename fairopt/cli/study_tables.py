@@ -6,17 +6,22 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from types import MappingProxyType
 from typing import Any
 
 from fairopt.cli.parquet import Column, require_parquet, write_parquet
 from fairopt.cli.tables import say, table_of, texts
+from fairopt.experiment.statistics import Estimate
 from fairopt.experiment.studies.playing import MEASURES
 from fairopt.experiment.studies.results import LABELS, StudyResults
-from fairopt.experiment.words import digits
+from fairopt.experiment.words import count, digits
 from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
 from fairopt.report import SCHEMA_KEY, Key, ResultForm
+from fairopt.simulation.measures import WORDS
 
+#: Fewer seeds than these leave much undecided; the most characters of a line in the head of a column.
+FEW_SEEDS, HEAD = 10, 20
 _TYPES = {"load": "float64", "seed": "int64"}
 #: The columns of a table of cells: name, Arrow type, meaning.
 COLUMNS: tuple[Column, ...] = (
@@ -35,18 +40,30 @@ MERGED = ResultForm(
 LISTED = ResultForm("A study.", SCHEMA_KEY, Key("name", str, "The name."), Key("title", str, "What it is about."))
 
 
-def results(found: StudyResults) -> None:
-    """Print the means of each setting, every pair with who is better, and notes."""
+def results(found: StudyResults, *, pairs: bool = False) -> None:
+    """Print the means of each setting, in each column the best marked where that is sure, every pair, and notes.
+
+    ``pairs``: also who is better of each pair, by how much, and how sure that is.
+    """
     measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
+    seeds = len(found.spec.seeds)
     for setting in found.settings:
-        say(f"{found.called(setting)}: means of {len(found.spec.seeds)} seeds, with 95% intervals")
+        say(f"{found.called(setting)}: means of {count(seeds, 'seed')}, with 95% intervals")
+        best = {(question.measure, found.best(question, setting)) for question in found.spec.compare}
         rows = (
-            (policy, *(str(found.means.get((setting, policy, measure), "-")) for measure in measures))
+            (policy, *(_mean(found.means.get((setting, policy, each)), (each, policy) in best) for each in measures))
             for policy in found.policies
         )
-        say(table_of(["policy", *measures], rows))
-    for question in found.spec.compare:
-        say(f"{question.measure}, {question.better.value} is better:")
+        say(table_of(["policy", *(fill(WORDS.get(each, each.replace("_", " ")), HEAD) for each in measures)], rows))
+    every = [pair for listed in found.pairs.values() for pair in listed]
+    sure = sum(pair.sure for pair in every)
+    if every and not pairs:
+        say("*: better than every other policy, surely.")
+        say(f"Of {count(len(every), 'pair')} {sure} differ surely; --pairs shows all.")
+    if sure < len(every) and seeds < FEW_SEEDS:
+        say(f"With {count(seeds, 'seed')} much stays undecided; {FEW_SEEDS} or more would tell more.")
+    for question in found.spec.compare if pairs else ():
+        say(f"{WORDS.get(question.measure, question.measure)} ({question.measure}), {question.better.value} is better:")
         lines = (
             (found.called(setting), pair.verdict, digits(pair.adjusted), str(pair.pairs))
             for setting in found.settings
@@ -55,6 +72,10 @@ def results(found: StudyResults) -> None:
         say(table_of([*texts("setting", "verdict"), "p (Holm)", "seeds"], lines))
     for note in found.notes:
         say(f"{note}.")
+
+
+def _mean(mean: Estimate | None, best: bool) -> str:
+    return "-" if mean is None else f"{'* ' * best}{mean}"
 
 
 def require_table(path: Path) -> None:

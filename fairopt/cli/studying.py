@@ -10,7 +10,7 @@ import typer
 from fairopt.cli import completing
 from fairopt.cli.app import PLAIN, Once
 from fairopt.cli.benching import RunByDefault
-from fairopt.cli.given import input_file, resolving
+from fairopt.cli.given import Pairs, input_file, resolving
 from fairopt.cli.listing import AsJson
 
 app = typer.Typer(cls=RunByDefault, no_args_is_help=True, help="Compare policies of rounds over many runs.", **PLAIN)
@@ -57,6 +57,7 @@ def run_command(
     ] = None,
     shard: Annotated[str | None, typer.Option(metavar="I/N", help="Play the I-th of N parts only.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Play cells that failed once more.")] = False,
+    pairs: Pairs = False,
 ) -> None:
     """Play what a specification asks for, and say who is better, by how much, and how sure that is.
 
@@ -65,7 +66,7 @@ def run_command(
     """
     from fairopt.cli import study_cells  # here, so that help comes sooner
 
-    study_cells.play(spec, cells, page, table, json_=json_, jobs=jobs, dask=dask, shard=shard, retry=retry)
+    study_cells.play(spec, cells, page, table, json_=json_, jobs=jobs, dask=dask, shard=shard, retry=retry, pairs=pairs)
 
 
 @app.command("merge", cls=Once)
@@ -89,11 +90,12 @@ def report_command(
     page: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML page to write.")] = None,
     table: Tables = None,
     json_: AsJson = False,
+    pairs: Pairs = False,
 ) -> None:
     """Say what cells that are played tell; nothing is played. Cells that are missing are noted."""
     from fairopt.cli import study_cells  # here, so that help comes sooner
 
-    study_cells.report(cells, page, table, json_=json_)
+    study_cells.report(cells, page, table, json_=json_, pairs=pairs)
 
 
 @app.command("list", cls=Once)

@@ -236,16 +236,22 @@ def _ruling(row: Entry) -> Text:
 
 
 @contextmanager
-def progress(total: int) -> Iterator[Callable[..., None]]:
-    """Show progress on standard error if that is a terminal; yield what is told of each part before it begins."""
+def progress(total: int, so_far: Callable[[], Any] | None = None) -> Iterator[Callable[..., None]]:
+    """Show progress on standard error if that is a terminal; yield what is told of each part before it begins.
+
+    ``so_far`` returns what is shown above the bar meanwhile, and goes with it.
+    """
     if not sys.stderr.isatty():
         yield lambda *part: None
         return
+    from rich.console import Group
+    from rich.live import Live
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, **on_terminal()) as bar:
-        task = bar.add_task("", total=total, completed=-1)
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=Console(stderr=True))
+    task = bar.add_task("", total=total, completed=-1)
+    shown = Live(get_renderable=lambda: Group(*([so_far()] if so_far else []), bar), **on_terminal())
+    with shown:
         yield lambda *part: bar.update(task, advance=1, description=": ".join(part))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
+from textwrap import fill
 from typing import Any, TypeAlias
 
 from fairopt.compare.rows import Row
@@ -14,9 +15,12 @@ from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 from fairopt.properties.within_bounds import Boundary, percent, range_of
 from fairopt.simulation import Setting
+from fairopt.simulation.measures import WORDS
 
 #: Rows that are one line, and all lines.
 Groups: TypeAlias = Sequence[Sequence[Row[Any]]]
+#: The most characters of a line in the head of a column of numbers.
+NARROW = 12
 #: What the cells of a table show.
 MARKS: Mapping[Answer, str] = {
     Answer.HOLDS: "yes",
@@ -81,15 +85,8 @@ def _(market: Market) -> Numbers:
 
 @numbers.register
 def _(setting: Setting) -> Numbers:
-    shown = {
-        "completed": "jobs\ncompleted",
-        "jct_mean": "mean time\nto complete",
-        "makespan": "makespan",
-        "finish_time_max": "worst\nfinish-time\nfairness",
-        "utilisation": "GPUs\nin use",
-        "migrations": "migrations",
-    }
-    return list(shown.values()), lambda row: [short(row.numbers[name]) for name in shown]
+    shown = "completed", "jct_mean", "makespan", "finish_time_max", "utilisation", "migrations"
+    return [fill(WORDS[name], NARROW) for name in shown], lambda row: [short(row.numbers[name]) for name in shown]
 
 
 @numbers.register

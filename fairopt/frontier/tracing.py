@@ -8,10 +8,9 @@ from fractions import Fraction
 
 from fairopt.errors import NotCapable, OutOfTime
 from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine, covering
-from fairopt.frontier.goals import Welfare
+from fairopt.frontier.goals import Oracle, Welfare
 from fairopt.frontier.relaxed import Relaxed
 from fairopt.frontier.sandwich import corners, sandwich
-from fairopt.frontier.tradeoff import Oracle
 from fairopt.problem import Market, usable
 from fairopt.program import Array, fractions
 from fairopt.properties import Answer, ParetoEfficiency

@@ -11,8 +11,7 @@ from itertools import product
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.problem.checks import checked_names
-from fairopt.problem.columns import Frozen, amounts, checked_counts
+from fairopt.problem.checks import Frozen, amounts, checked_counts, checked_names
 from fairopt.problem.utilities import CompletionUtility
 from fairopt.program import Array
 

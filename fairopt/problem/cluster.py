@@ -10,8 +10,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic
-from fairopt.problem.checks import check_name, checked_names, listed
-from fairopt.problem.columns import Frozen, amounts, checked_counts, column, limits
+from fairopt.problem.checks import Frozen, amounts, check_name, checked_counts, checked_names, column, limits, listed
 from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Array, Number, cast
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from fairopt.errors import BadInput, type_of
-from fairopt.problem.checks import listed
-from fairopt.problem.columns import limits
+from fairopt.problem.checks import limits, listed
 from fairopt.problem.gangs import Gangs
 from fairopt.problem.labels import is_pandas, nearest
 from fairopt.problem.numbers import amount

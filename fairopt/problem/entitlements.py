@@ -13,8 +13,7 @@ import numpy as np
 
 from fairopt.errors import BadInput, require
 from fairopt.numbers import Arithmetic
-from fairopt.problem.checks import check_name
-from fairopt.problem.columns import Frozen
+from fairopt.problem.checks import Frozen, check_name
 from fairopt.problem.entitled_rows import TOP, ByName, Good, Nodes, Row, by_name, held_by, upwards_of
 from fairopt.problem.gangs import Gangs, no_gangs
 from fairopt.problem.labels import nearest

@@ -11,8 +11,7 @@ import numpy as np
 
 from fairopt.errors import BadInput, require
 from fairopt.numbers import Arithmetic
-from fairopt.problem.checks import checked_names, listed
-from fairopt.problem.columns import Frozen, amounts, checked_counts, column
+from fairopt.problem.checks import Frozen, amounts, checked_counts, checked_names, column, listed
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, integer
 from fairopt.program import Array, cast, objects

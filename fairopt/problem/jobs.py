@@ -13,8 +13,19 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic, arithmetic
-from fairopt.problem.checks import check_name, checked_names, listed, listed_rows, speedup_table
-from fairopt.problem.columns import Frozen, amounts, checked_counts, column, one_each, sized
+from fairopt.problem.checks import (
+    Frozen,
+    amounts,
+    check_name,
+    checked_counts,
+    checked_names,
+    column,
+    listed,
+    listed_rows,
+    one_each,
+    sized,
+    speedup_table,
+)
 from fairopt.problem.numbers import amount, shown
 from fairopt.program import Array, Number, cast
 

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from fairopt.errors import BadInput
 from fairopt.numbers import FLOATS, RATIONALS, Arithmetic, arithmetic, kind_of_numbers
 from fairopt.problem import checks
-from fairopt.problem.checks import checked_names
-from fairopt.problem.columns import Frozen, amounts, limits
+from fairopt.problem.checks import Frozen, amounts, checked_names, limits
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.labels import aligned, in_place, shares_given, with_names
 from fairopt.problem.throughput import capped_value

@@ -1,22 +1,53 @@
-"""A `Queue`: the jobs present at one instant on a cluster, and where each stands."""
+"""A `Queue`: the jobs present at one instant on a cluster, and where each stands; and `Placements` of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic, arithmetic
+from fairopt.problem.checks import Frozen
 from fairopt.problem.cluster import Cluster
-from fairopt.problem.columns import Frozen
 from fairopt.problem.jobs import Jobs
-from fairopt.problem.placements import Placements
-from fairopt.problem.placements import Spots as Spots
 from fairopt.program import Array, Number, cast
+
+#: Where a job runs: pairs (host, GPUs there), hosts rising; () where it runs nowhere.
+Spots = tuple[tuple[int, int], ...]
+
+
+class Placements(Mapping[int, Spots]):
+    """Placements in which most jobs stay: those of the rows ``stay`` where they ran ``last``, the others at ``moved``.
+
+    All of ``stay`` ran in the round before.
+    """
+
+    def __init__(self, last: Sequence[Spots], stay: Array, moved: Mapping[int, Spots]) -> None:
+        self.last, self.stay, self.moved = last, stay, moved
+
+    @cached_property
+    def _stays(self) -> Array:
+        stays = np.zeros(len(self.last), dtype=bool)
+        stays[self.stay] = True
+        return stays
+
+    def __getitem__(self, row: int) -> Spots:
+        if row in self.moved:
+            return self.moved[row]
+        if not 0 <= row < len(self._stays) or not self._stays[row]:
+            raise KeyError(row)
+        return self.last[row]
+
+    def __iter__(self) -> Iterator[int]:
+        return chain(self.stay.tolist(), self.moved)
+
+    def __len__(self) -> int:
+        return len(self.stay) + len(self.moved)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

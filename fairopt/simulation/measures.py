@@ -18,6 +18,7 @@ from fairopt.simulation.gpu_time import FairShares, IdealTime, Window, overlap, 
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_result import (
     UNITS,
+    WORDS,
     WORSE_OFF_TOLERANCE,
     GpuUse,
     JobTable,
@@ -28,7 +29,7 @@ from fairopt.simulation.measures_result import (
 )
 from fairopt.simulation.record import Change, Changes, Placed
 
-__all__ = ["UNITS", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
+__all__ = ["UNITS", "WORDS", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
 
 
 class Fragments:

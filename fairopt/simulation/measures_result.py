@@ -168,68 +168,75 @@ class Measures(Tabular):
 
     def __repr__(self) -> str:
         shown = ("jct_mean", "makespan", "finish_time_mean", "utilisation")
-        said = [f"{name} {short_text(value)}" for name in shown if (value := _ROW[name][1](self)) is not None]
+        said = [f"{name} {short_text(value)}" for name in shown if (value := _ROW[name][-1](self)) is not None]
         done = f"{self.completed} of {self.jobs} jobs completed in {self.rounds} rounds"
         return f"<Measures: {', '.join([done, *said])}>"
 
     def _table(self) -> Grid:
-        found = {name: (of(self), unit) for name, (unit, of) in _ROW.items()}
+        found = {name: (of(self), unit) for name, (unit, _, of) in _ROW.items()}
         columns = {name: [each[at] for each in found.values()] for at, name in enumerate(("value", "unit"))}
         return Grid("measure", list(found), columns)
 
     def row(self) -> dict[str, int | float | None]:
         """Return the measures of the table that compares policies, by the names of `UNITS`; floats and counts."""
-        found = {name: of(self) for name, (_, of) in _ROW.items()}
+        found = {name: of(self) for name, (_, _, of) in _ROW.items()}
         return {
             name: value if value is None or isinstance(value, int) else float(value) for name, value in found.items()
         }
 
 
-def _part(name: str) -> tuple[str, Callable[[Measures], Number | None]]:
+def _part(name: str, words: str) -> tuple[str, str, Callable[[Measures], Number | None]]:
     """Return the entry of the share of the usable GPU-time that is ``name`` in `GpuUse`."""
-    return "share of GPU-time", lambda found: ratio(getattr(found.gpu, name), found.gpu.usable)
+    return "share of GPU-time", words, lambda found: ratio(getattr(found.gpu, name), found.gpu.usable)
 
 
-def _percentile(at: int) -> tuple[str, Callable[[Measures], Number | None]]:
-    return "time", lambda found: found.jct.percentiles[at]
+def _percentile(at: int) -> tuple[str, str, Callable[[Measures], Number | None]]:
+    return "time", f"time in which {at}% complete", lambda found: found.jct.percentiles[at]
 
 
-#: By the entry of `Measures.row`: its unit, and what it is. "time" is the trace's unit, seconds in files; "" is for
-#: ratios.
-_ROW: Mapping[str, tuple[str, Callable[[Measures], Number | None]]] = {
-    "completed": ("jobs", lambda found: found.completed),
-    "unfinished": ("jobs", lambda found: len(found.unfinished)),
-    "unschedulable": ("jobs", lambda found: len(found.unschedulable)),
-    "jct_mean": ("time", lambda found: found.jct.mean),
+def _worst_served(found: Measures) -> Number | None:
+    return min((each.ltgf for each in found.tenants.values() if each.ltgf is not None), default=None)
+
+
+#: By the entry of `Measures.row`: its unit, words for it, and what it is. "time" is the trace's unit, seconds in files;
+#: "" is for ratios.
+_ROW: Mapping[str, tuple[str, str, Callable[[Measures], Number | None]]] = {
+    "completed": ("jobs", "jobs completed", lambda found: found.completed),
+    "unfinished": ("jobs", "jobs not completed", lambda found: len(found.unfinished)),
+    "unschedulable": ("jobs", "jobs that fit no type", lambda found: len(found.unschedulable)),
+    "jct_mean": ("time", "mean time to complete", lambda found: found.jct.mean),
     **{f"jct_p{at}": _percentile(at) for at in PERCENTILES},
-    "makespan": ("time", lambda found: found.makespan),
-    "finish_time_mean": ("", lambda found: found.finish_time.mean),
-    "finish_time_max": ("", lambda found: found.finish_time.most),
-    "worse_off": ("share of jobs", lambda found: found.worse_off),
-    "ltgf_job_mean": ("", lambda found: found.ltgf.mean),
-    "sharing_loss": ("share of jobs", lambda found: found.sharing_loss),
-    "ltgf_tenant_min": (
-        "",
-        lambda found: min((each.ltgf for each in found.tenants.values() if each.ltgf is not None), default=None),
+    "makespan": ("time", "makespan", lambda found: found.makespan),
+    "finish_time_mean": ("", "mean finish-time fairness", lambda found: found.finish_time.mean),
+    "finish_time_max": ("", "worst finish-time fairness", lambda found: found.finish_time.most),
+    "worse_off": ("share of jobs", "jobs later than on their own part", lambda found: found.worse_off),
+    "ltgf_job_mean": ("", "mean GPU-time of a job, of its due", lambda found: found.ltgf.mean),
+    "sharing_loss": ("share of jobs", "jobs with less than their due", lambda found: found.sharing_loss),
+    "ltgf_tenant_min": ("", "least GPU-time of a tenant, of its due", _worst_served),
+    "slowdown_mean": ("", "mean slowdown", lambda found: found.slowdown.mean),
+    "slowdown_p99": ("", "slowdown of which 99% are below", lambda found: found.slowdown.percentiles[99]),
+    "first_wait_mean": ("time", "mean wait for the first GPUs", lambda found: found.first_wait.mean),
+    "first_wait_max": ("time", "longest wait for the first GPUs", lambda found: found.first_wait.most),
+    "utilisation": _part("held", "GPUs in use"),
+    "useful": _part("useful", "GPUs that work"),
+    "loading": _part("loading", "GPUs that load"),
+    "lost": _part("lost", "GPU-time lost by failures"),
+    "freed": _part("freed", "GPU-time of jobs that ended within a round"),
+    "fragmentation": _part("fragmented", "GPUs free, too few for any gang"),
+    "scattered": _part("scattered", "GPUs free, on too many hosts for any gang"),
+    "migrations": ("count", "migrations", lambda found: found.moves.migrations),
+    "to_faster": (
+        "share of migrations",
+        "migrations to a faster type",
+        lambda found: ratio(found.moves.to_faster, found.moves.migrations),
     ),
-    "slowdown_mean": ("", lambda found: found.slowdown.mean),
-    "slowdown_p99": ("", lambda found: found.slowdown.percentiles[99]),
-    "first_wait_mean": ("time", lambda found: found.first_wait.mean),
-    "first_wait_max": ("time", lambda found: found.first_wait.most),
-    "utilisation": _part("held"),
-    "useful": _part("useful"),
-    "loading": _part("loading"),
-    "lost": _part("lost"),
-    "freed": _part("freed"),
-    "fragmentation": _part("fragmented"),
-    "scattered": _part("scattered"),
-    "migrations": ("count", lambda found: found.moves.migrations),
-    "to_faster": ("share of migrations", lambda found: ratio(found.moves.to_faster, found.moves.migrations)),
-    "restarts": ("count", lambda found: found.moves.restarts),
-    "rounds": ("count", lambda found: found.rounds),
-    "deciding": ("seconds", lambda found: found.deciding),
+    "restarts": ("count", "restarts", lambda found: found.moves.restarts),
+    "rounds": ("count", "rounds", lambda found: found.rounds),
+    "deciding": ("seconds", "time to decide", lambda found: found.deciding),
 }
-UNITS: Mapping[str, str] = MappingProxyType({name: unit for name, (unit, _) in _ROW.items()})
+UNITS: Mapping[str, str] = MappingProxyType({name: unit for name, (unit, _, _) in _ROW.items()})
+#: By the same names, what stands in the head of a table.
+WORDS: Mapping[str, str] = MappingProxyType({name: words for name, (_, words, _) in _ROW.items()})
 
 
 class JobTable(Tabular):

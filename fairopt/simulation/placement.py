@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 
-from fairopt.problem.placements import Placements
-from fairopt.problem.queue import Queue, Spots, any_type
+from fairopt.problem.queue import Placements, Queue, Spots, any_type
 from fairopt.program import INFINITY, Array
 
 

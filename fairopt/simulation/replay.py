@@ -33,15 +33,33 @@ from fairopt.simulation.whole_rounds import WholeRounds
 _REMEDY = "Give a file that `fairopt run --record` or `--state` wrote"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Record:
-    """A record that was read: what was run, its trace and cluster; its rounds are played when they are asked for."""
+    """A record that was read: what was run, its trace and cluster; its rounds are played when they are asked for.
+
+    How long jobs load, and how fast they are, follows from the mechanics.
+    """
 
     path: Path
     run: Mapping[str, Any]
     trace: Trace
     cluster: Cluster
     mechanics: Mechanics
+
+    def __post_init__(self) -> None:
+        """Stand before the first line."""
+        jobs = self.trace.jobs
+        check_matches(self.trace, self.cluster)
+        self._fresh = Queue.fresh(jobs, self.cluster, length=exact(self.run["length"], "length"))
+        self._row = {name: row for row, name in enumerate(jobs.names)}
+        self._host = {name: host for host, name in enumerate(self.cluster.hosts)}
+        self._present: set[int] = set()
+        self._able = 0  # of them, those that fit some type
+        self._since: dict[int, Number] = {}  # of the jobs that run, when they came to their GPUs
+        self._last: dict[int, Spots] = {}  # of the jobs present that ran
+        self._left: dict[int, Number] = {}  # what these had to load then, or have still to load
+        self._held = list(self._fresh.held)
+        self._index, self._now = 0, self._fresh.now
 
     def changes(self) -> Iterator[Changes]:
         """Yield what changed, round by round. Errors: `BadInput` where the lines are of no run."""
@@ -50,17 +68,15 @@ class Record:
 
     def told(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Changes]:
         """Yield what the lines of a record tell, up to its ``end``; in memory are the trace and the jobs present."""
-        reader, arrived, first = Reader(self), 0, 0
+        reading, arrived, first = replace(self), 0, 0  # each begins before the first line
         for line in lines:
             if "job" in line:
                 arrived += 1
             elif "round" in line:
-                yield reader.read(line, range(first, arrived))
+                yield reading._round(line, range(first, arrived))
                 first = arrived
-            elif "end" in line:
-                last = reader.end(line, first)
-                if last is not None:
-                    yield last
+            elif "end" in line and (last := reading._end(line, first)) is not None:
+                yield last
 
     def rounds(self) -> Iterator[Round]:
         """Yield the whole record of every round, one at a time, as `run` did but for the policy's state.
@@ -76,6 +92,120 @@ class Record:
         """What measures are functions of: all rounds at once, in memory."""
         return History.of(self.trace, self.cluster, self.rounds())
 
+    def _round(self, line: Mapping[str, Any], arrived: range) -> Changes:
+        """Return what a ``round`` line tells, for which jobs ``arrived``. Errors: `BadInput` for what cannot be."""
+        index = line["round"]
+        if index < self._index or not (arrived or self._able):
+            remedy = "Give the trace and the cluster that the run was begun with"
+            raise BadInput("nobody is there to run", place=f"round {index}", remedy=remedy)
+        try:
+            return self._read(line, arrived)
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError, ZeroDivisionError) as error:
+            raise BadInput(
+                f"it speaks of what is not there: {error!r:.200}",
+                place=f"round {index}",
+                remedy="Give the trace and the cluster that the run was begun with",
+            ) from error
+
+    def _end(self, line: Mapping[str, Any], arrived: int) -> Changes | None:
+        """Return the last round of a run, where something is left to say of it: that it was played, and its seconds."""
+        last = line["end"] - 1
+        if last < self._index or not self._able:
+            return None
+        self._go_to(last)
+        seconds = float(line.get("seconds", 0.0))
+        return Changes(last, self._now, self._now + self._fresh.length, range(arrived, arrived), seconds=seconds)
+
+    def _go_to(self, index: int) -> None:
+        """Go on to a round; the sums are those of a run, round by round where somebody was there."""
+        length = self._fresh.length
+        if not self.trace.jobs.arithmetic.exact and self._able:
+            while self._index < index:
+                self._index, self._now = self._index + 1, self._now + length
+        self._now += (index - self._index) * length
+        self._index = index
+
+    def _read(self, line: Mapping[str, Any], arrived: range) -> Changes:
+        self._go_to(line["round"])
+        now, row = self._now, self._row
+        for each in arrived:
+            self._present.add(each)
+            self._able += each not in self._fresh.unschedulable
+        stopped = tuple(row[name] for name in line.get("stop", ()))
+        for each in stopped:
+            self._stop(each, now)
+        told = {
+            row[job]: (how, tuple((self._host[host], int(gpus)) for host, gpus in spots))
+            for how in PLACED
+            for job, spots in line.get(how.value, {}).items()
+        }
+        placed = self._placed(dict(sorted(told.items())))
+        ends = {key: self._numbers(line.get(key, {})) for key in ("complete", "lost")}
+        for each in [*ends["complete"], *ends["lost"]]:
+            self._stop(each, now)
+        for each in ends["complete"]:
+            self._present.remove(each)
+            self._able -= 1
+            del self._last[each], self._left[each]
+        self._index, self._now = self._index + 1, now + self._fresh.length
+        costs, notes = line.get("costs"), line.get("notes")
+        return Changes(
+            index=line["round"],
+            begin=now,
+            end=self._now,
+            arrived=arrived,
+            failed=tuple(self._host[name] for name in line.get("failed", ())),
+            back=tuple(self._host[name] for name in line.get("back", ())),
+            unschedulable={row[job]: str(why) for job, why in line.get("unschedulable", {}).items()},
+            stopped=stopped,
+            placed=placed,
+            leases=self._numbers(line.get("lease", {})),
+            completed=ends["complete"],
+            lost=ends["lost"],
+            costs=None if costs is None else {name: self._number(value) for name, value in costs.items()},
+            notes=None if notes is None else {row[job]: str(text) for job, text in notes.items()},
+            backend=line.get("backend"),
+            seconds=float(line.get("seconds", 0.0)),
+        )
+
+    def _stop(self, row: int, now: Number) -> None:
+        setup = self._left[row]
+        self._left[row] = max(setup - (now - self._since.pop(row)), setup * 0)
+
+    def _placed(self, told: Mapping[int, tuple[Change, Spots]]) -> tuple[Placed, ...]:
+        for row in told.keys() & self._since.keys():
+            self._stop(row, self._now)
+        if not told.keys() <= self._present:
+            raise KeyError(*[self._fresh.jobs.names[row] for row in told.keys() - self._present][:1])
+        queue = self._queue(list(told))
+        placed = tuple(
+            Placed(row, spots, how, self.mechanics.setup(queue, at, spots), self.mechanics.speed(queue, at, spots))
+            for at, (row, (how, spots)) in enumerate(told.items())
+        )
+        for row, spots, _, setup, _ in placed:
+            self._since[row], self._left[row], self._last[row] = self._now, setup, spots
+            if name := self._fresh.jobs.dataset[row]:
+                for host, _ in spots:
+                    self._held[host] |= {name}
+        return placed
+
+    def _queue(self, rows: list[int]) -> Queue:
+        """Return what mechanics ask about jobs that are placed: the queue of these jobs only."""
+        fresh = Queue.fresh(self._fresh.jobs.take(rows), self._fresh.cluster, length=self._fresh.length)
+        left = [self._left.get(row, self._fresh.now * 0) for row in rows]
+        last = tuple(self._last.get(row, ()) for row in rows)
+        return replace(fresh, setup=self.trace.jobs.arithmetic.cast(objects(left)), last=last, held=tuple(self._held))
+
+    def _numbers(self, told: Mapping[str, Any]) -> dict[int, Number]:
+        return {self._row[job]: self._number(value) for job, value in told.items()}
+
+    def _number(self, value: Any) -> Number:
+        """Return a number as the run had it; null is infinity."""
+        if value is None or isinstance(value, float):
+            return INFINITY if value is None else value
+        made: Number = Fraction(value) if isinstance(value, str) else self.trace.jobs.arithmetic(value)
+        return made
+
 
 def read_record(path: Path) -> Record:
     """Return the record that a `Recorder` wrote. Errors: `BadInput` where the file is none."""
@@ -85,7 +215,6 @@ def read_record(path: Path) -> Record:
             trace = _trace(run["trace"], [line["job"] for line in lines(path) if "job" in line])
             trace = trace if run["numbers"] == "exact" else trace.as_(float)
             record = Record(path, run, trace, _cluster(run["cluster"]), Mechanics(**run["mechanics"]))
-            Queue.fresh(trace.jobs, record.cluster, length=exact(run["length"], "length"))
             require(isinstance(run["policy"], str), run["policy"], "policy", "Give the policy's name")
             return record
         except BadInput:
@@ -179,140 +308,6 @@ def _trace(data: Mapping[str, Any], jobs: list[dict[str, Any]]) -> Trace:
 
 def _moment(value: Any) -> Number:
     return INFINITY if value is None else exact(value, "outage")
-
-
-class Reader:
-    """What lines tell, as changes: how long jobs load, and how fast they are, follows from the mechanics."""
-
-    def __init__(self, record: Record) -> None:
-        trace = record.trace
-        check_matches(trace, record.cluster)
-        self._arithmetic = trace.jobs.arithmetic
-        self._fresh = Queue.fresh(trace.jobs, record.cluster, length=exact(record.run["length"], "length"))
-        self._mechanics = record.mechanics
-        self._row = {name: row for row, name in enumerate(trace.jobs.names)}
-        self._host = {name: host for host, name in enumerate(record.cluster.hosts)}
-        self._present: set[int] = set()
-        self._able = 0  # of them, those that fit some type
-        self._since: dict[int, Number] = {}  # of the jobs that run, when they came to their GPUs
-        self._last: dict[int, Spots] = {}  # of the jobs present that ran
-        self._left: dict[int, Number] = {}  # what these had to load then, or have still to load
-        self._held = list(self._fresh.held)
-        self._index, self._now = 0, self._fresh.now
-
-    def read(self, line: Mapping[str, Any], arrived: range) -> Changes:
-        """Return what a ``round`` line tells, for which jobs ``arrived``. Errors: `BadInput` for what cannot be."""
-        index = line["round"]
-        if index < self._index or not (arrived or self._able):
-            remedy = "Give the trace and the cluster that the run was begun with"
-            raise BadInput("nobody is there to run", place=f"round {index}", remedy=remedy)
-        try:
-            return self._read(line, arrived)
-        except (KeyError, ValueError, TypeError, AttributeError, IndexError, ZeroDivisionError) as error:
-            raise BadInput(
-                f"it speaks of what is not there: {error!r:.200}",
-                place=f"round {index}",
-                remedy="Give the trace and the cluster that the run was begun with",
-            ) from error
-
-    def end(self, line: Mapping[str, Any], arrived: int) -> Changes | None:
-        """Return the last round of a run, where something is left to say of it: that it was played, and its seconds."""
-        last = line["end"] - 1
-        if last < self._index or not self._able:
-            return None
-        self._go_to(last)
-        seconds = float(line.get("seconds", 0.0))
-        return Changes(last, self._now, self._now + self._fresh.length, range(arrived, arrived), seconds=seconds)
-
-    def _go_to(self, index: int) -> None:
-        """Go on to a round; the sums are those of a run, round by round where somebody was there."""
-        length = self._fresh.length
-        if not self._arithmetic.exact and self._able:
-            while self._index < index:
-                self._index, self._now = self._index + 1, self._now + length
-        self._now += (index - self._index) * length
-        self._index = index
-
-    def _read(self, line: Mapping[str, Any], arrived: range) -> Changes:
-        self._go_to(line["round"])
-        now, row = self._now, self._row
-        for each in arrived:
-            self._present.add(each)
-            self._able += each not in self._fresh.unschedulable
-        stopped = tuple(row[name] for name in line.get("stop", ()))
-        for each in stopped:
-            self._stop(each, now)
-        told = {
-            row[job]: (how, tuple((self._host[host], int(gpus)) for host, gpus in spots))
-            for how in PLACED
-            for job, spots in line.get(how.value, {}).items()
-        }
-        placed = self._placed(dict(sorted(told.items())))
-        ends = {key: self._numbers(line.get(key, {})) for key in ("complete", "lost")}
-        for each in [*ends["complete"], *ends["lost"]]:
-            self._stop(each, now)
-        for each in ends["complete"]:
-            self._present.remove(each)
-            self._able -= 1
-            del self._last[each], self._left[each]
-        self._index, self._now = self._index + 1, now + self._fresh.length
-        costs, notes = line.get("costs"), line.get("notes")
-        return Changes(
-            index=line["round"],
-            begin=now,
-            end=self._now,
-            arrived=arrived,
-            failed=tuple(self._host[name] for name in line.get("failed", ())),
-            back=tuple(self._host[name] for name in line.get("back", ())),
-            unschedulable={row[job]: str(why) for job, why in line.get("unschedulable", {}).items()},
-            stopped=stopped,
-            placed=placed,
-            leases=self._numbers(line.get("lease", {})),
-            completed=ends["complete"],
-            lost=ends["lost"],
-            costs=None if costs is None else {name: self._number(value) for name, value in costs.items()},
-            notes=None if notes is None else {row[job]: str(text) for job, text in notes.items()},
-            backend=line.get("backend"),
-            seconds=float(line.get("seconds", 0.0)),
-        )
-
-    def _stop(self, row: int, now: Number) -> None:
-        setup = self._left[row]
-        self._left[row] = max(setup - (now - self._since.pop(row)), setup * 0)
-
-    def _placed(self, told: Mapping[int, tuple[Change, Spots]]) -> tuple[Placed, ...]:
-        for row in told.keys() & self._since.keys():
-            self._stop(row, self._now)
-        if not told.keys() <= self._present:
-            raise KeyError(*[self._fresh.jobs.names[row] for row in told.keys() - self._present][:1])
-        queue = self._queue(list(told))
-        placed = tuple(
-            Placed(row, spots, how, self._mechanics.setup(queue, at, spots), self._mechanics.speed(queue, at, spots))
-            for at, (row, (how, spots)) in enumerate(told.items())
-        )
-        for row, spots, _, setup, _ in placed:
-            self._since[row], self._left[row], self._last[row] = self._now, setup, spots
-            if name := self._fresh.jobs.dataset[row]:
-                for host, _ in spots:
-                    self._held[host] |= {name}
-        return placed
-
-    def _queue(self, rows: list[int]) -> Queue:
-        """Return what mechanics ask about jobs that are placed: the queue of these jobs only."""
-        fresh = Queue.fresh(self._fresh.jobs.take(rows), self._fresh.cluster, length=self._fresh.length)
-        left = [self._left.get(row, self._fresh.now * 0) for row in rows]
-        last = tuple(self._last.get(row, ()) for row in rows)
-        return replace(fresh, setup=self._arithmetic.cast(objects(left)), last=last, held=tuple(self._held))
-
-    def _numbers(self, told: Mapping[str, Any]) -> dict[int, Number]:
-        return {self._row[job]: self._number(value) for job, value in told.items()}
-
-    def _number(self, value: Any) -> Number:
-        """Return a number as the run had it; null is infinity."""
-        if value is None or isinstance(value, float):
-            return INFINITY if value is None else value
-        made: Number = Fraction(value) if isinstance(value, str) else self._arithmetic(value)
-        return made
 
 
 # -- what is gone on from ------------------------------------------------------------------------------------------

@@ -16,8 +16,7 @@ from fairopt.policy import Schedule
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.numbers import shown
-from fairopt.problem.placements import Placements
-from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.queue import Placements, Queue, Spots
 from fairopt.problem.trace import Trace
 from fairopt.program import INFINITY, Number
 from fairopt.simulation.job_states import Hosts, JobStates, host_and_type

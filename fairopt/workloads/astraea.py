@@ -16,7 +16,7 @@ from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.numbers import exact
-from fairopt.workloads.marginals import quotas
+from fairopt.workloads.distributions import quotas
 from fairopt.workloads.poisson import FINE, span_of
 from fairopt.workloads.workload import Workload, check_count, check_range, gpu_time
 

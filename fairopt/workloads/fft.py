@@ -13,9 +13,8 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.numbers import exact
-from fairopt.workloads.marginals import hours, marginals
+from fairopt.workloads.distributions import drawn, hours, marginals
 from fairopt.workloads.poisson import FINE, arrivals, scaled, stretched
-from fairopt.workloads.speeds import drawn
 from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, streams
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.numbers import exact
 from fairopt.program import Number
-from fairopt.workloads.marginals import marginals
+from fairopt.workloads.distributions import drawn, marginals
 from fairopt.workloads.poisson import GRAIN, scaled
-from fairopt.workloads.speeds import drawn
 from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, load_of, streams
 
 

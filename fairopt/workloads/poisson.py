@@ -15,8 +15,7 @@ from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.jobs import MOST_JOBS
 from fairopt.problem.numbers import exact
 from fairopt.program import Number
-from fairopt.workloads.marginals import marginals, tenants
-from fairopt.workloads.speeds import Speeds, state_sizes, throughputs
+from fairopt.workloads.distributions import Speeds, marginals, state_sizes, tenants, throughputs
 from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, streams
 
 #: Times are told in thousandths of a second.

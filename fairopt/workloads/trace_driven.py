@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.workloads.marginals import hours
+from fairopt.workloads.distributions import hours
 from fairopt.workloads.poisson import Poisson, stretched
 
 

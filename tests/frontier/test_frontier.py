@@ -21,10 +21,9 @@ from fairopt.frontier import (
     Relaxed,
     Welfare,
 )
-from fairopt.frontier.goals import LEAST_GAIN, NASH, TOTAL
+from fairopt.frontier.goals import LEAST_GAIN, NASH, TOTAL, fixed
 from fairopt.frontier.relaxed import THROUGHPUT
 from fairopt.frontier.tracing import face_of
-from fairopt.frontier.tradeoff import fixed
 from fairopt.models import MaxMin, NashWelfare
 from fairopt.models.oef.cooperative import NOT_PARETO_EFFICIENT
 from fairopt.problem import Entitlements

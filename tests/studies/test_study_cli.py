@@ -244,6 +244,16 @@ def test_compare_with_seeds(tmp_path: Path, fairopt: Callable[..., Ran], monkeyp
     assert ran.status == 0, ran.err
     assert {pair["measure"] for pair in ran.data["pairs"]} >= {"jct_mean", "ltgf_tenant_min"}
     assert all(pair["seeds"] == 4 for pair in ran.data["pairs"])
+    few = fairopt(*words, *policies).out
+    assert "mean time to" in few
+    assert "Of 4 pairs" in few
+    assert "With 4 seeds much stays undecided" in few
+    assert "jct_mean" not in few
+    many = fairopt(*words, *policies, "--pairs").out
+    assert many.count("mean time to complete (jct_mean), less is better:") == 1
+    assert fairopt(*words[:-2], *policies, "--pairs").err.startswith(
+        "fairopt: --pairs: it says who is better over seeds"
+    )
     for extra, part in (
         (["--property", "no_starvation"], "--property"),
         (["--policy", "nobody"], "'nobody'"),

@@ -38,8 +38,8 @@ from fairopt.workloads import (
     load_of,
 )
 from fairopt.workloads.astraea import Weights
+from fairopt.workloads.distributions import hours, marginals, tenants
 from fairopt.workloads.fft import KINDS, LARGE
-from fairopt.workloads.marginals import hours, marginals, tenants
 from fairopt.workloads.oef import Coming
 
 #: Generators in a small form, each with the cluster that it is tried on.

@@ -20,6 +20,7 @@ from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
 from fairopt.experiment.words import digits
 from fairopt.problem.files.storage import naming, write_text
+from fairopt.simulation.measures import WORDS
 
 #: What pictures call the measures whose distributions are kept; the value to be marked, if any.
 DISTRIBUTIONS = {
@@ -52,7 +53,7 @@ def page(results: StudyResults) -> str:
         "study_page.html",
         "fairopt.experiment",
         "a study's page",
-        {"digits": digits},
+        {"digits": digits, "words": lambda measure: WORDS.get(measure, measure.replace("_", " "))},
         spec=results.spec,
         results=results,
         units=MEASURES,
@@ -101,7 +102,7 @@ def _against_load(results: StudyResults) -> Iterator[str]:
                 point = (float(setting.load or 0), mean.value, mean.low, mean.high)
                 groups.setdefault(rest, {}).setdefault(policy, []).append(point)
         for rest, points in groups.items():
-            caption = f"{measure} over load, with 95% intervals: {rest}"
+            caption = f"{WORDS.get(measure, measure)} over load, with 95% intervals: {rest}"
             yield _figure(caption, partial(plot.against_load, points, _word(measure)))
 
 
@@ -153,7 +154,8 @@ def _detailed(cells: list[StudyCell]) -> Observed | None:
 
 def _word(measure: str) -> str:
     unit = {"time": "s"}.get(MEASURES[measure], MEASURES[measure])
-    return f"{measure} ({unit})" if unit else measure
+    words = WORDS.get(measure, measure)
+    return f"{words} ({unit})" if unit else words
 
 
 def _figure(caption: str, draw: Callable[[], Any], where: str = "") -> str:

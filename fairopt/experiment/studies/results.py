@@ -161,6 +161,12 @@ class StudyResults:
             found.setdefault(where, []).append(replace(pair, adjusted=p, family=len(made)))
         return found
 
+    def best(self, question: Question, setting: StudySetting) -> str | None:
+        """Return the policy that is better than every other in a setting, where all of that is sure; None where not."""
+        pairs = self.pairs.get((question, setting), [])
+        beaten = {name: {pair.second for pair in pairs if pair.first == name and pair.sure} for name in self.policies}
+        return next((name for name, others in beaten.items() if len(others) == len(self.policies) - 1 > 0), None)
+
     def pairs_as_json(self) -> Iterator[dict[str, Any]]:
         """Yield what is said of each pair."""
         for (question, setting), pairs in self.pairs.items():
