@@ -199,9 +199,12 @@ def loaded(path: str, name: str) -> Any:
         line = error.lineno if isinstance(error, SyntaxError) else _line(error.__traceback__, path)
         place, remedy = f"line {line}" if line else "", "Correct it; `fairopt -vv` shows the traceback"
         raise BadInput(f"{type(error).__name__}: {error}", file=path, place=place, remedy=remedy) from error
-    found = getattr(module, name, None)
+    found = getattr(module, name, None) if name else None
     if not callable(found):
         own = [each for each, value in vars(module).items() if getattr(value, "__module__", "") == spec.name]
+        if not name:
+            remedy = f"Give {path}:NAME; it has {', '.join(own) or 'none'}"
+            raise BadInput("nothing says which function", file=path, remedy=remedy)
         raise BadInput(f"it has no function {name!r}", file=path, remedy=nearest(name, own, "function"))
     return found
 

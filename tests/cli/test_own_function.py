@@ -175,6 +175,10 @@ def test_a_file_may_import_files_beside_it(fairopt: Callable[..., Ran], tmp_path
 def test_files_that_cannot_be_read(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     path = tmp_path / "rule.py"
     assert "there is no such file" in fairopt("solve", "@oef-example", "--policy", f"{path}:rule").err
+    path.write_text("def rule(market):\n    return market.equal_split()\n")
+    for given in (f"{path}", f"{path}:"):
+        ran = fairopt("solve", "@oef-example", "--policy", given)
+        assert f"nothing says which function. Give {path}:NAME; it has rule" in ran.err
     path.write_text("def rule(market):\n    return (\n")
     assert "rule.py: line 2: SyntaxError" in fairopt("solve", "@oef-example", "--policy", f"{path}:rule").err
     path.write_text("import numpy\nimport no_such_module\n")
