@@ -66,7 +66,7 @@ def policy(name: str, problem: type | None = None) -> Policy:
     'Gavel, OSDI 2020, Sec. 4.1'
     """
     made: Policy | None = _made(POLICIES, name, Policy) if name in names(POLICIES) else None
-    if made is None and ":" in name:
+    if made is None and (":" in name or name.endswith(".py")):
         return _unregistered(name, problem)
     if made is None or (problem is not None and not issubclass(made.problem, problem)):
         taker = "" if made is None else f"{_taker(made)} takes it. "
@@ -103,7 +103,7 @@ def _unregistered(text: str, problem: type | None) -> Policy:
     from fairopt.problem import Queue
     from fairopt.problem.files.storage import naming
 
-    path, _, name = text.rpartition(":")
+    path, _, name = text.rpartition(":") if ":" in text else (text, "", "")
     with naming(path):
         made = policy_of(loaded(path, name) if path.endswith(".py") else named(text))
     if problem is not None and not issubclass(made.problem, problem):

@@ -55,7 +55,9 @@ def test_a_certificate_is_of_the_program_that_was_written() -> None:
         Function(by_weight).certify(allocate(by_weight, MARKET))
 
 
-@pytest.mark.parametrize("attributes", [{}, {"nonneg": True}, {"nonpos": True}, {"integer": True}, {"boolean": True}])
+@pytest.mark.parametrize(
+    "attributes", [{}, {"nonneg": True}, {"nonpos": True}, {"integer": True}, {"bounds": [0, 1]}, {"boolean": True}]
+)
 @pytest.mark.parametrize("maximize", [True, False])
 def test_a_problem_read_has_cvxpys_own_optimum(attributes: dict[str, bool], maximize: bool) -> None:
     random = np.random.default_rng(0)

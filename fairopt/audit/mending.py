@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import mul
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from fairopt.program import Formulation, Number
 #: The most users whose gangs a sentence names.
 NAMED = 20
 #: The most seconds for each of the three programs; beyond it a way is taken that does.
-SECONDS = 20.0
+SECONDS = 5.0
 
 
 class Stopped(NamedTuple):
@@ -113,10 +113,11 @@ def smallest(
             taken = goods_of(accounts, [accounts.gang_called[part.gang]] if part.gang else [], gpu_type)
             freed = tuple(taken.get(limit, 0) / least for limit, least in missing.items())
             kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)].append(part)
-    slack: dict[int, int] = {}
-    for user in {each.user for each in kinds}:
-        slack |= {node: _slack(accounts, node, gpu_type, granted) for node in accounts.around(user)}
-    around = {node: [at for at, each in enumerate(kinds) if node in accounts.around(each.user)] for node in slack}
+    around: dict[int, list[int]] = defaultdict(list)
+    for at, each in enumerate(kinds):
+        for node in accounts.around(each.user):
+            around[node].append(at)
+    slack = {node: _slack(accounts, node, gpu_type, granted) for node in around}
     there = [min(needed, own[0].gpus) if each.single else len(own) for each, own in kinds.items()]
     counts, is_smallest = _fewest(list(kinds), there, needed, around, slack)
     gpus = [each.gpus * count for each, count in zip(kinds, counts, strict=True)]
@@ -149,31 +150,35 @@ def _fewest(
 
     ``around``: the kinds inside each node, which loses ``slack`` GPUs without harm.
     """
-    gpus, counts, best = np.array([each.gpus for each in kinds]), list(there), list[int]()
+    gpus, counts = np.array([each.gpus for each in kinds]), list(there)
     risky = {node: own for node, own in around.items() if sum(gpus[at] * there[at] for at in own) > slack[node]}
-    goals = 2 + bool(risky)
-    while len(best) < goals:
-        p = Formulation("smallest reclaim")
-        stop = p.variable("stop", gpus.shape, lower=0, upper=np.array(there), integer=True)
-        below = p.variable("below", (len(risky),), lower=0)
-        ranks = [*[below.sum()] * bool(risky), (gpus * stop).sum(), stop.sum()]
-        p.minimize(ranks[len(best)])
-        p.constrain("gpus", (gpus * stop).sum() >= needed)
-        for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
-            p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
-        for number, (node, own) in enumerate(risky.items()):
-            p.constrain(f"owed {node}", (gpus[own] * stop[own]).sum() - below[number] <= slack[node])
-        for number, least in enumerate(best):
-            p.constrain(f"best {number}", ranks[number] <= least)
-        program = p.program()
-        found = Highs().solve(program, gap=0, time_limit=SECONDS)
+    p = Formulation("smallest reclaim")
+    stop = p.variable("stop", gpus.shape, lower=0, upper=np.array(there), integer=True)
+    below = p.variable("below", (len(risky),), lower=0)
+    ranks = [*[below.sum()] * bool(risky), (gpus * stop).sum(), stop.sum()]
+    p.minimize(ranks[0])
+    p.constrain("gpus", (gpus * stop).sum() >= needed)
+    for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
+        p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
+    for number, (node, own) in enumerate(risky.items()):
+        p.constrain(f"owed {node}", (gpus[own] * stop[own]).sum() - below[number] <= slack[node])
+    for number, rank in enumerate(ranks):
+        p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
+    program, proved = p.program().as_(float), False
+    for number in range(len(ranks)):  # as small as can be, and then the next one, where this one is no larger
+        row = program.row_block(f"rank {number}").first
+        cost, upper, inside = np.zeros(len(program.cost)), program.rows.upper.copy(), program.rows.row == row
+        cost[program.rows.column[inside]] = program.rows.value[inside]
+        found = Highs().solve(replace(program, cost=cost), gap=0, time_limit=SECONDS)
         if found.x is not None:
             counts = [round(each) for each in program.variable("stop", found.x).tolist()]
-        if found.status is not Status.OPTIMAL or found.objective is None:
+        proved = found.status is Status.OPTIMAL and found.objective is not None
+        if not proved:
             break
-        best.append(round(found.objective))
+        upper[row] = round(found.objective or 0)
+        program = replace(program, rows=replace(program.rows, upper=upper))
     enough = _spare(kinds, counts, needed) is not None
-    if enough and len(best) == goals:
+    if enough and proved:
         return counts, True
     return _without_spare(kinds, counts if enough else list(there), needed), False
 
@@ -188,12 +193,12 @@ def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: int) -> tuple[
 
 def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: int) -> list[int]:
     """Return as many of each kind without what it can do without, the largest left out first."""
+    spare = list(_spare(kinds, counts, needed) or ())
     for at in sorted(range(len(kinds)), key=lambda at: -kinds[at].gpus):
-        spare, values = _spare(kinds, counts, needed), (kinds[at].gpus, *kinds[at].freed)
-        assert spare is not None
-        counts[at] -= min(
-            [counts[at], *(int(more // value) for more, value in zip(spare, values, strict=True) if value)]
-        )
+        pairs = list(zip(spare, (kinds[at].gpus, *kinds[at].freed), strict=True))
+        without = min([counts[at], *(int(more // value) for more, value in pairs if value)])
+        counts[at] -= without
+        spare = [more - without * value for more, value in pairs]
     return counts
 
 

@@ -152,8 +152,8 @@ def read_problem(problem: Any, share: Any, name: str) -> Program | None:
     sides = np.asarray(data["b"], dtype=float)
     whole, least, most = np.zeros(count, dtype=bool), np.full(count, -INFINITY), np.full(count, INFINITY)
     whole[[*data["bool_vars_idx"], *data["int_vars_idx"]]] = True
-    least = least if data["lower_bounds"] is None else np.array(data["lower_bounds"], dtype=float)
-    most = most if data["upper_bounds"] is None else np.array(data["upper_bounds"], dtype=float)
+    least = least if data.get("lower_bounds") is None else np.array(data["lower_bounds"], dtype=float)
+    most = most if data.get("upper_bounds") is None else np.array(data["upper_bounds"], dtype=float)
     binary = np.array(data["bool_vars_idx"], dtype=np.int64)
     least[binary], most[binary] = np.maximum(least[binary], 0), np.minimum(most[binary], 1)
     sign = -1.0 if isinstance(problem.objective, cvxpy.Maximize) else 1.0

@@ -179,7 +179,8 @@ def _with_columns(context: typer.Context, file: Path, named: Mapping[str, str], 
         if suffix_to_read(file, (*DOCUMENTS, ".csv", ".csv.gz")) in DOCUMENTS:
             wrong = f"--column is for tables, and this is {file.suffix}"
             raise BadInput(wrong, remedy="Leave --column out, or give a .csv")
-        jobs = Trace in kinds and all(map(job_csv.meant, named))
+        markets = Market in kinds and not named.keys().isdisjoint(("user", "weight", "demand"))
+        jobs = Trace in kinds and not markets and all(map(job_csv.meant, named))
         if Market not in kinds and not jobs:
             unknown = next(key for key in named if not job_csv.meant(key))
             raise BadInput(f"got {unknown}", place="--column", remedy=f"Say which is {', '.join(job_csv.KNOWN)}")

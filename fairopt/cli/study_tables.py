@@ -47,9 +47,11 @@ def results(found: StudyResults, *, pairs: bool = False) -> None:
     """
     measures = list(dict.fromkeys(each.measure for each in found.spec.compare))
     seeds = len(found.spec.seeds)
+    marked = False
     for setting in found.settings:
         say(f"{found.called(setting)}: means of {count(seeds, 'seed')}, with 95% intervals")
         best = {(question.measure, found.best(question, setting)) for question in found.spec.compare}
+        marked |= any(policy is not None for _, policy in best)
         rows = (
             (policy, *(_mean(found.means.get((setting, policy, each)), (each, policy) in best) for each in measures))
             for policy in found.policies
@@ -57,8 +59,9 @@ def results(found: StudyResults, *, pairs: bool = False) -> None:
         say(table_of(["policy", *(fill(WORDS.get(each, each.replace("_", " ")), HEAD) for each in measures)], rows))
     every = [pair for listed in found.pairs.values() for pair in listed]
     sure = sum(pair.sure for pair in every)
-    if every and not pairs:
+    if marked:
         say("*: better than every other policy, surely.")
+    if every and not pairs:
         say(f"Of {count(len(every), 'pair')} {sure} differ surely; --pairs shows all.")
     if sure < len(every) and seeds < FEW_SEEDS:
         say(f"With {count(seeds, 'seed')} much stays undecided; {FEW_SEEDS} or more would tell more.")

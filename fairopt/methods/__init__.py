@@ -7,7 +7,7 @@ problem, and its package holds what is to be called:
 * `fairopt.methods.water_filling`: `fill`, level after level until nobody can be raised;
 * `fairopt.methods.envy_free`: `envy_free_shares`, the largest total throughput that nobody envies;
 * `fairopt.methods.efficient_faces`: `best_efficient`, the best of a program's points whose shares are Pareto-efficient;
-* `fairopt.methods.eisenberg_gale`: `maximal_nash_welfare`, `exact_equilibrium`, and `nash_bound` on how far shares are;
+* `fairopt.methods.eisenberg_gale`: `solve.maximal_nash_welfare`, `exact.exact_equilibrium`, and `bounds.nash_bound`;
 * `fairopt.methods.gang_assignment`: `solve_gangs`, which jobs run on which type of GPU in one round;
 * `fairopt.methods.columns`: schedules of jobs with workers and parameter servers, by columns and prices.
 

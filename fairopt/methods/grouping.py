@@ -100,20 +100,29 @@ def shared_out(group: Array, part: Array, givers: Array, takers: Array, amount: 
     ends = np.empty(len(group))
     for begin, end in pairwise(starts):
         ends[begin:end] = np.cumsum(part[order[begin:end]])
-    none = np.zeros(0, dtype=np.int64)
-    pieces: list[tuple[Array, Array, Array]] = [(none, none, np.zeros(0))]
-    for g, h, whole in zip(givers.tolist(), takers.tolist(), amount.tolist(), strict=True):
-        mine, other = slice(starts[g], starts[g + 1]), slice(starts[h], starts[h + 1])
-        # cut the unit interval where a member of either ends
-        cuts = np.unique(np.minimum(np.concatenate([ends[mine], ends[other]]), 1.0))
-        cuts[-1] = 1.0
-        begins = np.concatenate([[0.0], cuts[:-1]])
-        middle = (begins + cuts) / 2
-        giver = np.minimum(np.searchsorted(ends[mine], middle), starts[g + 1] - starts[g] - 1)
-        taker = np.minimum(np.searchsorted(ends[other], middle), starts[h + 1] - starts[h] - 1)
-        pieces.append((order[mine][giver], order[other][taker], (cuts - begins) * whole))
-    giver, taker, amount = (np.concatenate(each) for each in zip(*pieces, strict=True))
-    return giver, taker, amount
+    # each pair's members cut the unit interval where they end; of cuts that are equal the first counts
+    both, pairs = np.concatenate([givers, takers]), np.arange(len(amount))
+    sizes = starts[both + 1] - starts[both]
+    pair, gives = (
+        np.repeat(np.tile(pairs, 2), sizes),
+        np.repeat([True, False], [sizes[: len(pairs)].sum(), sizes[len(pairs) :].sum()]),
+    )
+    cuts = np.minimum(ends[np.arange(len(pair)) + np.repeat(starts[both] - np.cumsum(sizes) + sizes, sizes)], 1.0)
+    rising = np.lexsort((cuts, pair))
+    pair, gives, cuts = pair[rising], gives[rising], cuts[rising]
+    begun = np.searchsorted(pair, pairs)
+    given = np.cumsum(gives) - gives  # givers that end before
+    given -= given[begun][pair]
+    taken = np.arange(len(pair)) - begun[pair] - given
+    counts = (np.diff(pair, prepend=-1) != 0) | (np.diff(cuts, prepend=-1.0) != 0)
+    pair, cuts, given, taken = pair[counts], cuts[counts], given[counts], taken[counts]
+    cuts[np.diff(pair, append=-1) != 0] = 1.0
+    begins = np.where(np.diff(pair, prepend=-1) != 0, 0.0, np.roll(cuts, 1))
+    g, h = givers[pair], takers[pair]
+    giver, taker = (
+        order[np.minimum(starts[group] + ended, starts[group + 1] - 1)] for group, ended in ((g, given), (h, taken))
+    )
+    return giver, taker, (cuts - begins) * amount[pair]
 
 
 def evened_out(group: Array, amount: Array) -> tuple[Array, Array, Array]:

@@ -178,7 +178,10 @@ class Function(Formulated):
 
 
 def loaded(path: str, name: str) -> Any:
-    """Return the function or class of that name in a file. Errors: `BadInput` that names the file and the line."""
+    """Return the function or class of that name in a file, which may import files beside it.
+
+    Errors: `BadInput` that names the file and the line.
+    """
     if not Path(path).is_file():
         raise BadInput("there is no such file", file=path, remedy="Give FILE.py:FUNCTION")
     spec = spec_from_file_location(f"fairopt_own_{Path(path).stem}", path)
@@ -186,6 +189,8 @@ def loaded(path: str, name: str) -> Any:
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses in it look for it there
+    if (folder := str(Path(path).resolve().parent)) not in sys.path:
+        sys.path.append(folder)  # behind all others: no file beside it hides a library
     try:
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
@@ -194,9 +199,12 @@ def loaded(path: str, name: str) -> Any:
         line = error.lineno if isinstance(error, SyntaxError) else _line(error.__traceback__, path)
         place, remedy = f"line {line}" if line else "", "Correct it; `fairopt -vv` shows the traceback"
         raise BadInput(f"{type(error).__name__}: {error}", file=path, place=place, remedy=remedy) from error
-    found = getattr(module, name, None)
+    found = getattr(module, name, None) if name else None
     if not callable(found):
         own = [each for each, value in vars(module).items() if getattr(value, "__module__", "") == spec.name]
+        if not name:
+            remedy = f"Give {path}:NAME; it has {', '.join(own) or 'none'}"
+            raise BadInput("nothing says which function", file=path, remedy=remedy)
         raise BadInput(f"it has no function {name!r}", file=path, remedy=nearest(name, own, "function"))
     return found
 

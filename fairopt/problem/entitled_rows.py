@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairopt.errors import BadInput, type_of
-from fairopt.problem.checks import limits, listed
+from fairopt.errors import BadInput, require, type_of
 from fairopt.problem.gangs import Gangs
-from fairopt.problem.labels import is_pandas, nearest
-from fairopt.problem.numbers import amount
-from fairopt.program import INFINITY, Array, cast, objects
+from fairopt.problem.labels import is_pandas
+from fairopt.program import INFINITY, Array, cast
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -42,62 +40,6 @@ class Good(NamedTuple):
         return f"{self.resource}:{self.flavor}"
 
 
-class Nodes(NamedTuple):
-    """For whom and what amounts may be given: users and groups by name, types and goods."""
-
-    place: Mapping[str, int]
-    types: tuple[str, ...]
-    goods: tuple[Good, ...]
-
-    def node(self, name: str, what: str) -> int:
-        """Return the node of that name; ``what`` is the key that messages name."""
-        if name not in self.place:
-            raise BadInput(f"there is no user or group {name!r}", place=what, remedy=nearest(name, self.place))
-        return self.place[name]
-
-    def row(self, given: Row, name: str, what: str, blank: Any, *, infinite: bool) -> Array:
-        """Return the amounts (k + g,) of one user or group, ``blank`` (a number, or a row) where nothing is given."""
-        known = (*self.types, *map(str, self.goods))
-        out = objects(list(blank) if isinstance(blank, np.ndarray) else [blank] * len(known))
-        where = f"{name!r}, {what}"
-        if not isinstance(given, Mapping):
-            values = listed(given, where)
-            if len(values) not in (len(self.types), len(known)):
-                raise BadInput(
-                    f"{len(values)} numbers for {len(self.types)} types", place=where, remedy="Give one for each type"
-                )
-            given = dict(zip(known, values, strict=False))
-        for column, value in given.items():
-            if column not in known:
-                raise BadInput(f"got {column!r}", place=where, remedy=nearest(column, known, "type"))
-            at = f"{where}, {column!r}"
-            out[known.index(column)] = (
-                limits([value], [at], "", "")[0] if _unbounded(value, infinite) else amount(value, at)
-            )
-        return cast(out, Fraction)
-
-    def table(self, given: ByName | None, what: str, blank: Any, count: int, *, infinite: bool = False) -> Array:
-        """Return the amounts (count, k + g) of the first ``count`` nodes; groups beyond them are refused."""
-        width = len(self.types) + len(self.goods)
-        out = np.empty((count, width), dtype=object)
-        out[:] = (
-            cast(blank, Fraction) if isinstance(blank, np.ndarray) else blank if blank == INFINITY else Fraction(blank)
-        )
-        for name, row in by_name(given, what).items():
-            node = self.node(name, what)
-            if node >= count:
-                raise BadInput(f"{name!r} is a group", place=what, remedy="Give it for users")
-            out[node] = self.row(row, name, what, out[node], infinite=infinite)
-        return out
-
-    def column(self, given: ByName | None, what: str, blank: Any, read: Callable[..., Any]) -> Array:
-        """Return one value (N,) for each node, ``blank`` where nothing is given."""
-        out = objects([blank] * len(self.place))
-        for name, value in by_name(given, what).items():
-            out[self.node(name, what)] = read(value, f"{name!r}, {what}")
-        return out
-
-
 def by_name(given: Any, what: str) -> Mapping[str, Any]:
     """Return what is given of users and groups by their names; of a pandas table or column, what is not NaN.
 
@@ -120,10 +62,6 @@ def _once(labels: Any, what: str) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise BadInput(f"{twice!r} stands twice", place=what, remedy="Give each name one row, and each type one column")
-
-
-def _unbounded(value: object, infinite: bool) -> bool:
-    return infinite and (value is None or (isinstance(value, float) and value == INFINITY))
 
 
 def upwards_of(parent: Array, names: Sequence[str]) -> tuple[int, ...]:
@@ -169,3 +107,16 @@ def own_part(guarantee: Array, children: Sequence[Sequence[int]]) -> Array:
             members = sum((guarantee[child, at] for child in below), Fraction(0))
             own[node, at] = Fraction(0) if members == INFINITY else guarantee[node, at] - members
     return own
+
+
+def require_kinds(groups: Any, goods: Any, gangs: Any) -> None:
+    """Refuse what is given of groups, goods and gangs as something else than these."""
+    for fits, given, place, remedy in (
+        (not isinstance(groups, str | bytes), groups, "groups", "Give a list of names"),
+        (goods is None or isinstance(goods, Mapping), goods, "goods", "Give a mapping from Good to its stock"),
+        (gangs is None or isinstance(gangs, Gangs), gangs, "gangs", "Make them with Gangs.of"),
+        *((isinstance(each, Good), each, "goods", 'Give Good("cpu", "all"), say') for each in goods or ()),
+    ):
+        require(fits, repr(given), place, remedy)
+    names = list(groups)
+    require(len(set(names)) == len(names), names, "groups", "Give each group once")

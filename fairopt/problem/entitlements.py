@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, require
+from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic
-from fairopt.problem.checks import Frozen, check_name
-from fairopt.problem.entitled_rows import TOP, ByName, Good, Nodes, Row, by_name, held_by, upwards_of
+from fairopt.problem.checks import Frozen, check_name, listed
+from fairopt.problem.entitled_rows import TOP, ByName, Good, Row, by_name, held_by, require_kinds, upwards_of
 from fairopt.problem.gangs import Gangs, no_gangs
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount, integer
@@ -116,52 +116,94 @@ class Entitlements(Frozen):
         and what to do.
         """
         members = by_name(group, "group")
-        _require_kinds(groups, goods, gangs)
+        require_kinds(groups, goods, gangs)
         above = dict.fromkeys((*groups, *members.values()))
         named = tuple(check_name(name, "group") for name in above)
         both = next((name for name in named if name in set(users)), None)
         if both is not None:
             raise BadInput(f"a user and a group are both called {both!r}", place="group", remedy="Rename one of them")
-        nodes = (*users, *named)
-        place = {name: at for at, name in enumerate(nodes)}
-        extra = tuple(goods or {})
-        called = Nodes(place, tuple(types), extra)
-        parent = np.full(len(nodes), TOP, dtype=np.int64)
-        for name, over in members.items():
-            parent[called.node(name, "group")] = place[over]
-        below_first = upwards_of(parent, nodes)
-        gangs = no_gangs(types) if gangs is None else gangs
-        n, width = len(users), len(types) + len(extra)
+        extra, gangs = tuple(goods or {}), no_gangs(types) if gangs is None else gangs
+        n, count = len(users), len(users) + len(named)
         running = held_by(gangs, n, tuple(types), extra, None)
-        immovable = held_by(gangs, n, tuple(types), extra, ~gangs.preemptible)
-        owed = called.table(guarantee, "guarantee", 0, len(nodes), infinite=True)
-        given = {called.node(name, "guarantee") for name in by_name(guarantee, "guarantee")}
-        for node in below_first:
-            if node >= n and node not in given:
-                owed[node] = sum(
-                    (owed[child] for child in np.flatnonzero(parent == node)), objects([Fraction(0)] * width)
-                )
-        entitlements = cls(
+        nothing = np.full((count, len(types) + len(extra)), Fraction(0), dtype=object)
+        blank = cls(
             users=tuple(users),
             groups=named,
             types=tuple(types),
             goods=extra,
             stock=objects(amount(there, f"{good}, stock") for good, there in (goods or {}).items()),
+            parent=np.full(count, TOP, dtype=np.int64),
+            guarantee=nothing,
+            cap=np.full(nothing.shape, INFINITY, dtype=object),
+            reserve=nothing,
+            borrow_weight=np.full(count, Fraction(1), dtype=object),
+            tier=np.zeros(count, dtype=np.int64),
+            held=running,
+            fixed=held_by(gangs, n, tuple(types), extra, ~gangs.preemptible),
+            usage=np.full(count, Fraction(0), dtype=object),
+            half_life=None if half_life is None else amount(half_life, "half_life", above=True),
+            rate=None,
+            gangs=gangs,
+        )
+        parent = blank.parent.copy()
+        for name, over in members.items():
+            parent[blank.node(name, "group")] = blank.node(over)
+        below_first = upwards_of(parent, blank.nodes)
+        owed = blank._table(guarantee, "guarantee", infinite=True)
+        given = {blank.node(name, "guarantee") for name in by_name(guarantee, "guarantee")}
+        for node in below_first:
+            if node >= n and node not in given:
+                owed[node] = sum((owed[child] for child in np.flatnonzero(parent == node)), nothing[node])
+        entitlements = replace(
+            blank,
             parent=parent,
             guarantee=owed,
-            cap=called.table(cap, "cap", INFINITY, len(nodes), infinite=True),
-            reserve=called.table(reserve, "reserve", 0, len(nodes), infinite=True),
-            borrow_weight=called.column(borrow_weight, "borrow_weight", Fraction(1), amount),
-            tier=np.array(called.column(tier, "tier", 0, integer).tolist(), dtype=np.int64),
-            held=running if held is None else called.table(held, "held", running, n),
-            fixed=immovable if fixed is None else called.table(fixed, "fixed", immovable, n),
-            usage=called.column(usage, "usage", Fraction(0), amount),
-            half_life=None if half_life is None else amount(half_life, "half_life", above=True),
-            rate=None if rate is None else called.row(rate, "rate", "rate", 1, infinite=False)[: len(types)],
-            gangs=gangs,
+            cap=blank._table(cap, "cap", infinite=True),
+            reserve=blank._table(reserve, "reserve", infinite=True),
+            borrow_weight=blank._column(borrow_weight, "borrow_weight", amount),
+            tier=np.array(blank._column(tier, "tier", integer).tolist(), dtype=np.int64),
+            held=blank._table(held, "held"),
+            fixed=blank._table(fixed, "fixed"),
+            usage=blank._column(usage, "usage", amount),
+            rate=None if rate is None else blank._row(rate, "rate", "rate", nothing[0] + 1)[: len(types)],
         )
         entitlements._check(running)
         return entitlements
+
+    def _row(self, given: Row, name: str, what: str, blank: Array, *, infinite: bool = False) -> Array:
+        """Return the amounts (k + g,) that are given of one user or group, those of ``blank`` where nothing is."""
+        known, where, out = self.columns, f"{name!r}, {what}", blank.copy()
+        if not isinstance(given, Mapping):
+            values = listed(given, where)
+            if len(values) not in (len(self.types), len(known)):
+                raise BadInput(
+                    f"{len(values)} numbers for {len(self.types)} types", place=where, remedy="Give one for each type"
+                )
+            given = dict(zip(known, values, strict=False))
+        for column, value in given.items():
+            if column not in known:
+                raise BadInput(f"got {column!r}", place=where, remedy=nearest(column, known, "type"))
+            at = f"{where}, {column!r}"
+            unbounded = infinite and (value is None or (isinstance(value, float) and value == INFINITY))
+            out[known.index(column)] = INFINITY if unbounded else amount(value, at)
+        return cast(out, Fraction)
+
+    def _table(self, given: ByName | None, what: str, *, infinite: bool = False) -> Array:
+        """Return its own table ``what`` with the rows that are given in place of its own."""
+        out: Array = getattr(self, what).copy()
+        for name, row in by_name(given, what).items():
+            node = self.node(name, what)
+            if node >= len(out):
+                raise BadInput(f"{name!r} is a group", place=what, remedy="Give it for users")
+            out[node] = self._row(row, name, what, out[node], infinite=infinite)
+        return out
+
+    def _column(self, given: ByName | None, what: str, read: Callable[..., Any]) -> Array:
+        """Return its own column ``what`` with the values that are given in place of its own."""
+        out = objects(getattr(self, what).tolist())
+        for name, value in by_name(given, what).items():
+            out[self.node(name, what)] = read(value, f"{name!r}, {what}")
+        return out
 
     def _check(self, running: Array) -> None:
         for broken, what, remedy in (
@@ -190,10 +232,10 @@ class Entitlements(Frozen):
         """The names of types and goods (k + g,)."""
         return self.types + tuple(map(str, self.goods))
 
-    def node(self, name: str) -> int:
-        """Return the node of a user or group. Errors: `BadInput` where there is none."""
+    def node(self, name: str, place: str = "") -> int:
+        """Return the node of a user or group. Errors: `BadInput`, at ``place``, where there is none."""
         if name not in self._places:
-            raise BadInput(f"there is no user or group {name!r}", remedy=nearest(name, self.nodes))
+            raise BadInput(f"there is no user or group {name!r}", place=place, remedy=nearest(name, self.nodes))
         return self._places[name]
 
     @cached_property
@@ -326,19 +368,6 @@ class Entitlements(Frozen):
         """Return the same entitlements after ``gangs`` took the place of its own: what is held changes with them."""
         (held, fixed), after = self.running_gangs, replace(self, gangs=gangs).running_gangs
         return replace(self, gangs=gangs, held=self.held - held + after[0], fixed=self.fixed - fixed + after[1])
-
-
-def _require_kinds(groups: Any, goods: Any, gangs: Any) -> None:
-    """Refuse what is given of groups, goods and gangs as something else than these."""
-    for fits, given, place, remedy in (
-        (not isinstance(groups, str | bytes), groups, "groups", "Give a list of names"),
-        (goods is None or isinstance(goods, Mapping), goods, "goods", "Give a mapping from Good to its stock"),
-        (gangs is None or isinstance(gangs, Gangs), gangs, "gangs", "Make them with Gangs.of"),
-        *((isinstance(each, Good), each, "goods", 'Give Good("cpu", "all"), say') for each in goods or ()),
-    ):
-        require(fits, repr(given), place, remedy)
-    names = list(groups)
-    require(len(set(names)) == len(names), names, "groups", "Give each group once")
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import log, prod
 from typing import TYPE_CHECKING, Any
 
@@ -103,18 +103,19 @@ def trade_graph(market: Market, shares: Any) -> Any:
     for gift, gain in _free(market, given):
         graph.add_edge(gift.giver, gift.receiver, type=gift.type, amount=gift.amount, gain=gain, cycle=False)
     fair = market.fair_utility()
-    for i, other in combinations(range(len(market.users)), 2):
+    for i in range(len(market.users)):
         left()
-        swaps = [(gifts, gains) for gifts in _swaps(market, given, i, other) if (gains := _gains(market, given, gifts))]
-        if swaps:
-            best = max(swaps, key=lambda each: sum(gain / fair[market.index(user)] for user, gain in each[1].items()))
-            _add(graph, *best, cycle=False)
+        for swaps in _swaps(market, given, i, fair.astype(float)):
+            for gifts in swaps:  # the best first; few do not pay, where demands bind
+                if gains := _gains(market, given, gifts, fair):
+                    _add(graph, gifts, gains, cycle=False)
+                    break
     cycle = trade_cycle(market, given)
     if len(cycle) == 2 and graph.has_edge(cycle[0].giver, cycle[0].receiver):
         for each in cycle:
             graph.edges[each.giver, each.receiver]["cycle"] = True
     elif len(cycle) > 1:
-        _add(graph, cycle, _gains(market, given, cycle) or {}, cycle=True)
+        _add(graph, cycle, _gains(market, given, cycle, fair) or {}, cycle=True)
     return graph
 
 
@@ -124,7 +125,7 @@ def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
     Each user gives GPUs of one type to the next, the last to the first. GPUs that are idle (`IDLE`), or held by who
     cannot use them, are a gift for nothing. It shows by
     itself that the shares (n, k) are not Pareto-efficient. Of markets without demands there is one if and only if they
-    are not; in floats a gain within rounding is none.
+    are not; a gain within rounding is none, nor one below `OFF` of what is traded.
 
     Errors: as `envy_graph`. Source: `fairopt.properties.shares.pareto_within_bounds`; negative cycles by networkx
     (Bellman and Ford).
@@ -152,7 +153,7 @@ def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
         return ()
     chain = [(best[pair][1], *pair) for pair in pairwise(around)]
     gifts = _around(market, given, _merged(chain))
-    return gifts if _gains(market, given, gifts) else ()
+    return gifts if _gains(market, given, gifts, market.fair_utility()) else ()
 
 
 def group_tree(owed: Entitlements) -> Any:
@@ -259,8 +260,11 @@ def _add(graph: Any, gifts: Sequence[Gift], gains: dict[str, Number], *, cycle: 
         )
 
 
-def _gains(market: Market, shares: Array, gifts: Sequence[Gift]) -> dict[str, Number]:
-    """Return what each user gains that takes part; {} where not all gain, or more is given than there is."""
+def _gains(market: Market, shares: Array, gifts: Sequence[Gift], fair: Array) -> dict[str, Number]:
+    """Return what each user gains that takes part; {} where not all gain, or more is given than there is.
+
+    ``fair`` (n,): what the equal shares are worth.
+    """
     slack = 0 if arithmetic(shares).exact else ROUNDED
     users = [market.index(each.giver) for each in gifts]
     after = {user: shares[user].copy() for user in users}
@@ -269,7 +273,6 @@ def _gains(market: Market, shares: Array, gifts: Sequence[Gift]) -> dict[str, Nu
         after[user][kind] -= each.amount
         after[market.index(each.receiver)][kind] += each.amount
     gains = {user: worth(market, user, row) - worth(market, user, shares[user]) for user, row in after.items()}
-    fair = market.fair_utility()
     given = all((row >= -slack * market.capacity).all() for row in after.values())
     if not given or not all(gain > slack * fair[user] for user, gain in gains.items()):
         return {}
@@ -296,22 +299,39 @@ def _free(market: Market, shares: Array) -> Iterator[tuple[Gift, Number]]:
                 yield Gift(giver, kind, amount, market.users[best]), gains[best] * fair[best]
 
 
-def _swaps(market: Market, shares: Array, i: int, other: int) -> Iterator[tuple[Gift, Gift]]:
-    """Yield swaps by which two users both gain: at the middle of their rates, as much as one of them has."""
-    speed, held = market.speedup, _held(market, shares)
-    for a, b in zip(*np.nonzero(held[i][:, None] & held[other]), strict=True):  # i gives type a, the other type b
-        if a == b or not speed[i, b] or not speed[other, a]:
-            continue
-        least = speed[i, a] / speed[i, b]  # what i asks of b for one of a
-        most = 2 * least + shares[other, b] / shares[i, a]  # of what is of no use to the other any rate will do
-        if speed[other, b]:
-            most = speed[other, a] / speed[other, b]
-        if not least < most:
-            continue
+def _swaps(market: Market, shares: Array, i: int, fair: Array) -> Iterator[Iterator[tuple[Gift, Gift]]]:
+    """Yield for each later user the swaps by which it and user ``i`` both gain, the best first.
+
+    Floats say which pay, and which gain most over what the two equal shares are worth, ``fair`` (n,).
+    """
+    speed, held = market.speedup.astype(float), shares.astype(float)
+    there, others = _held(market, shares), slice(i + 1, None)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = (speed[i][:, None] / speed[i])[None]  # by what i gives and gets: what it asks of that for one of this
+        most = speed[others][:, :, None] / speed[others][:, None, :]
+        most = np.where(np.isfinite(most), most, 2 * least + 1)
         rate = (least + most) / 2
-        given = min(shares[i, a], shares[other, b] / rate)
-        one, two = market.users[i], market.users[other]
-        yield Gift(one, market.types[a], given, two), Gift(two, market.types[b], given * rate, one)
+        given = np.minimum(held[i][None, :, None], held[others][:, None, :] / rate)
+        gain = given * (rate * speed[i] - speed[i][:, None]) / fair[i]
+        gain += given * (speed[others][:, :, None] - rate * speed[others][:, None, :]) / fair[others][:, None, None]
+    pays = (least * (1 + OFF) < most) & there[i][None, :, None] & there[others][:, None, :]
+    pays &= (speed[i] > 0)[None, None, :] & (speed[others] > 0)[:, :, None]
+    for other, (able, score) in enumerate(zip(pays, gain, strict=True), start=i + 1):
+        first, second = np.nonzero(able)
+        order = np.argsort(-score[first, second], kind="stable")
+        pairs = zip(first[order].tolist(), second[order].tolist(), strict=True)
+        yield (_swap(market, shares, (i, other), pair) for pair in pairs)
+
+
+def _swap(market: Market, shares: Array, users: tuple[int, int], types: tuple[int, int]) -> tuple[Gift, Gift]:
+    """Return the swap of two types, at the middle of the users' rates, of as much as one of them has."""
+    (i, other), (a, b), speed = users, types, market.speedup
+    least = speed[i, a] / speed[i, b]  # what the first asks of b for one of a
+    most = speed[other, a] / speed[other, b] if speed[other, b] else 2 * least + 1  # any rate will do
+    rate = (least + most) / 2
+    given = min(shares[i, a], shares[other, b] / rate)
+    one, two = market.users[i], market.users[other]
+    return Gift(one, market.types[a], given, two), Gift(two, market.types[b], given * rate, one)
 
 
 def _held(market: Market, shares: Array) -> Array:

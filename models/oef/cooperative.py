@@ -181,13 +181,15 @@ def by_weight(problem: Market) -> Any:
 
 def _equilibrium_prices(speedup: Array, capacity: Array, weight: Array) -> Array:
     """Return the prices (k,) of nearly a competitive equilibrium whose incomes are the weights."""
-    from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares  # here, since few markets need a start
-    from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
+    from fairopt.methods.eisenberg_gale.smoothed import smoothed_shares  # here and below: few markets need a start
 
     market = Market.of_arrays(speedup, capacity, weight=weight)
     found = [*smoothed_shares(market)] if len(weight) <= NEARLY else []
-    shares = (found or [each.values["share"] for each in maximal_nash_welfare(market, (BEGIN,))])[-1]
-    utility = (speedup * shares).sum(axis=1)
+    if not found:
+        from fairopt.methods.eisenberg_gale.solve import maximal_nash_welfare
+
+        found = [each.values["share"] for each in maximal_nash_welfare(market, (BEGIN,))]
+    utility = (speedup * found[-1]).sum(axis=1)
     return np.asarray((speedup * (weight / utility)[:, None]).max(axis=0))
 
 

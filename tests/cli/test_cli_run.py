@@ -61,7 +61,7 @@ def test_tables_for_people(fairopt_run: Callable[..., Ran]) -> None:
         "5 of 6 jobs completed",
         "completion time (JCT)",
         "GPUs in use",
-        "jobs with less than their due",
+        "jobs with GPU-time fairness below 1",
         "mean JCT",
     ):
         assert words in ran.out

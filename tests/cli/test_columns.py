@@ -75,6 +75,13 @@ def test_commands_read_an_own_market(fairopt: Callable[..., Ran], market: Path, 
     assert fairopt(name, market, *options, *OF_MARKET).status in (0, 4)
 
 
+def test_a_comparison_tells_a_market_from_a_trace(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    path = tmp_path / "market.csv"
+    path.write_text(MARKET.replace(",prio", "").replace("1,3", "1").replace("1,1\n", "1\n").replace("3,\n", "3\n"))
+    ran = fairopt("compare", path, "--policy", "max-min", "--property", "envy_freeness", "--column", "user=group")
+    assert ran.status == 0, ran.err
+
+
 def test_a_market_is_what_its_columns_say(fairopt: Callable[..., Ran], market: Path) -> None:
     ran = fairopt("solve", market, "--policy", "equal-split", "--json", *OF_MARKET)
     assert ran.data["users"] == ["ann", "bob"]

@@ -164,9 +164,21 @@ def test_shares_that_do_not_fit_are_told(fairopt: Callable[..., Ran], rules: str
     assert compared.data["policies"]["too_much"]["properties"]["feasibility"]["answer"] == "FAILS"
 
 
+def test_a_file_may_import_files_beside_it(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "beside_the_rule.py").write_text("def half(market):\n    return market.equal_split() / 2\n")
+    path = tmp_path / "rule.py"
+    path.write_text("def rule(market):\n    from beside_the_rule import half\n\n    return half(market)\n")
+    ran = fairopt("solve", "@oef-example", "--policy", f"{path}:rule", "--json")
+    assert ran.status == 0, ran.err
+
+
 def test_files_that_cannot_be_read(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     path = tmp_path / "rule.py"
     assert "there is no such file" in fairopt("solve", "@oef-example", "--policy", f"{path}:rule").err
+    path.write_text("def rule(market):\n    return market.equal_split()\n")
+    for given in (f"{path}", f"{path}:"):
+        ran = fairopt("solve", "@oef-example", "--policy", given)
+        assert f"nothing says which function. Give {path}:NAME; it has rule" in ran.err
     path.write_text("def rule(market):\n    return (\n")
     assert "rule.py: line 2: SyntaxError" in fairopt("solve", "@oef-example", "--policy", f"{path}:rule").err
     path.write_text("import numpy\nimport no_such_module\n")

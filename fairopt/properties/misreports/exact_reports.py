@@ -25,6 +25,8 @@ NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
 EXACT_UP_TO = 250
+#: On markets of more shares than this nobody asks whether a gain is one for every optimum: it takes too long.
+EVERY_OPTIMUM_UP_TO = 1_000
 #: A simpler report is preferred over another whose gain is up to this many times as large.
 WORTH = 2
 #: How many of the most promising reports are decided exactly where none pays.
@@ -100,7 +102,7 @@ class ExactReports:
         """Return the misreport with ``least_gain`` and ``every_optimum`` decided, where they can be."""
         user = self.problem.index(found.user)
         after = self._decided(user, found.report)
-        if self.truth is None or after is None:
+        if self.truth is None or after is None or self.problem.speedup.size > EVERY_OPTIMUM_UP_TO:
             return found
         if user not in self._best:
             self._best[user] = self._extreme(self.truth, user, Sense.MAXIMIZE)

@@ -21,13 +21,16 @@ from fairopt.program import INFINITY, Array
 
 #: So many speedups, of all misreports that are decided together, are in one array: a step on them takes milliseconds.
 MOST_AT_ONCE = 1_000_000
+#: Up to so many speedups decisions are made to a vertex; of larger programs a vertex takes too long.
+VERTEX_UP_TO = 1_000
 
 
 class Reports:
     """What misreports gain under a policy, on a market in floats.
 
-    ``truth`` is the decision when all tell the truth (to a vertex, where none is given); all others are made by the
-    same solver. ``own`` (n,) is each user's throughput in it, ``fair`` (n,) that on its equal share.
+    ``truth`` is the decision when all tell the truth: to a vertex, where none is given and the market is small. All
+    others are made by the same solver. ``own`` (n,) is each user's throughput in it, ``fair`` (n,) that on its equal
+    share.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
@@ -39,12 +42,16 @@ class Reports:
         self._together = self._many()
 
     def _decided(self) -> Allocation:
-        """Return the decision at the truth, to a vertex: by the solver that decides many at once, where it can."""
+        """Return the decision at the truth, to a vertex: by the solver that decides many at once, where it can.
+
+        On a large market the policy's own method decides, which may be ten times as fast.
+        """
+        vertex = self.market.speedup.size <= VERTEX_UP_TO
         try:
-            solver = chosen(self.policy, vertex=True, entitled=is_entitled(self.market))
+            solver = chosen(self.policy, vertex=vertex, entitled=is_entitled(self.market))
             return decide(self.policy, self.market, solver)
         except NotSolved:  # nobody asked for this solver
-            return decide(self.policy, self.market, vertex=True)
+            return decide(self.policy, self.market, vertex=vertex)
 
     @property
     def chunk(self) -> int:
