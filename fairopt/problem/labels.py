@@ -142,7 +142,7 @@ def exact_rows(values: Any, users: Sequence[str], types: Sequence[str]) -> Array
     if len(rows) != len(users) or lengths != [len(types)]:
         width = " or ".join(str(length) for length in lengths[:5]) or "0"
         raise BadInput(
-            f"{counted(len(rows), 'row')} of {counted(width, 'number')} "
+            f"{counted(len(rows), 'row')} of {width} number{'s' * (width != '1')} "
             f"for {counted(len(users), 'user')} and {counted(len(types), 'type')}",
             place="allocation",
             remedy="Give a row for each user of the market, with a number for each type",
