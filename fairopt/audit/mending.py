@@ -25,8 +25,8 @@ from fairopt.program import Formulation, Number
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
-#: The most seconds for each of the three programs; beyond it a way is taken that does.
-SECONDS = 5.0
+#: The most nodes of branch and bound for each of the three programs; beyond them a way is taken that does.
+NODES = 5_000
 
 
 class Stopped(NamedTuple):
@@ -169,7 +169,7 @@ def _fewest(
         row = program.row_block(f"rank {number}").first
         cost, upper, inside = np.zeros(len(program.cost)), program.rows.upper.copy(), program.rows.row == row
         cost[program.rows.column[inside]] = program.rows.value[inside]
-        found = Highs().solve(replace(program, cost=cost), gap=0, time_limit=SECONDS)
+        found = Highs(NODES).solve(replace(program, cost=cost), gap=0)
         if found.x is not None:
             counts = [round(each) for each in program.variable("stop", found.x).tolist()]
         proved = found.status is Status.OPTIMAL and found.objective is not None

@@ -59,6 +59,9 @@ _BOUND_MATTERS = 2  # from this bound status on, a variable's bound is part of t
 class Highs(Backend):
     """HiGHS (simplex, interior point, branch and bound).
 
+    ``nodes``: the most nodes of branch and bound, after which the best point that is known is the answer, on every
+    machine the same; None for all.
+
     Source: Huangfu and Hall, Parallelizing the dual revised simplex method, 2018; https://highs.dev
 
     >>> from fairopt.program import Formulation
@@ -73,6 +76,9 @@ class Highs(Backend):
     capabilities = frozenset(Capability) - {Capability.LOGARITHMS}
     #: HiGHS and the program that it holds, where the model is kept.
     _loaded: tuple[highspy.Highs, Program] | None = None
+
+    def __init__(self, nodes: int | None = None) -> None:
+        self.nodes = nodes
 
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
         """Return a HiGHS that keeps the model loaded: a changed coefficient is solved again without a rebuild."""
@@ -99,6 +105,8 @@ class Highs(Backend):
         kept = self._loaded
         if kept is None or getattr(kept[0], "lost", False):
             highs = instance(options, len(program.rows.value))
+            if self.nodes is not None:
+                highs.setOptionValue("mip_max_nodes", self.nodes)
             load(highs, program)
         else:
             highs, before = kept

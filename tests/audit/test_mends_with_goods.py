@@ -16,9 +16,11 @@ from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import Reclaim
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.violations import Mend, mends
+from fairopt.backends.solution import Solution, Status
 from fairopt.datasets import dataset_path
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
+from fairopt.program import Program
 
 CLUSTERS = Path(dataset_path("SOURCES.md")).parent / "clusters"
 TYPES = ["T", "U"]
@@ -232,8 +234,18 @@ def test_what_cannot_be_set_free_is_said() -> None:
     assert mend.reclaim.stops is None
 
 
+class Stopped:
+    """A backend whose branch and bound is stopped before it knows any point."""
+
+    def __init__(self, nodes: int) -> None:
+        assert nodes > 0
+
+    def solve(self, program: Program, *, gap: float) -> Solution:
+        return Solution(Status.LIMIT, "no node is left", "highs")
+
+
 def test_where_it_takes_too_long_what_is_said_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mending, "SECONDS", 0)
+    monkeypatch.setattr(mending, "Highs", Stopped)
     words = "there are too many other choices to know whether one takes less"
     [mend] = audit(short_of_cpu(cpu=8), policies=[]).mends
     assert str(mend) == f"reclaim 8 T: stop B1, B2 of B; {words}. Then A0 runs, with enough cpu"
@@ -250,7 +262,7 @@ def test_where_it_takes_too_long_what_is_said_is_enough(monkeypatch: pytest.Monk
 @settings(max_examples=10, deadline=None)
 def test_what_is_said_then_is_enough_everywhere(accounts: EntitlementAccounts) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(mending, "SECONDS", 0)
+        patched.setattr(mending, "Highs", Stopped)
         require_the_smallest(accounts)
 
 
