@@ -35,7 +35,7 @@ from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, 
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import MisreportSearch
 from fairopt.properties.property import Effort
-from fairopt.report import few
+from fairopt.report import Grid, Key, ResultForm, Tabular, few
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250
@@ -88,7 +88,7 @@ class AtMost:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Incentives:
+class Incentives(Tabular):
     """What misreports pay under a policy on a market: the best found of each kind, None where none was found to pay.
 
     ``bounds`` has for the kinds by one user what is proved of all; not about demands, nor, with demands, about weights.
@@ -100,6 +100,30 @@ class Incentives:
     policy: Policy
     misreports: Mapping[MisreportKind, PaidMisreport | None]
     bounds: Mapping[MisreportKind, AtMost]
+
+    form = ResultForm(
+        "What misreports pay under a policy.",
+        Key("policy", str, "Its name.", lambda found: found.policy.name),
+        Key(
+            "factors",
+            dict[str, Number | None],
+            "By kind: by how many times the best misreport found multiplies what its liars get; null for none.",
+            lambda found: {kind.name: each and each.factor for kind, each in found.misreports.items()},
+        ),
+        Key(
+            "at_most",
+            dict[str, Number | None],
+            "By kind: what is proved of all misreports; null for no bound.",
+            lambda found: {kind.name: each.factor for kind, each in found.bounds.items()},
+        ),
+    )
+
+    def _table(self) -> Grid:
+        columns = {
+            "best found": [each and each.factor for each in self.misreports.values()],
+            "at most": [self.bounds[kind].factor if kind in self.bounds else None for kind in self.misreports],
+        }
+        return Grid("kind", [kind.name for kind in self.misreports], columns)
 
     def __repr__(self) -> str:
         found = filter(None, self.misreports.values())
