@@ -104,26 +104,17 @@ class Incentives(Tabular):
     form = ResultForm(
         "What misreports pay under a policy.",
         Key("policy", str, "Its name.", lambda found: found.policy.name),
-        Key(
-            "factors",
-            dict[str, Number | None],
-            "By kind: by how many times the best misreport found multiplies what its liars get; null for none.",
-            lambda found: {kind.name: each and each.factor for kind, each in found.misreports.items()},
-        ),
-        Key(
-            "at_most",
-            dict[str, Number | None],
-            "By kind: what is proved of all misreports; null for no bound.",
-            lambda found: {kind.name: each.factor for kind, each in found.bounds.items()},
-        ),
+        Key("factors", dict[str, Number | None], "By kind, that of the best misreport found; null for none."),
     )
 
+    @property
+    def factors(self) -> dict[str, Number | None]:
+        """By kind, how many times as much the best misreport found gives its liars at least; None for none."""
+        return {kind.name: each and each.factor for kind, each in self.misreports.items()}
+
     def _table(self) -> Grid:
-        columns = {
-            "best found": [each and each.factor for each in self.misreports.values()],
-            "at most": [self.bounds[kind].factor if kind in self.bounds else None for kind in self.misreports],
-        }
-        return Grid("kind", [kind.name for kind in self.misreports], columns)
+        bounds = [self.bounds[kind].factor if kind in self.bounds else None for kind in self.misreports]
+        return Grid("kind", [*self.factors], {"best found": [*self.factors.values()], "at most": bounds})
 
     def __repr__(self) -> str:
         found = filter(None, self.misreports.values())

@@ -133,7 +133,7 @@ class Study(Tabular):
         return f"<Study: {self.name} on {count(len(self.instances), 'instance')}; contenders: {few(self.contenders)}>"
 
     def _table(self) -> Grid:
-        columns = {
+        columns: dict[str, list[Any]] = {
             "solved": [int(self.solved(name).sum()) for name in self.contenders],
             "of": [len(self.instances)] * len(self.contenders),
             "mean seconds to the answer": [self.mean(name, to_answer) for name in self.contenders],
