@@ -110,7 +110,7 @@ class Incentives(Tabular):
     @property
     def factors(self) -> dict[str, Number | None]:
         """By kind, how many times as much the best misreport found gives its liars at least; None for none."""
-        return {kind.name: each and each.factor for kind, each in self.misreports.items()}
+        return {kind.name: each.factor if each else None for kind, each in self.misreports.items()}
 
     def _table(self) -> Grid:
         bounds = [self.bounds[kind].factor if kind in self.bounds else None for kind in self.misreports]
