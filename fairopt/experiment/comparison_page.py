@@ -105,10 +105,9 @@ def throughputs(decided: object) -> list[tuple[str, str, str, float]]:
     ]
 
 
-def pictures(outcome: object) -> list[tuple[str, str]]:
+def pictures(row: Row[Any]) -> list[tuple[str, str]]:
     """Return pictures of a run, a `History` or an `Observed`, each with its caption; none of another outcome."""
-    if isinstance(outcome, History):
-        outcome = observe(outcome)
+    outcome = observe(row.outcome) if isinstance(row.outcome, History) else row.outcome
     if not isinstance(outcome, Observed):
         return []
     lines = outcome.over_time
@@ -118,5 +117,5 @@ def pictures(outcome: object) -> list[tuple[str, str]]:
         caption = f"Who ran where, a colour for each tenant, in the first {until:.3g} hours"
         drawn.append((caption, partial(plot.gantt, outcome.bars, outcome.hosts)))
     with suppress(NotInstalled):  # the page says the rest without matplotlib
-        return [(caption, svg(draw, caption, "a run's page")) for caption, draw in drawn]
+        return [(caption, svg(draw, f"{row.policy.name}: {caption}", "a run's page")) for caption, draw in drawn]
     return []
