@@ -223,6 +223,25 @@ class Grid(NamedTuple):
         starred = {f"{name}*" if name in self.columns else name: values for name, values in more.items()}
         return self._replace(columns={**self.columns, **starred})
 
+    def text(self) -> str:
+        """Return the table as plain text with few digits: at most `MOST_ROWS` rows, and how many more there are.
+
+        >>> print(Grid("user", ["A", "B"], {"K80": [Fraction(1, 3), 2], "throughput": [1, 20]}).text())
+        user  K80  throughput
+        A     1/3           1
+        B       2          20
+        """
+        columns = [[name, *(_words(each) for each in values[:MOST_ROWS])] for name, values in self.columns.items()]
+        widths = [max(map(len, column)) for column in columns]
+        labels = [self.kind, *self.rows[:MOST_ROWS]]
+        wide = max(map(len, labels))
+        lines = [
+            "  ".join([label.ljust(wide), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))])
+            for label, *cells in zip(labels, *columns, strict=True)
+        ]
+        more = len(self.rows) - MOST_ROWS
+        return "\n".join([*lines, *([f"... {more} more rows: to_frame() has all"] if more > 0 else [])])
+
 
 class Tabular(ABC):
     """A base of results that are a table: who derives from it says `_table`, `__repr__` on one line, and ``form``."""
@@ -310,9 +329,12 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str | bool) or value is None
 
 
-def _cell(value: object, tag: str, *, left: bool = False) -> str:
+def _words(value: object) -> str:
     if value is None or isinstance(value, bool):
-        value = "" if value is None else "yes" if value else "no"
-    shown = short_text(value) if is_number(value) else escape(str(value))
+        return "" if value is None else "yes" if value else "no"
+    return short_text(value) if is_number(value) else str(value)
+
+
+def _cell(value: object, tag: str, *, left: bool = False) -> str:
     style = ' style="text-align: left"' if left else ""
-    return f"<{tag}{style}>{shown}</{tag}>"
+    return f"<{tag}{style}>{escape(_words(value))}</{tag}>"

@@ -35,7 +35,7 @@ from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, 
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import MisreportSearch
 from fairopt.properties.property import Effort
-from fairopt.report import few
+from fairopt.report import Grid, Key, ResultForm, Tabular, few
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250
@@ -88,7 +88,7 @@ class AtMost:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Incentives:
+class Incentives(Tabular):
     """What misreports pay under a policy on a market: the best found of each kind, None where none was found to pay.
 
     ``bounds`` has for the kinds by one user what is proved of all; not about demands, nor, with demands, about weights.
@@ -100,6 +100,21 @@ class Incentives:
     policy: Policy
     misreports: Mapping[MisreportKind, PaidMisreport | None]
     bounds: Mapping[MisreportKind, AtMost]
+
+    form = ResultForm(
+        "What misreports pay under a policy.",
+        Key("policy", str, "Its name.", lambda found: found.policy.name),
+        Key("factors", dict[str, Number | None], "By kind, that of the best misreport found; null for none."),
+    )
+
+    @property
+    def factors(self) -> dict[str, Number | None]:
+        """By kind, how many times as much the best misreport found gives its liars at least; None for none."""
+        return {kind.name: each.factor if each else None for kind, each in self.misreports.items()}
+
+    def _table(self) -> Grid:
+        bounds = [self.bounds[kind].factor if kind in self.bounds else None for kind in self.misreports]
+        return Grid("kind", [*self.factors], {"best found": [*self.factors.values()], "at most": bounds})
 
     def __repr__(self) -> str:
         found = filter(None, self.misreports.values())

@@ -30,6 +30,11 @@ class Allocation(Decision, Tabular):
     <Allocation: oef-cooperative on <Market: 2 users, 2 types (T1, T2), 2 GPUs>: objective 5.25, by exact in rationals>
     >>> print(decision.utilities, decision.shares[0])
     [Fraction(3, 2) Fraction(15, 4)] [Fraction(1, 1) Fraction(1, 4)]
+    >>> print(decision)
+    oef-cooperative on <Market: 2 users, 2 types (T1, T2), 2 GPUs>: objective 5.25, by exact in rationals
+    user  T1    T2  throughput  times that of the equal split
+    u1     1  0.25         1.5                              1
+    u2     0  0.75        3.75                           1.25
     """
 
     market: Market
@@ -45,6 +50,10 @@ class Allocation(Decision, Tabular):
         numbers += f" that are within {float(self.error):.0e} of what is irrational" if self.error else ""
         found = f"objective {short_text(self.objective)}, by {by} in {numbers}"
         return f"<Allocation: {self.policy} on {self.market!r}: {found}>"
+
+    def __str__(self) -> str:
+        """Return who gets what, as a table."""
+        return f"{repr(self)[len('<Allocation: ') : -1]}\n{self._shown().text()}"
 
     def _table(self) -> Grid:
         return Grid("user", self.market.users, dict(zip(self.market.types, self.shares.T.tolist(), strict=True)))

@@ -15,7 +15,9 @@ import pytest
 
 import fairopt
 from fairopt import Answer, History, Market, Verdict, allocate, compare, decide, metrics, verify
+from fairopt.compare.incentives import incentives
 from fairopt.datasets import astraea_example, philly_cluster, philly_trace
+from fairopt.properties import Effort
 from fairopt.report import Tabular
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import measure
@@ -43,6 +45,7 @@ def shown() -> Iterator[tuple[Tabular, str]]:
     yield PLAYED, "srtf on <Cluster: 8 hosts"
     yield measure(PLAYED), "jobs completed in 12 rounds"
     yield decide("fcfs", astraea_example()), "fcfs on <Batch: 4 jobs of 2 tenants"
+    yield incentives("max-efficiency", MARKET, ["larger"], Effort(evaluations=20)), "max-efficiency; larger pays"
     yield compare(Setting(philly_cluster(), philly_trace()), ["srtf"], ["lease_kept"], rounds=2), "Setting"
 
 
@@ -91,6 +94,16 @@ def test_what_a_long_table_leaves_out_is_counted() -> None:
     many = Market.of([[1] * 25] * 30, [1] * 25)
     assert "11 more rows and 6 more columns" in many._repr_html_()
     assert many.to_frame().shape == (30, 25)
+    printed = str(allocate("equal-split", many)).splitlines()
+    assert len(printed) == 1 + 1 + 20 + 1
+    assert printed[-1] == "... 10 more rows: to_frame() has all"
+
+
+def test_an_allocation_is_printed_with_its_shares() -> None:
+    first, head, *rows = str(allocate("max-min", Market.of([[1, 2], [1, 5]], [1, 1]))).splitlines()
+    assert first.startswith("max-min on <Market: 2 users")
+    assert head.split()[:4] == ["user", "T1", "T2", "throughput"]
+    assert [row.split()[0] for row in rows] == ["u1", "u2"]
 
 
 def test_a_type_called_as_another_column_keeps_its_own() -> None:

@@ -29,6 +29,9 @@ def test_every_cell_is_played_once_and_policies_share_their_traces(tmp_path: Pat
     found = StudyResults(spec, played(spec))  # type: ignore[arg-type]
     assert len(found.cells) == 2 * 2 * 3
     assert not found.missing + found.failed
+    assert repr(found) == "<StudyResults: small, 12 of 12 cells; policies: srtf, tiresias>"
+    assert found._repr_html_().count("<tr>") == 1 + 2 * 2
+    assert found._table().columns["setting"] == ["load 1", "load 1", "load 2", "load 2"]
     assert len({each.key for each in found.cells}) == 12
     by_place = {(each.policy, each.load, each.seed): each.observed for each in found.cells}
     for (policy, load, seed), seen in by_place.items():

@@ -26,6 +26,7 @@ from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.statistics import Floats
 from fairopt.experiment.words import count, plain, settings_text
+from fairopt.report import Grid, Key, ResultForm, Tabular, few, keys_of
 
 #: The shifts in seconds that others state means with: 1 s in reports on SCIP, 10 s in papers on PDLP (their SGM10).
 USUAL_SHIFTS = (1.0, 10.0)
@@ -93,7 +94,7 @@ class Cell:
         return {status: rows for status, rows in found.items() if rows and status is not TrialStatus.SOLVED}
 
 
-class Study:
+class Study(Tabular):
     """One specification on one machine: ``cells`` by contender's name, instance's name and its digest.
 
     ``key`` is (specification, task, machine); ``known`` has each environment and what its specification was read as.
@@ -120,6 +121,24 @@ class Study:
         listed = dict.fromkeys(names.values())
         self.contenders = tuple(sorted(listed, key=lambda each: order.index(each) if each in order else len(order)))
         self.notes = list(dict.fromkeys(self._notes(rows, read)))
+
+    form = ResultForm(
+        "Measurements of one specification on one machine.",
+        *keys_of(str, "name task machine", "The name."),
+        Key("contenders", list[str], "Who was measured."),
+        Key("notes", list[str], "What a reader must know before the numbers."),
+    )
+
+    def __repr__(self) -> str:
+        return f"<Study: {self.name} on {count(len(self.instances), 'instance')}; contenders: {few(self.contenders)}>"
+
+    def _table(self) -> Grid:
+        columns: dict[str, list[Any]] = {
+            "solved": [int(self.solved(name).sum()) for name in self.contenders],
+            "of": [len(self.instances)] * len(self.contenders),
+            "mean seconds to the answer": [self.mean(name, to_answer) for name in self.contenders],
+        }
+        return Grid("contender", self.contenders, columns)
 
     def _notes(self, rows: Iterable[Measurement], read: Iterable[Spec | BadInput]) -> Iterator[str]:
         for each in read:

@@ -27,7 +27,9 @@ from fairopt.experiment.statistics import (
 from fairopt.experiment.studies.cells import StudyCell, planned
 from fairopt.experiment.studies.playing import MEASURES
 from fairopt.experiment.studies.spec import Question, StudySetting, StudySpec
-from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
+from fairopt.experiment.words import digits
+from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, few, keys_of, listed
+from fairopt.simulation.measures import WORDS
 
 _SETTING = keys_of(str, "trace cluster load error mechanics", "The label.")
 _MEAN = ResultForm(
@@ -49,7 +51,7 @@ _PAIR = ResultForm(
 )
 
 
-class StudyResults:
+class StudyResults(Tabular):
     """What a study found, from the cells that ended: those of ``spec`` and of this version of the code, each once.
 
     ``others`` counts the cells that are not of it. ``failed`` are those that ended with an error, ``missing`` what was
@@ -99,6 +101,21 @@ class StudyResults:
         self.missing = [cell for cell in wanted if cell.key not in found]
         self.failed = [each for each in self.cells if each.status is TrialStatus.FAILED]
         self._by_place = {(each.policy, each.setting, each.seed): each for each in self.cells}
+
+    def __repr__(self) -> str:
+        cells = f"{len(self.cells)} of {len(self.cells) + len(self.missing)} cells"
+        return f"<StudyResults: {self.spec.name}, {cells}; policies: {few(self.policies)}>"
+
+    def _table(self) -> Grid:
+        rows = [(setting, policy) for setting in self.settings for policy in self.policies]
+        columns: dict[str, list[Any]] = {}
+        if len(self.settings) > 1:
+            columns["setting"] = [self.called(setting) for setting, _ in rows]
+        for measure in dict.fromkeys(each.measure for each in self.spec.compare):
+            means = [self.means.get((*row, measure)) for row in rows]
+            columns[WORDS.get(measure, measure.replace("_", " "))] = [each and each.value for each in means]
+            columns[f"{measure}, 95%"] = [each and f"{digits(each.low)} to {digits(each.high)}" for each in means]
+        return Grid("policy", [policy for _, policy in rows], columns)
 
     @property
     def policies(self) -> list[str]:

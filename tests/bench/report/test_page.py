@@ -297,6 +297,8 @@ class TestSeveral:
     def test_environments_of_one_machine_are_and_what_differs_is_said(self) -> None:
         one, other = environment(), environment(commit="def")
         [study] = studies([*made_up(one), *made_up(other)])
+        assert "contenders: " in repr(study)
+        assert study._repr_html_().count("<tr>") == 1 + len(study.contenders)
         assert len(study.environments) == 2
         assert "differ in: commit" in study.notes[0]
 
