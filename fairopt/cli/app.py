@@ -40,31 +40,31 @@ class Command(NamedTuple):
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
-        "solve": Command("fairopt.cli.sharing", "solve", "Compute one policy's allocation."),
+        "solve": Command("fairopt.cli.sharing", "solve", "Compute the allocation that one policy decides."),
         "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation, a schedule or a recorded run."),
         "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
-        "audit": Command("fairopt.cli.auditing", "audit", "Say who is starved or borrows on a cluster, and why."),
-        "explain": Command("fairopt.cli.auditing", "explain", "Say why one user has what it has, and what would help."),
-        "whatif": Command("fairopt.cli.auditing", "whatif", "Say what a change of quotas, caps or weights would do."),
+        "audit": Command("fairopt.cli.auditing", "audit", "Show who starves or borrows on a cluster, and why."),
+        "explain": Command("fairopt.cli.auditing", "explain", "Explain one user's GPUs, and what would give it more."),
+        "whatif": Command("fairopt.cli.auditing", "whatif", "Show what a change of quotas, caps or weights would do."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the backends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),
-        "plugins": Command("fairopt.cli.listing", "plugins", "List what other packages bring, commands too."),
+        "plugins": Command("fairopt.cli.listing", "plugins", "List what other installed packages add."),
         "datasets": Command("fairopt.cli.data", "datasets", "List the data sets, or write one to a file."),
         "generate": Command("fairopt.cli.generating", "generate", "Draw a trace at random, at a stated load."),
-        "import": Command("fairopt.cli.data", "import_", "Write another tool's file as one of fairopt's."),
+        "import": Command("fairopt.cli.data", "import_", "Convert another tool's file into one of fairopt's."),
         "check": Command("fairopt.cli.proving", "check", "Check certificates, recorded runs and schedules."),
-        "claims": Command("fairopt.cli.proving", "claims", "Show papers' claims and what computing them says."),
-        "lie": Command("fairopt.cli.misreporting", "lie", "Look for a misreport that pays under a policy."),
+        "claims": Command("fairopt.cli.proving", "claims", "Show claims of papers and their computed verdicts."),
+        "lie": Command("fairopt.cli.misreporting", "lie", "Search for one lie that pays under one policy."),
         "frontier": Command(
-            "fairopt.cli.frontiers", "frontier_command", "Say what each property costs of efficiency on a market."
+            "fairopt.cli.frontiers", "frontier_command", "Show the trade-off between efficiency and fairness."
         ),
         "incentives": Command(
-            "fairopt.cli.incentives", "incentives_command", "Say how much lies pay, policy by policy, and at most."
+            "fairopt.cli.incentives", "incentives_command", "Bound how much lies pay, for every policy."
         ),
         "run": Command("fairopt.cli.running", "run_command", "Play a trace on a cluster, round by round."),
         "schedule": Command(
-            "fairopt.cli.scheduling", "schedule_command", "Say which jobs of a batch run where and when."
+            "fairopt.cli.scheduling", "schedule_command", "Decide which jobs of a batch run where and when."
         ),
         "study": Command("fairopt.cli.studying", "app", "Compare policies of rounds over many runs."),
         "bench": Command("fairopt.cli.benching", "app", "Measure solvers beside each other."),

@@ -46,7 +46,7 @@ def audit(found: Audit, *, in_full: bool) -> None:
     users = f"{len(said.users)} user{'s' * (len(said.users) != 1)}"
     say(f"{users}{groups}, {gpus}; {waits}{by}")
     if accounts.by_weight:
-        say("Nobody is guaranteed anything: what is owed is the part by weight, and no promise.")
+        say("No user has a guarantee: `owed` is the part by weight, which is no promise.")
     if not len(accounts.gangs) and not accounts.said.held.any():
         say("The files do not say what runs and what waits.")
     else:
@@ -156,7 +156,7 @@ def _declared(found: Audit) -> None:
 
 def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
     if rows:
-        say("What policies would give instead, beside what is held:")
+        say("What policies would give instead, compared with the GPUs held:")
     for each in rows:
         if each.error:
             say(f"  {each.policy}: {each.error}")
@@ -240,7 +240,7 @@ def _sensitivities(found: Explanation) -> None:
     if not found.sensitivities:
         return
     useful = [each for each in found.sensitivities if each.gains or each.others]
-    say("What more would give it, each computed anew:")
+    say("What an increase would give it, each decided again:")
     for policy in dict.fromkeys(each.policy for each in found.sensitivities):
         for each in useful:
             if each.policy == policy:
@@ -257,7 +257,7 @@ def what_if(found: WhatIf) -> None:
     if found.implied:
         say(f"and with it the groups: {', '.join(found.implied)}")
     if not found.status_changes:
-        say("Nobody stands differently.")
+        say("No status changes.")
     else:
         changes = ((row.name, row.type, row.before.value, row.after.value) for row in found.status_changes[:ROWS])
         say(table_of(texts("user", "type", "before", "after"), changes))
@@ -292,9 +292,9 @@ def _verdicts(found: WhatIf) -> None:
     """Print the verdicts that change, and what shows those that do not hold after it."""
     if not found.verdicts:
         if found.after.verdicts and found.after.accounts.held.any():
-            say("No verdict on what is held changes.")
+            say("No verdict on the GPUs held changes.")
         return
-    say("Verdicts on what is held that change; GPUs count as if gangs could be divided:")
+    say("Changed verdicts on the GPUs held; gangs count as divisible:")
     rows = (
         (name, *_answer(was), *_answer(now), "" if now is None else now.shown_by)
         for name, (was, now) in found.verdicts.items()

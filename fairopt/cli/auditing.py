@@ -32,8 +32,8 @@ Policies = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        help="A policy whose answer is shown beside what is held; by default those that decide by entitlements, and of "
-        "many users only the scheduler's own. May be repeated.",
+        help="A policy whose shares are compared with the GPUs held; by default those that decide by entitlements, "
+        "with many users only the scheduler's own. May be repeated.",
         autocompletion=completing.policies(Market),
     ),
 ]
@@ -43,7 +43,10 @@ Speedups = Annotated[
 Rates = Annotated[
     Path | None, input_option("A .toml or .json file: what one GPU of each type counts for, for every user.")
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Every user, and all that the market has no place for.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", help="Show every user, and every entry of the files that the market has no place for."),
+]
 
 
 def audit(
@@ -55,7 +58,8 @@ def audit(
         typer.Option(
             "--property",
             metavar="NAME",
-            help="A property of what is held; by default those of entitlements, of many users none. May be repeated.",
+            help="A property of the GPUs held; by default those of entitlements, or none if users are many. "
+            "May be repeated.",
             autocompletion=completing.PROPERTIES,
         ),
     ] = None,
@@ -66,7 +70,7 @@ def audit(
     certificates: Certificates = None,
     verbose: Verbose = False,
 ) -> None:
-    """Say who is starved and who borrows on a cluster, why, and the smallest reclaim that mends it.
+    """Show which users starve and which borrow on a cluster, why, and the smallest reclaim that ends it.
 
     Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided.
     """
@@ -103,7 +107,7 @@ def explain(
         Path | None, typer.Option(metavar="FILE", help="Write the tree of groups here, and who envies whom.")
     ] = None,
 ) -> None:
-    """Say how one user or group stands and why, what would let its gangs run, and what one GPU more would give it."""
+    """Explain the status of one user or group, what would let its gangs run, and what one GPU more would give it."""
     from fairopt.audit import explain as explained  # here, so that help comes sooner
     from fairopt.cli import audit_tables
 
@@ -139,7 +143,7 @@ def whatif(
         str,
         typer.Option(
             metavar="NAME",
-            help="Print nothing but the change, as objects that this scheduler takes.",
+            help="Print only the change, as objects that this scheduler takes.",
             autocompletion=completing.registered(discovery.EMITTERS),
         ),
     ] = "",

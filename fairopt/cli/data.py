@@ -86,7 +86,7 @@ def import_(
     json_: listing.AsJson = False,
     columns: Columns = None,
 ) -> None:
-    """Read files of another tool and write them as a file of fairopt's; what it has no place for is listed."""
+    """Convert files of another tool into a file of fairopt's, and list what has no place in it."""
     importer = discovery.load(discovery.IMPORTERS, name)
     named = context.meta[COLUMNS]
     _write(lambda: read_with(importer, files, named), out, f"importer {name!r}", json_)

@@ -63,7 +63,7 @@ def frontier_command(
     types: Types = None,
     columns: Columns = None,
 ) -> None:
-    """Say what each property costs of each goal, for every epsilon by which it may fail.
+    """Compute the largest value of each goal where a property may fail by epsilon, and place policies beside it.
 
     Curves of linear goals are exact: all breakpoints. Exit status: 3 a policy or a curve could not be computed; 4 a
     curve was not followed to its end in time; 130 interrupted, after what is known is printed; else 0.

@@ -66,7 +66,7 @@ def generate(
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same trace.", min=0)] = 0,
     error: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Tell policies estimates of work that are off by so much, as 0.3."),
+        typer.Option(metavar="SIZE", help="Relative error of the estimates of work that policies get, such as 0.3."),
     ] = None,
     error_form: Annotated[ErrorForm, typer.Option(help="How errors are distributed.")] = ErrorForm.UNIFORM,
     error_sign: Annotated[
@@ -74,7 +74,7 @@ def generate(
     ] = ErrorSign.BOTH,
     json_: listing.AsJson = False,
 ) -> None:
-    """Draw a trace at random, at a load that is stated, and write it to a file for the other commands."""
+    """Draw a random trace with a given load, and write it to a file for the other commands."""
     if name is None and out is not None:
         raise BadInput(
             f"no trace to write to {out}", place="--out", remedy="Name a generator; `fairopt generate` has all"

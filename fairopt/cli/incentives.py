@@ -48,7 +48,7 @@ def incentives_command(
     types: Types = None,
     columns: Columns = None,
 ) -> None:
-    """Say by how many times a lie multiplies what a user gets: the most that was found, and what is proved of all.
+    """Show by what factor a lie multiplies what its user gets, for every policy: the largest found, and a proved bound.
 
     The table is the answer, whatever it says. That no lie was found proves nothing; "at most" is a proof. Exit status:
     3 a policy could not be decided; else 0.

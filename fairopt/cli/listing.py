@@ -218,7 +218,7 @@ def _say_property(shown: Property) -> None:
 
 
 def plugins(json_: AsJson = False) -> None:
-    """List what packages other than fairopt bring, by the group in which they register it."""
+    """List what other installed packages add to fairopt, by group of entry points."""
     found = discovery.plugins()
     for each in found:
         if each.group == discovery.COMMANDS and each.name in COMMANDS:
@@ -228,7 +228,7 @@ def plugins(json_: AsJson = False) -> None:
     if found or json_:
         columns = {"name": "name", "group": "of", "value": "what", "package": "package"}
         return show(json_, rows, lambda: tables.listing(columns, rows))
-    tables.say("No other package brings anything to fairopt.")
+    tables.say("No other package adds anything to fairopt.")
 
 
 def wanted_policies(names: list[str] | None, problem: type) -> list[Policy]:

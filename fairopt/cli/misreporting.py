@@ -48,7 +48,7 @@ def lie(
         bool, typer.Option("--shrink", help="Go on to the smallest market found on which such a lie pays.")
     ] = False,
     evaluations: Annotated[
-        int, typer.Option(metavar="N", help="MisreportKind to try, a third of each kind.", min=1)
+        int, typer.Option(metavar="N", help="Misreports to try, a third of each kind.", min=1)
     ] = Effort.evaluations,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.", min=0)] = 0,
     markets: Annotated[int, typer.Option(metavar="N", help="Smaller markets to look at.", min=1)] = 1000,
@@ -58,7 +58,7 @@ def lie(
     types: Types = None,
     columns: Columns = None,
 ) -> None:
-    """Look for a misreport of speedups that pays under a policy.
+    """Search for one misreport of speedups that pays under one policy; `incentives` compares policies and other lies.
 
     Exit status: 1 a lie that pays was found, 0 none was (which proves nothing).
     """

@@ -63,14 +63,15 @@ def check(
     tolerance: Annotated[
         str | None,
         typer.Option(
-            metavar="NUMBER", help="By how much numbers in floats may be off; by default 0 in runs, 1e-9 in schedules."
+            metavar="NUMBER", help="Error allowed for numbers in floats; by default 0 in runs, 1e-9 in schedules."
         ),
     ] = None,
     json_: AsJson = False,
 ) -> None:
-    """Decide certificates, recorded runs and schedules, as `proofs/verify.py` does: it is the same program.
+    """Check certificates, recorded runs and schedules with the program `proofs/verify.py`.
 
-    Which of the three a file is, its contents say. Exit status: 0 all accepted, 1 one rejected, 2 one cannot be read.
+    The contents of a file say which of the three it is. Exit status: 0 all accepted, 1 one rejected, 2 one cannot be
+    read.
     """
     slack = None if tolerance is None else exact(tolerance, "--tolerance")
     require(slack is None or slack >= 0, tolerance, "--tolerance", "Give a number like 1e-6, at least 0")
@@ -95,7 +96,7 @@ _STATUSES: Mapping[int, str] = MappingProxyType(
 def claims(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Rows by id; all by default.")] = None,
     run: Annotated[
-        bool, typer.Option("--run", help="Recompute, and fail if a stored verdict no longer follows.")
+        bool, typer.Option("--run", help="Compute again, and fail if a stored verdict is not confirmed.")
     ] = False,
     json_: AsJson = False,
     paper: Annotated[
@@ -108,9 +109,9 @@ def claims(
         ),
     ] = None,
 ) -> None:
-    """Show what the papers claim, and what we found ourselves (--paper own), and what a computation says of it.
+    """Show claims of papers, and findings of our own (--paper own), with the verdict that a computation gives.
 
-    With --run, exit status 1 says that a stored verdict no longer follows, 3 that a row could not be recomputed here.
+    With --run, exit status 1: a stored verdict is not confirmed; 3: a row could not be computed here.
     """
     rows = _asked(ledger(), ids, paper, verdict, to_run=run)
     if not run:

@@ -1,4 +1,4 @@
-"""The command ``run``: a trace on a cluster under a policy of rounds, stopped and gone on from as one likes."""
+"""The command ``run``: play a trace on a cluster under a policy of rounds; stop it, and resume it later."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def run_command(
         typer.Option(metavar="BEGIN:END", help="Measure jobs that arrive, and GPU-time, between these seconds only."),
     ] = None,
     parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a row for each job and round.")] = None,
-    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Write down how to go on from any round.")] = None,
-    resume: Annotated[Path | None, input_option("Go on from what --state wrote.")] = None,
+    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a state for --resume.")] = None,
+    resume: Annotated[Path | None, input_option("Go on from a state that --state wrote.")] = None,
     record: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for proofs/verify.py."),
@@ -63,7 +63,7 @@ def run_command(
     *,
     playing: Playing,
 ) -> None:
-    """Play a trace on a cluster, round after round, and measure what came of it.
+    """Play a trace on a cluster, round after round, and measure the result.
 
     Ctrl-C and SIGTERM let the round end. Then the run prints what it has, writes its state, and ends with exit status
     130 or 143; a second Ctrl-C ends it at once. A run that goes on from a state prints all of its rounds, as if it had

@@ -67,7 +67,7 @@ def schedule_command(
     json_: AsJson = False,
     program: evidence_files.Write = None,
 ) -> None:
-    """Say which jobs of a batch run where and when, and who pays whom."""
+    """Decide which jobs of a batch run where and when, and which tenant pays which."""
     problem = read_batch(batch)
     rule = configured(discovery.policy(policy, Batch), settings or [])
     if program is not None:

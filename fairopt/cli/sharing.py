@@ -82,7 +82,7 @@ def solve(
     graphml: evidence_files.GraphML = None,
     html: Html = None,
 ) -> None:
-    """Compute one policy's allocation."""
+    """Compute the allocation that one policy decides on a market."""
     if program is not None:
         strange = {"--certificate": certificate, "--at-worst": at_worst, "--graphml": graphml, "--html": html}
         _refuse(strange | {"--unique": unique or None}, "--write solves nothing")
@@ -165,9 +165,9 @@ def verify(
     json_: AsJson = False,
     error: Error = None,
     tolerance: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Relative slack that counts as none.", min=0)
+        float, typer.Option(metavar="NUMBER", help="Relative error that is allowed.", min=0)
     ] = TOLERANCE,
-    exact: Annotated[bool, typer.Option("--exact", help="No tolerance, and numbers print as p/q.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Allow no error, and print numbers as p/q.")] = False,
     certificates: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`; implies --exact."),

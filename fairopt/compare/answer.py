@@ -80,7 +80,9 @@ def _sentence(problem: Any, group: Sequence[Row[Any]], of: Mapping[str, Property
     fails, undecided = _broken(group[0])
     parts = []
     if fails:
-        parts.append(f"break{s} {len(fails)}: {_and([of[name].fails_for(who) for name, who in fails])}")
+        parts.append(
+            f"break{s} {len(fails)}: {_and([of[name].fails_so(group[0].verdicts[name]) for name, _ in fails])}"
+        )
     if undecided:
         parts.append(f"leave{s} open: {_and([of[name].asks() for name in undecided])}")
     if of and not parts:

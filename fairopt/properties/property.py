@@ -88,10 +88,9 @@ class Property(ABC):
         """Return what it asks in a few words: `head`, or its name."""
         return cls.head or cls.name.replace("_", " ")
 
-    @classmethod
-    def fails_for(cls, who: str) -> str:
-        """Return in words that it fails, for ``who`` ("" for nobody in particular)."""
-        return cls.broken.format(who=who or "somebody") if cls.broken else f"not {cls.asks()}"
+    def fails_so(self, verdict: Verdict) -> str:
+        """Return in words what is so where it fails, for whom the verdict's witness names: `broken`."""
+        return self.broken.format(who=verdict.who or "somebody") if self.broken else f"not {self.asks()}"
 
     def asked_of(self, problem: object) -> bool:
         """Whether the property is asked on a problem where nobody names it."""

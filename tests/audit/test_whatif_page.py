@@ -53,7 +53,7 @@ def test_two_files_and_nothing_that_changes() -> None:
     for said in (
         "From old.json to new.json",
         "No guarantee and no cap is newly broken, and none is mended.",
-        "Nobody stands differently.",
+        "No status changes.",
         "No verdict changes.",
         "Nobody waits for another reason.",
         "No policy was asked.",

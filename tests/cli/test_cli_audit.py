@@ -260,7 +260,7 @@ def test_whatif_says_that_no_verdict_changes_and_which_one_nobody_asked_for(
     now: Path, fairopt: Callable[..., Ran]
 ) -> None:
     same = fairopt("whatif", now, now, "--policy", "kueue")
-    assert "No verdict on what is held changes." in same.out
+    assert "No verdict on the GPUs held changes." in same.out
     assert fairopt("whatif", now, now, "--policy", "kueue", "--json").data["verdicts"] == {}
     uncapped = _without(now, ", cap = [8]")
     [row] = [line for line in fairopt("whatif", uncapped, now).out.splitlines() if "not asked" in line]

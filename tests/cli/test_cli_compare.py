@@ -133,6 +133,9 @@ def test_compare_and_verify_say_one_price_of_what_is_more_than_there_is(
     )
     asked = ("--property", "feasibility")
     assert "-25.0%" in fairopt("compare", market, "--policy", "kueue", *asked).out
+    both = ("--property", "pareto_efficiency", *asked)
+    said = fairopt("compare", market, "--policy", "kueue", *both).out
+    assert "what is not feasible is not efficient and more is given out than there is. Throughput in all: 10," in said
     given.write_text(fairopt("solve", market, "--policy", "kueue", "--json").out)
     assert "price of fairness -25.0%" in fairopt("verify", market, given, *asked).out
 

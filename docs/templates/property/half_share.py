@@ -19,6 +19,8 @@ class HalfShare(AllocationProperty):
     """
 
     name = "half_share"
+    head = "at least half a share"  # the head of its column
+    broken = "{who} gets less than half a share"  # what is so where it fails
     source = "Example of a property"
     definition = "2 E_l(x_l) >= E_l(pi_l / sum(pi) * m) for every user l"
     instances = (

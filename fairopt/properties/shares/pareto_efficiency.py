@@ -157,6 +157,11 @@ class ParetoEfficiency(AllocationProperty):
         """Return who could get more in the other allocation, in a sentence."""
         return f"{case.who} could get {number_text(max(case.gains))} more and nobody less"
 
+    def fails_so(self, verdict: Verdict) -> str:
+        """Return who could get more; of what is not feasible, that nothing such is efficient."""
+        feasible = verdict.witness is None or "gains" in verdict.witness.shown
+        return super().fails_so(verdict) if feasible else "what is not feasible is not efficient"
+
     def about(self, case: SlackCase) -> str:
         """Return the user that gains most, in its own units."""
         return str(case.users[int(np.argmax(case.gains))])
