@@ -46,7 +46,7 @@ class WhatIf(Tabular):
         Key(
             "footings",
             listed(dict),
-            "Who stands differently.",
+            "Users and groups whose status changes.",
             lambda it: [
                 {"name": each.name, "type": each.type, **_both(each.before, each.after)} for each in it.status_changes
             ],

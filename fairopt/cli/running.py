@@ -1,4 +1,4 @@
-"""The command ``run``: a trace on a cluster under a policy of rounds, stopped and gone on from as one likes."""
+"""The command ``run``: play a trace on a cluster under a policy of rounds; stop it, and resume it later."""
 
 from __future__ import annotations
 

@@ -170,7 +170,8 @@ class Market(Frozen, Tabular):
 
     def __repr__(self) -> str:
         n, k = self.shape
-        gpus = f"{float(self.capacity.sum()):g} GPUs"
+        total = float(self.capacity.sum())
+        gpus = f"{total:g} GPU{'s' * (total != 1)}"
         return f"<Market: {counted(n, 'user')}, {counted(k, 'type')} ({few(self.types)}), {gpus}>"
 
     def _table(self) -> Grid:

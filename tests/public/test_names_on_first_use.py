@@ -11,6 +11,13 @@ from pathlib import Path
 import pytest
 
 
+def test_only_public_names_are_listed() -> None:
+    import fairopt
+
+    assert set(dir(fairopt)) == {*fairopt.__all__, "__version__", "plot"}
+    assert all(hasattr(fairopt, name) for name in fairopt.__all__)
+
+
 @pytest.mark.parametrize("name", ["fairopt", "fairopt.models"])
 def test_type_checkers_see_the_names_that_are_there(name: str) -> None:
     package = import_module(name)
