@@ -9,8 +9,8 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
-from fairopt.importing.slurm_facts import Facts, Key, nodes_of, owner_of, runs, submitted, taken_by
-from fairopt.importing.slurm_records import begins, json_records, text_records
+from fairopt.importing.slurm_facts import Facts, Key, capped, nodes_of, owner_of, runs, submitted, taken_by
+from fairopt.importing.slurm_records import SlurmCommand, begins, json_records, text_records
 from fairopt.importing.slurm_values import GPUS, UNTYPED, said
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import Good
@@ -207,7 +207,10 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
 def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
     gangs = []
     for name, job in sorted(facts.jobs.items(), key=lambda each: submitted(each[1])):
-        if kinds := _types(facts, name, job, types):
+        if (limit := capped(job)) and not _has_cap(facts, job):
+            why = "a limit that Slurm states and no file here has (sacctmgr show assoc tree -P): the job is left aside"
+            facts.note(SlurmCommand.JOB.value, "Reason", limit, why)
+        elif kinds := _types(facts, name, job, types):
             asked, counts = taken_by(job)
             gpus, qos = sum(counts.values()), said(job.value.get("qos", ""))
             other = {each: _finite(count) for each, count in asked.items()} | {GPUS: Fraction(gpus)}
@@ -215,6 +218,17 @@ def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
             user, on = name_of(_association(facts, job)), kinds[0] if runs(job) else None
             gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, submitted(job)))
     return gangs
+
+
+def _has_cap(facts: Facts, job: ObjectPart) -> bool:
+    """Say whether the association of a job, or an account around it, has a limit in the files."""
+    key: Key | None = _association(facts, job)
+    while key is not None:
+        found = facts.associations[key]
+        if found.cap:
+            return True
+        key = (found.parent, "", "") if found.parent else None
+    return False
 
 
 def _finite(count: Number) -> Number:

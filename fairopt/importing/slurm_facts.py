@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,8 +23,26 @@ RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAG
 WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
 #: Nodes in these states offer nothing; jobs that run there go on.
 _DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERING_DOWN", "MAINT")
-#: A job that waits for these waits for somebody, not for GPUs.
-_HELD = ("JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime")
+#: Reasons for which no free GPU starts a job. Source: slurm.schedmd.com/job_reason_codes.html.
+_HELD = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    AccountNotAllowed AccountingPolicy BadConstraints BeginTime BlockFreeAction BlockMaxError BurstBufferOperation
+    BurstBufferResources BurstBufferStageIn Cleaning DeadLine Dependency DependencyNeverSatisfied FedJobLock
+    FrontEndDown InactiveLimit InvalidAccount InvalidQOS JobArrayTaskLimit JobHeldAdmin JobHeldUser
+    JobHoldMaxRequeue JobLaunchFailure Licenses MaxMemPerLimit NodeDown NonZeroExitCode OutOfMemory PartitionConfig
+    PartitionDown PartitionInactive PartitionNodeLimit PartitionTimeLimit PowerNotAvail PowerReserved Prolog
+    QOSNotAllowed ReqNodeNotAvail Reservation ReservationDeleted SystemFailure TimeLimit
+    """,
+    )
+)
+#: Reasons that the order of jobs and the GPUs in use give by themselves: the rules find these.
+_OWN = frozenset({"", "None", "Priority", "Resources", "SchedDefer"})
+#: Reasons that are a limit of the association on what it holds at one time (GrpTRES), which the model has as a cap.
+_CAPS = frozenset({"AssocGrpGRES", "AssocGrpCpuLimit", "AssocGrpMemLimit"})
+#: All other limits of associations, QOS and accounts, of which the documented list has some 150.
+_LIMIT = re.compile(r"(Assoc(Grp|Max|iation)|QOS)\w+|Max\w+PerAccount")
 #: What `sshare` computed: the rules compute it again.
 _DECLARED = {name.lower(): name for name in ("NormShares", "NormUsage", "EffectvUsage", "FairShare", "LevelFS")}
 _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
@@ -105,6 +124,19 @@ def submitted(job: ObjectPart) -> Fraction:
     """Return when a job was submitted; 0 where nothing is said."""
     text = job.value.get("submit") or job.value.get("submittime", "")
     return moment(text, f"{job.place}, Submit") or Fraction(0)
+
+
+def _reason(fields: Mapping[str, str]) -> str:
+    """Return why a job waits, as Slurm states it, without what follows: unavailable nodes, and the like."""
+    listed = fields.get("nodelist", "")
+    text = said(fields.get("reason", "")) or (listed if listed.startswith("(") else "")
+    return said(text.strip("() ")).replace("_", " ").partition(",")[0].partition(":")[0].strip()
+
+
+def capped(job: ObjectPart) -> str:
+    """Return the limit of its association that Slurm states as why a job waits; "" for none."""
+    reason = "" if runs(job) else _reason(job.value)
+    return reason if reason in _CAPS else ""
 
 
 def nodes_of(job: ObjectPart) -> list[str]:
@@ -287,9 +319,14 @@ class Facts:
             return self.note(source, "State", state, "jobs that neither run nor wait hold and ask for nothing")
         if not all(owner_of(record)[:2]):
             return self.note(source, "Account, User", name, "a job of nobody that the file names")
-        reason = fields.get("reason", "") + fields.get("nodelist", "")
-        if state in WAITS and (held := next((each for each in _HELD if each in reason), None)):
-            return self.note(source, "Reason", held, "such a job waits for somebody, not for GPUs")
+        reason = _reason(fields) if state in WAITS else ""
+        if reason in _HELD or reason.endswith("requeued held"):
+            return self.note(source, "Reason", reason, "no free GPU starts such a job: it is left aside")
+        if _LIMIT.fullmatch(reason) and reason not in _CAPS:
+            why = "a limit that Slurm states and the model does not have: such a job is left aside"
+            return self.note(source, "Reason", reason, why)
+        if reason not in _OWN | _CAPS:
+            self.note(source, "Reason", reason, "not known here; the job is taken to wait for GPUs")
         gpus = taken_by(record)[1]
         if not gpus:
             return self.note(

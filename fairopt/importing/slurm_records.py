@@ -249,6 +249,7 @@ _NAMES: Mapping[SlurmCommand, Mapping[str, str]] = {
     SlurmCommand.JOB: {
         "job_id": "jobid",
         "job_state": "state",
+        "state_reason": "reason",
         "state/current": "state",
         "user_name": "user",
         "association/account": "account",

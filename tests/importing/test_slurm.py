@@ -314,3 +314,50 @@ def test_a_node_that_says_two_numbers_of_gpus_is_told(tmp_path: Path) -> None:
         path.write_text(f"NodeName=a1 Gres=gpu:a100:4\n   State=IDLE\n   CfgTRES=cpu=64,gres/gpu={counted}\n")
         found = slurm.read(path, SAMPLES / "squeue.txt")
         assert [each.value for each in found.unplaced if each.place.endswith("CfgTRES")] == told
+
+
+@pytest.mark.parametrize(
+    ("reason", "waits", "why"),
+    [
+        ("(PartitionDown)", False, "no free GPU starts such a job"),
+        ("(ReqNodeNotAvail, UnavailableNodes:n[1-2])", False, "no free GPU starts such a job"),
+        ("(launch failed requeued held)", False, "no free GPU starts such a job"),
+        ("(QOSMaxGRESPerUser)", False, "a limit that Slurm states and the model does not have"),
+        ("(AssocMaxJobsLimit)", False, "a limit that Slurm states and the model does not have"),
+        ("(MaxGRESPerAccount)", False, "a limit that Slurm states and the model does not have"),
+        ("(AssocGrpGRES)", False, "a limit that Slurm states and no file here has"),
+        ("(SomethingNew)", True, "not known here"),
+        ("(Priority)", True, ""),
+        ("(Resources)", True, ""),
+        ("(None)", True, ""),
+        ("", True, ""),
+    ],
+)
+def test_a_reason_that_slurm_states_is_known_or_told(tmp_path: Path, reason: str, waits: bool, why: str) -> None:
+    """Jobs of a partition that is down were said to be stopped by nothing, and their users starved."""
+    shares, nodes, jobs = (tmp_path / name for name in ("sshare.txt", "nodes.txt", "squeue.txt"))
+    shares.write_text("Account|User|RawShares\nroot||1\n ml||1\n  ml|ann|1\n")
+    nodes.write_text("NodeName=n1\n   Gres=gpu:a100:4\n   State=IDLE\n")
+    line = "1|ann|ml|PENDING|1|gpu:a100:2"
+    jobs.write_text(f"JOBID|USER|ACCOUNT|STATE|NODES|TRES_PER_NODE|NODELIST(REASON)\n{line}|{reason}\n")
+    found = slurm.read(shares, nodes, jobs)
+    assert bool(found.problem.entitlements.gangs.names) == waits
+    told = [each.why for each in found.unplaced if "Reason" in each.place]
+    assert [each.startswith(why) for each in told] == [True] * bool(why)
+    jobs.write_text(f"JOBID|USER|ACCOUNT|STATE|NODES|TRES_PER_NODE|REASON\n{line}|{reason.strip('()')}\n")
+    assert slurm.read(shares, nodes, jobs).unplaced == found.unplaced
+    each = {
+        "job_id": 1,
+        "user_name": "ann",
+        "account": "ml",
+        "job_state": ["PENDING"],
+        "tres_req_str": "gres/gpu:a100=2",
+    }
+    path = tmp_path / "squeue.json"
+    path.write_text(json.dumps({"jobs": [each | {"state_reason": reason.strip("()")}]}))
+    assert bool(slurm.read(shares, nodes, path).problem.entitlements.gangs.names) == waits
+    jobs.write_text(
+        f"JobId=1 UserId=ann(7) Account=ml JobState=PENDING Reason={reason.strip('()').replace(' ', '_')} "
+        "NumNodes=1 TresPerNode=gres/gpu:a100:2\n"
+    )
+    assert bool(slurm.read(shares, nodes, jobs).problem.entitlements.gangs.names) == waits
