@@ -119,7 +119,7 @@ def held_and_owed() -> Figure:
     figure = Figure(figsize=(4.6, 2.6), layout="constrained")
     axes = figure.subplots()
     columns = found._table().columns
-    for at, name in enumerate(names):
+    for at in range(len(names)):
         held, due = (float(columns[f"H100 {key}"][at]) for key in ("holds", "owed"))
         within = min(held, due)
         axes.barh(at, within, 0.6, color=COLOURS[0], label="holds, and is owed" if not at else None)
