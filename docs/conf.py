@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE / "_extensions"))
 
 # Examples call the commands of this environment, and get tables of a width that a page has room for.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-os.environ["COLUMNS"] = "118"
+os.environ["COLUMNS"] = "108"
 # A kernel asks for colours, which are no text; nobody's own settings come in.
 SETTINGS = ROOT / "build" / "docs-ipython"
 STARTUP = SETTINGS / "profile_default" / "startup" / "plain.py"

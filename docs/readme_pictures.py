@@ -1,4 +1,4 @@
-"""Pictures of README and docs/house.md: ``python docs/readme_pictures.py`` writes compare, finding and house.svg."""
+"""Pictures of README, docs/index.md and docs/house.md: ``python docs/readme_pictures.py`` writes them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 from pathlib import Path
+from textwrap import wrap
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -14,15 +15,15 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from fairopt import allocate, discovery
+from fairopt import Market, allocate, audit, discovery, frontier, plot
 from fairopt.backends.exact import Exact
 from fairopt.cli import comparison_tables
 from fairopt.compare import compare
 from fairopt.datasets import oef_example
 from fairopt.experiment.plot import COLOURS
 from fairopt.models import CooperativeOEF
-from fairopt.problem import Market
-from fairopt.properties import ParetoEfficiency
+from fairopt.problem import Entitlements, Gangs
+from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive, StrategyProofness
 
 STATIC = Path(__file__).parent / "_static"
 #: Dark grey on white, and a red and a green that colour-blind people tell apart by their lightness.
@@ -78,6 +79,70 @@ def finding() -> Figure:
     return figure
 
 
+#: The policies whose shares the home page shows, and the verdicts beside them.
+HOME = ("equal-split", "max-efficiency", "max-min", "oef-cooperative")
+ASKED = (SharingIncentive(), EnvyFreeness(), ParetoEfficiency(), StrategyProofness())
+#: The words and the colour of an answer.
+ANSWERS = {Answer.HOLDS: ("yes", "#006e50"), Answer.FAILS: ("NO", "#b03a00"), Answer.NOT_REFUTED: ("?", "#57606a")}
+
+
+def shares(policy: str) -> Figure:
+    """Return the picture of a policy's shares on Table 1 of the OEF paper, above its verdicts and what shows each."""
+    [row] = compare(oef_example(), [policy], ASKED)
+    figure = Figure(figsize=(4.6, 4.4), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=[1, 1.15])
+    plot.shares(row.outcome, ax=above)
+    above.set_title(policy, loc="left", fontweight="bold")
+    above.set_xlabel("GPUs; at the end: throughput, equal share = 1", fontsize=9)
+    above.set_xlim(0, 1.6)
+    below.set_axis_off()
+    place = 0.97
+    for each in ASKED:
+        verdict = row.verdicts[each.name]
+        says, colour = ANSWERS[verdict.answer]
+        why = verdict.shown_by or ("no lie was found that pays" if says == "?" else "")
+        below.text(0, place, says, color=colour, fontweight="bold", va="top", fontsize=9.5)
+        below.text(0.11, place, each.asks(), va="top", fontsize=9.5)
+        lines = wrap(why, 54)
+        below.text(0.11, place - 0.115, "\n".join(lines), va="top", fontsize=8.5, color="#57606a")
+        place -= 0.15 + 0.115 * len(lines)
+    return figure
+
+
+def held_and_owed() -> Figure:
+    """Return the picture of an audit: what each team holds beside what it is owed."""
+    names, types = ["language", "speech", "vision"], ["H100"]
+    users, sizes = ["language", "language", "speech", "vision", "vision"], [6, 4, 6, 4, 4]
+    gangs = Gangs.of(users, sizes, users=names, types=types, on=["H100", "H100", "H100", None, None])
+    owed = Entitlements.of(names, types, guarantee={"language": [6], "speech": [6], "vision": [8]}, gangs=gangs)
+    found = audit(Market.of([[1]] * 3, [20], users=names, types=types, entitlements=owed), policies=[])
+    figure = Figure(figsize=(4.6, 2.6), layout="constrained")
+    axes = figure.subplots()
+    columns = found._table().columns
+    for at in range(len(names)):
+        held, due = (float(columns[f"H100 {key}"][at]) for key in ("holds", "owed"))
+        within = min(held, due)
+        axes.barh(at, within, 0.6, color=COLOURS[0], label="holds, and is owed" if not at else None)
+        axes.barh(at, held - within, 0.6, within, color=COLOURS[1], label="holds beyond that" if not at else None)
+        axes.plot([due] * 2, [at - 0.38, at + 0.38], color="#24292f", linewidth=2, label=None if at else "owed")
+        end = max(held, due) + 0.25
+        axes.text(end, at, columns["footing"][at].lower(), va="center", fontsize=9)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 13)
+    axes.set_xlabel("H100")
+    axes.set_title("An audit: who holds what it is owed", loc="left", fontweight="bold", fontsize=10.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
+    return figure
+
+
+def tradeoff() -> Figure:
+    """Return the picture of a frontier: how much throughput freedom from envy costs, and where policies are."""
+    figure: Figure = plot.frontier(frontier(oef_example(), "total_efficiency", "envy_freeness", policies=[*HOME]))
+    return figure
+
+
 #: The folders that a market comes through, from its file to what is printed: name, what comes out, what may be added.
 PATH = (
     ("problem, importing", "a market, a queue, a batch", "an importer"),
@@ -127,7 +192,9 @@ def main() -> None:
     STATIC.mkdir(exist_ok=True)
     (STATIC / "compare.svg").write_text(table(), encoding="utf-8")
     with mpl.rc_context({"svg.hashsalt": "fairopt"}):
-        for name, figure in (("finding", finding()), ("house", house())):
+        of_policies = ((f"home-{name}", shares(name)) for name in HOME)
+        others = {"finding": finding(), "house": house(), "home-audit": held_and_owed(), "home-frontier": tradeoff()}
+        for name, figure in (*of_policies, *others.items()):
             figure.savefig(STATIC / f"{name}.svg", metadata={"Date": None}, facecolor="white")
 
 

@@ -12,11 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
 from fairopt.cli.app import EVERY
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Columns, Error, Html, Pairs, Types, input_file, input_option, ranged
+from fairopt.cli.given import Columns, Error, Html, Pairs, Types, input_file, input_option, ranged, require_page
 from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
 from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
@@ -27,7 +26,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import read_batch
-from fairopt.problem.files.storage import file_type, require_place
+from fairopt.problem.files.storage import file_type
 from fairopt.properties import Effort, Property
 from fairopt.report import ABSENT, plain
 from fairopt.simulation import Setting
@@ -127,9 +126,7 @@ def compare(
     be computed; 4 nothing fails, but a property could not be decided; else 0.
     """
     given = _given(context)
-    require_place(html, "--html")
-    if html is not None:
-        discovery.library("jinja2", "a comparison's page")
+    require_page(html)
     found = file_type(file)
     _refuse_strange(context, file, found, given)
     if seeds is not None:

@@ -34,6 +34,7 @@ from fairopt.problem.files.storage import (
     naming,
     read_text,
     read_up_to,
+    require_place,
     require_size,
     separator,
     suffix_to_read,
@@ -94,6 +95,18 @@ Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page he
 Certificates = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
 ]
+
+
+def require_page(html: Path | None, *needed: str) -> None:
+    """Refuse, before anything is computed, a page that cannot be written; ``needed``: libraries beside Jinja2.
+
+    Errors: `BadInput` for the place; `NotInstalled`.
+    """
+    require_place(html, "--html")
+    for each in () if html is None else ("jinja2", *needed):
+        discovery.library(each, "a page")
+
+
 _TOML = re.compile(r"""\[|[\w."'-]+\s*=""")
 _YAML = re.compile(r"---|[\w.-]+:(\s|$)")
 

@@ -16,17 +16,18 @@ import typer
 from fairopt import discovery
 from fairopt.cli import evidence_files, round_tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Columns, input_file, input_option, require_different
+from fairopt.cli.given import Columns, Html, input_file, input_option, require_different, require_page
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
 from fairopt.cli.round_json import COLUMNS, WrittenRounds, measured
 from fairopt.cli.settings import Playing, Settings, grouped, read_trace_on
+from fairopt.compare import Row
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.program import INFINITY
-from fairopt.simulation import Snapshot
+from fairopt.simulation import Setting, Snapshot
 from fairopt.simulation.document import begun, standings
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window
@@ -58,6 +59,7 @@ def run_command(
     ] = None,
     program: evidence_files.Write = None,
     columns: Columns = None,
+    html: Html = None,
     *,
     playing: Playing,
 ) -> None:
@@ -67,11 +69,12 @@ def run_command(
     130 or 143; a second Ctrl-C ends it at once. A run that goes on from a state prints all of its rounds, as if it had
     never stopped. Exit status 3: the policy could not go on. Away from a terminal a line a minute says how far it is.
     """
-    written = {"--parquet": parquet, "--state": state, "--record": record}
+    written = {"--parquet": parquet, "--state": state, "--record": record, "--html": html}
     for option, read in (("TRACE", trace), ("--cluster", cluster)):
         require_different({option: read, **written})
     if parquet is not None:
         require_parquet(parquet)
+    require_page(html, "matplotlib")
     # exact numbers of a long run may have more digits than Python prints by default
     sys.set_int_max_str_digits(0)
     given, there = read_trace_on(trace, cluster)
@@ -103,7 +106,12 @@ def run_command(
             books.append(stack.enter_context(Recorder(record, began, given, there, place="--record")))
         table = None if parquet is None else stack.enter_context(ParquetTable(COLUMNS, parquet))
         whole = WrittenRounds(policy, given, there, document, table)
-        takes = [*(book.add for book in books), measuring.add, whole.add, progress.add]
+        seen: list[Any] = []
+        if html is not None:
+            from fairopt.experiment.studies.playing import Observing  # here, so that other runs begin sooner
+
+            seen.append(Observing(given, there))
+        takes = [*(book.add for book in books), measuring.add, whole.add, progress.add, *(each.add for each in seen)]
         for changes in before:
             for take in takes:
                 take(changes)
@@ -120,6 +128,11 @@ def run_command(
         outcome = {"complete": complete, "stopped": why or (None if complete else "--rounds")}
         for book in books:
             book.end(play.snapshot(), outcome)
+    if html is not None:
+        from fairopt.experiment.comparison_page import write_page
+
+        row = Row(policy=rule, outcome=seen[0].result(play.index), numbers=found.row())
+        write_page(Setting(there, given, mechanics, seconds), [row], (), html, trace.name)
     if json_:
         whole.end_document(
             standing=standings(play.snapshot(), given, there),

@@ -13,9 +13,10 @@ from fairopt import discovery
 from fairopt.backends.solver import answers_in_floats
 from fairopt.by_name import allocate
 from fairopt.cli import evidence_files, forms, tables
-from fairopt.cli.given import Columns, Error, Normalise, Types, input_file, ranged
+from fairopt.cli.given import Columns, Error, Html, Normalise, Types, input_file, ranged, require_page
 from fairopt.cli.listing import AsJson, Backend, PropertyNames, outcome_properties, policy_option, print_json
 from fairopt.cli.settings import Settings
+from fairopt.compare import Row
 from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
@@ -79,14 +80,16 @@ def solve(
     threads: Annotated[int | None, typer.Option(metavar="N", help="Most threads for the solver.")] = None,
     program: evidence_files.Write = None,
     graphml: evidence_files.GraphML = None,
+    html: Html = None,
 ) -> None:
     """Compute the allocation that one policy decides on a market."""
     if program is not None:
-        strange = {"--certificate": certificate, "--at-worst": at_worst, "--graphml": graphml}
+        strange = {"--certificate": certificate, "--at-worst": at_worst, "--graphml": graphml, "--html": html}
         _refuse(strange | {"--unique": unique or None}, "--write solves nothing")
     exact = exact or certificate is not None
     require_place(certificate, "--certificate")
     require_place(graphml, "--graphml")
+    require_page(html)
     problem = read_market(market, types or ())
     problem = ranged(problem.normalised() if normalise else problem, error)
     rule = configured(discovery.policy(policy, Market), settings or [])
@@ -119,6 +122,12 @@ def solve(
             evidence_files.write(rule.certify(decision), certificate)
     if graphml is not None:
         evidence_files.write_graphs(problem, decision.shares, graphml)
+    if html is not None:
+        from fairopt.experiment.comparison_page import write_page  # here, so that a table begins sooner
+
+        got = metrics(problem, decision.shares)
+        row = Row(policy=rule, outcome=decision, metrics=got, numbers={"total_efficiency": got.total_efficiency})
+        write_page(problem, [row], (), html, market.name)
     if json_:
         print_json(forms.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:

@@ -38,6 +38,8 @@ PATIENCE = 0.7
 CASES = ("\n", "\n  * ")  # how the lines of evidence after the first are shown
 #: What the ledger's table shows of a row's evidence; the row itself shows all of it.
 IN_SHORT = 110
+#: The characters of the longest bar.
+BAR = 20
 #: The most names of jobs in a line.
 SHOWN = 10
 MARKS: Mapping[Answer, str] = {
@@ -64,9 +66,18 @@ def allocations(decisions: Iterable[Allocation]) -> None:
 
 def _shares(decided: Allocation) -> None:
     market = decided.market
-    rows = zip(market.users, *decided.shares.T, decided.utilities, market.fair_utility(), strict=True)
+    own, fair = decided.utilities, market.fair_utility()
+    rows = [
+        (user, *map(number_text, row)) for user, *row in zip(market.users, *decided.shares.T, own, fair, strict=True)
+    ]
     heads = ("user", *market.types, "throughput", "equal share is worth")
-    say(table_of(heads, ((user, *map(number_text, row)) for user, *row in rows)))
+    times = [float(got / due) if due > 0 else 0.0 for got, due in zip(own, fair, strict=True)]
+    full, most = "#" if terminal().options.ascii_only else "█", max(*times, 1.0)
+    bars = [f"{full * round(BAR * each / most)} {each:.2f}" for each in times]
+    drawn = table_of(
+        (*heads, *texts("times the equal share")), ((*row, bar) for row, bar in zip(rows, bars, strict=True))
+    )
+    say(drawn if fits(drawn) else table_of(heads, rows))
 
 
 def decision(decided: Allocation, unique: Uniqueness | None) -> None:

@@ -1,20 +1,31 @@
-"""The page of a comparison: HTML that needs no other file and no network; a share is a bar, and a witness unfolds."""
+"""The page of a comparison, or of one outcome: HTML that needs no other file and no network.
+
+A share is a bar, a witness unfolds, and a run has pictures of who ran where and of its queue.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
 from fairopt.compare import Row
 from fairopt.compare.answer import answer, together
 from fairopt.compare.words import held_by_all, key, mark, numbers, title, unit
-from fairopt.experiment.page import rendered
+from fairopt.errors import NotInstalled
+from fairopt.experiment import plot
+from fairopt.experiment.page import rendered, svg
+from fairopt.experiment.studies.playing import Observed, observe
 from fairopt.policy import Allocation
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import number_text
 from fairopt.properties import Answer, Property
+from fairopt.simulation.history import History
 
+#: What is drawn over time of a run.
+LINES = (("queue", "Jobs that wait"), ("utilisation", "Part of the GPUs in use"))
 #: The most users whose bars are drawn; the others are counted.
 USERS = 40
 
@@ -30,7 +41,7 @@ class Segment(NamedTuple):
 def write_page(
     problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property], path: str | PathLike[str], name: str
 ) -> None:
-    """Write the page of a comparison; ``name`` is that of what was compared on.
+    """Write the page of a comparison; ``name`` is that of what was compared on. Without properties, of one outcome.
 
     Errors: `NotInstalled` without Jinja2; `BadInput` for the place.
     """
@@ -44,7 +55,7 @@ def page(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property],
     held = held_by_all(groups, properties)
     some = [each for each in properties if each not in held]
     heads, of = numbers(problem)
-    words = {"mark": mark, "bars": bars, "throughputs": throughputs, "numbers": of}
+    words = {"mark": mark, "bars": bars, "throughputs": throughputs, "pictures": pictures, "numbers": of}
     return rendered(
         "comparison_page.html",
         __package__,
@@ -52,7 +63,8 @@ def page(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property],
         words | {"unit": lambda each: unit(groups, each)},
         name=name,
         title=title(problem),
-        sentences=answer(problem, rows, properties),
+        headline=f"{'Comparison' if properties or len(rows) != 1 else rows[0].policy.name} on {name}",
+        sentences=answer(problem, rows, properties) if properties else [],
         groups=groups,
         properties=some,
         held=held,
@@ -64,9 +76,8 @@ def page(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property],
     )
 
 
-def bars(row: Row[Any]) -> list[tuple[str, list[Segment]]]:
+def bars(decided: object) -> list[tuple[str, list[Segment]]]:
     """Return for each GPU type of an allocation the bar of its GPUs, by user; none of another outcome."""
-    decided = row.outcome
     if not isinstance(decided, Allocation):
         return []
     market, made = decided.market, []
@@ -81,9 +92,8 @@ def bars(row: Row[Any]) -> list[tuple[str, list[Segment]]]:
     return made
 
 
-def throughputs(row: Row[Any]) -> list[tuple[str, str, str, float]]:
+def throughputs(decided: object) -> list[tuple[str, str, str, float]]:
     """Return for each user of an allocation its throughput, also in parts of its equal share's, and a bar's width."""
-    decided = row.outcome
     if not isinstance(decided, Allocation):
         return []
     fair = decided.market.fair_utility()
@@ -93,3 +103,19 @@ def throughputs(row: Row[Any]) -> list[tuple[str, str, str, float]]:
         (name, number_text(got), f"{part:.2f}", part / widest)
         for name, got, part in zip(decided.market.users, decided.utilities, parts, strict=True)
     ]
+
+
+def pictures(row: Row[Any]) -> list[tuple[str, str]]:
+    """Return pictures of a run, a `History` or an `Observed`, each with its caption; none of another outcome."""
+    outcome = observe(row.outcome) if isinstance(row.outcome, History) else row.outcome
+    if not isinstance(outcome, Observed):
+        return []
+    lines = outcome.over_time
+    drawn = [(f"{what} over time", partial(plot.over_time, {what: lines[key]}, what)) for key, what in LINES]
+    if outcome.bars:
+        until = max(bar.end for bar in outcome.bars) / 3600
+        caption = f"Who ran where, a colour for each tenant, in the first {until:.3g} hours"
+        drawn.append((caption, partial(plot.gantt, outcome.bars, outcome.hosts)))
+    with suppress(NotInstalled):  # the page says the rest without matplotlib
+        return [(caption, svg(draw, f"{row.policy.name}: {caption}", "a run's page")) for caption, draw in drawn]
+    return []

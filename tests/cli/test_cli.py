@@ -96,6 +96,23 @@ def test_solve_prints_a_table_for_people(fairopt: Callable[..., Ran]) -> None:
     assert "\x1b" not in ran.out
 
 
+def test_solve_draws_throughputs_as_bars(
+    fairopt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.html"
+    ran = fairopt("solve", MARKET, "--policy", "max-efficiency", "--html", page)
+    bars = {line.split()[0]: line.split()[-2:] for line in ran.out.splitlines() if line.startswith(" u")}
+    assert bars["u3"] == ["█" * 20, "2.40"]
+    assert bars["u1"] == ["█" * 8, "1.00"]
+    assert bars["u2"][-1] == "0.00"
+    html = page.read_text(encoding="utf-8")
+    assert "<h1>max-efficiency on oef_example.toml</h1>" in html
+    assert 'title="u3: 1 of 1 GPU2"' in html
+    assert "Verdicts" not in html
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "█" not in fairopt("solve", MARKET, "--policy", "max-efficiency").out  # no room for bars
+
+
 def test_job_types_are_rows_with_owners(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     market = tmp_path / "jobs.json"
     jobs = [{"name": "a", "speedup": [1, 2]}, {"name": "b", "speedup": [1, 3]}]

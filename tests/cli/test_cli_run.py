@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -45,6 +46,17 @@ def test_json_holds_all_that_a_verifier_needs(fairopt_run: Callable[..., Ran], t
     command = [sys.executable, str(ROOT / "proofs" / "verify.py"), str(path)]
     verified = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_the_page_shows_the_queue_and_who_ran_where(fairopt_run: Callable[..., Ran], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert fairopt_run("--html", page).status == 0
+    html = page.read_text(encoding="utf-8")
+    assert "<h1>srtf on " in html
+    for caption in ("Jobs that wait over time", "Part of the GPUs in use over time", "Who ran where"):
+        assert html.count(f"<figcaption>{caption}") == 1
+    assert html.count("<svg") == 3
+    assert len(set(re.findall(r' id="([^"]+)"', html))) == len(re.findall(r' id="([^"]+)"', html))
 
 
 def test_numbers_in_floats(fairopt_run: Callable[..., Ran]) -> None:
