@@ -12,24 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor
 from typing import Any
 
 import numpy as np
 
+from fairopt.audit.pools import BOUNDLESS, Pools, finite, whole
 from fairopt.errors import BadInput
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import INFINITY, Array, objects
-
-#: What stands for no limit among whole numbers.
-BOUNDLESS = 1 << 40
-
-
-def whole(amounts: Array) -> Array:
-    """Return amounts rounded down to whole GPUs, `BOUNDLESS` for infinity; shapes: any, which is kept."""
-    flat = [BOUNDLESS if value == INFINITY else floor(value) for value in amounts.ravel().tolist()]
-    return np.array(flat, dtype=np.int64).reshape(amounts.shape)
+from fairopt.program import Array, objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +130,14 @@ class EntitlementAccounts:
         return np.asarray(self.said.held[:, : self.k].sum(axis=0))
 
     @cached_property
+    def pools(self) -> Pools:
+        """What is left for whom, where not everybody may have what is left of a type."""
+        return Pools(self.said, self.market.capacity, self.held, self.left)
+
+    @cached_property
     def borrowed(self) -> Array:
         """Whole GPUs that each node holds beyond what it is owed (N, k)."""
-        return np.maximum(-whole(_finite(self.owed - self.held)[:, : self.k]), 0)
+        return np.maximum(-whole(finite(self.owed - self.held)[:, : self.k]), 0)
 
     @cached_property
     def over_cap(self) -> Array:
@@ -202,13 +198,18 @@ class EntitlementAccounts:
     @cached_property
     def _starving_and_served(self) -> tuple[dict[int, dict[int, int]], frozenset[int]]:
         gangs, free, at_first = self.gangs, self.free.tolist(), self.free.tolist()
+        in_pools = dict[tuple[int, int], int]()
         room, taken = dict[tuple[int, int], Any](), Counter[tuple[int, int, int]]()
         found: dict[int, dict[int, int]] = defaultdict(dict)
         served = []
         for gang in (each for each in self.order if gangs.pending[each] and gangs.gpus[each] > 0):
             gpus = int(gangs.gpus[gang])
             where = [j for j in range(self.k) if gangs.allowed[gang, j] and gpus <= self.market.capacity[j]]
-            capped = {j: not self.below_caps(gang, j) for j in where}
+            pools = {j: self.pools.of(int(gangs.user[gang]), j) for j in where}
+            for on, pool in pools.items():
+                if (pool, on) not in in_pools:
+                    in_pools[pool, on] = self.pools.left_in(pool, on)
+            capped = {j: not self.below_caps(gang, j) or gpus > in_pools[pools[j], j] for j in where}
             where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
             needs = {
                 j: [(j, gpus), *(each for each in self.said.goods_of(gang, j) if self._owed_good[each[0]])]
@@ -224,6 +225,7 @@ class EntitlementAccounts:
                     where.sort(key=lambda each: each != j)
                     if gpus <= free[j] and not capped[j]:
                         free[j] -= gpus
+                        in_pools[pools[j], j] -= gpus
                         served.append(gang)
                 found[node][gang] = j
         return {node: found[node] for node in sorted(found) if found[node]}, frozenset(served)
@@ -245,7 +247,8 @@ class EntitlementAccounts:
         for at, amount in needs:
             if (node, at) not in room:
                 room[node, at] = self._room_of(node, at)
-            if amount > room[node, at]:
+            kept = sum(self.pools.kept(inside[0], j, node).values()) if inside and at == j else 0
+            if amount > room[node, at] - kept:  # a group's members have not what one of them keeps
                 return False
         if any(taken[node, each, j] + gpus > self.cap_room[each, j] for each in inside):
             return False
@@ -259,10 +262,12 @@ class EntitlementAccounts:
         whole = column < self.k
         return int(self.owed_room[node, column]) if whole else self.owed[node, column] - self.held[node, column]
 
-    def below_caps(self, gang: int, gpu_type: int) -> bool:
-        """Return whether the caps of its user and of the groups around leave room for a gang."""
+    def below_caps(self, gang: int, gpu_type: int, *, but_of_pool: bool = False) -> bool:
+        """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""
         user = int(self.gangs.user[gang])
-        return all(self.gangs.gpus[gang] <= self.cap_room[node, gpu_type] for node in self.around(user))
+        pool = self.pools.of(user, gpu_type) if but_of_pool else TOP
+        nodes = (node for node in self.around(user) if node != pool)
+        return all(self.gangs.gpus[gang] <= self.cap_room[node, gpu_type] for node in nodes)
 
     @cached_property
     def owed_at(self) -> dict[int, tuple[int, int]]:
@@ -277,10 +282,19 @@ class EntitlementAccounts:
         return gang in self.owed_at and self.owed_at[gang][1] == gpu_type
 
     def free_for(self, node: int, gpu_type: int) -> int:
-        """Return what is left of a type, less what serves starving gangs of others than a node."""
-        others = (gang for gang in self.served if self.owed_at[gang] != (node, gpu_type))
-        taken = sum(int(self.gangs.gpus[gang]) for gang in others if self.owed_at[gang][1] == gpu_type)
-        return int(self.left[gpu_type]) - taken
+        """Return what is left of a type for a node, less what serves starving gangs of others."""
+        others = [gang for gang in self.served if self.owed_at[gang] != (node, gpu_type)]
+
+        def left(pool: int) -> int:
+            taken = (int(self.gangs.gpus[gang]) for gang in others if self._takes(gang, gpu_type, pool))
+            return self.pools.left_in(pool, gpu_type) - sum(taken)
+
+        return min(map(left, {TOP, self.pools.of(node, gpu_type)}))
+
+    def _takes(self, gang: int, gpu_type: int, pool: int) -> bool:
+        """Return whether a served gang takes its GPUs of a type, and in a pool."""
+        inside = pool == TOP or self.pools.of(int(self.gangs.user[gang]), gpu_type) == pool
+        return inside and self.owed_at[gang][1] == gpu_type
 
     def waiting_below(self, node: int) -> list[int]:
         """Return the pending gangs of GPUs of a user, or of all users in a group, in the same order."""
@@ -370,27 +384,3 @@ class EntitlementAccounts:
         for gang in np.flatnonzero(~gangs.pending & (gangs.gpus > 0)).tolist():
             found[int(gangs.user[gang]), int(gangs.on[gang])].append(gang)
         return dict(found)
-
-    @cached_property
-    def locked(self) -> Array:
-        """What each node keeps for itself of its reserve, unused (N, k); of a group, at least what its members keep."""
-        kept = np.zeros((len(self.said.nodes), self.k), dtype=np.int64)
-        unused = np.maximum(-whole(-_finite((self.said.reserve - self.held)[:, : self.k])), 0)
-        for node in self.said.upwards:
-            kept[node] = np.maximum(kept[node], unused[node])
-            if self.said.parent[node] != TOP:
-                kept[self.said.parent[node]] += kept[node]
-        return kept
-
-    def kept_by_others(self, user: int, gpu_type: int) -> dict[int, int]:
-        """Return how many free GPUs of a type users and groups keep for themselves, as seen from a user: most first."""
-        path = self.around(user)
-        beside = [self.said.children[group] for group in path[1:]] + [self.said.tops]
-        others = {each for node, nodes in zip(path, beside, strict=True) for each in set(nodes) - {node}}
-        kept = [(node, int(self.locked[node, gpu_type])) for node in others if self.locked[node, gpu_type]]
-        return dict(sorted(kept, key=lambda each: (-each[1], each[0])))
-
-
-def _finite(amounts: Array) -> Array:
-    """Return amounts with numbers that are as good as infinite for infinities."""
-    return np.clip(amounts, -BOUNDLESS, BOUNDLESS)

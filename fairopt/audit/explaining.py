@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
+from fairopt.audit.pools import BOUNDLESS
 from fairopt.audit.reasons import Reason, ahead, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
@@ -221,14 +222,20 @@ def _loans(accounts: EntitlementAccounts, gang: int) -> Iterator[Loan]:
     spare.stop(on_free.get(gang, {}))
     for j in np.flatnonzero(gangs.allowed[gang]).tolist():
         kind, steps, total = accounts.market.types[j], [], 0
+        owed, pool = accounts.is_owed(gang, j), accounts.pools.of(user, j)
+        free, kept = (
+            (accounts.free_for(accounts.owed_at[gang][0], j), {}) if owed else accounts.pools.left_for(user, j)[:2]
+        )
         for node in accounts.around(user):
-            if gpus > accounts.cap_room[node, j]:
-                cap = accounts.said.cap[node, j]
+            cap = accounts.said.cap[node, j]
+            if gpus > accounts.cap_room[node, j] and not (owed and node == pool and gpus <= cap):
+                own = ", the sum of its quotas," * (node == pool)
+                if node == pool:  # then its members have more, as far as there are GPUs
+                    free += int(accounts.held[node, j] + gpus - cap)
+                    free = min(free, int(accounts.left[j]))
                 to = number_text(accounts.held[node, j] + gpus)
-                steps.append(f"raise the cap of {accounts.said.nodes[node]} from {number_text(cap)} to {to}")
-        steps += _goods_steps(accounts, gang, j, spare if accounts.is_owed(gang, j) else SpareGoods(accounts))
-        kept = {} if accounts.is_owed(gang, j) else accounts.kept_by_others(user, j)
-        free = accounts.free_for(accounts.owed_at[gang][0], j) if accounts.is_owed(gang, j) else int(accounts.left[j])
+                steps.append(f"raise the cap of {accounts.said.nodes[node]}{own} from {number_text(cap)} to {to}")
+        steps += _goods_steps(accounts, gang, j, spare if owed else SpareGoods(accounts))
         open_to_all = max(0, free - sum(kept.values()))
         for other, reserve in kept.items():
             lent = min(reserve, gpus - open_to_all, free - open_to_all)

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
+from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.pools import BOUNDLESS
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status

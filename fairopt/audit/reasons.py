@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.audit.accounts import BOUNDLESS, EntitlementAccounts
+from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.pools import BOUNDLESS
 from fairopt.audit.spare_goods import Limit, SpareGoods, goods_of
+from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Number, number_text
 from fairopt.report import SAYS, Key, ResultForm
 
@@ -116,12 +118,12 @@ def reason_of(accounts: EntitlementAccounts, gang: int) -> Reason:
 
 def _stop(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
     gangs, kind = accounts.gangs, accounts.market.types[j]
-    gpus, free = int(gangs.gpus[gang]), int(accounts.free[j])
+    gpus = int(gangs.gpus[gang])
     there = accounts.market.capacity[j]
     if gpus > there:
         words = f"it needs {gpus} {kind} together, and there {are(there)} {number_text(there)}"
         return Stop(kind, Cause.TOO_LARGE, words)
-    return _by_cap(accounts, gang, j) or _by_good(accounts, gang, j) or _by_others(accounts, gang, j, gpus, free)
+    return _by_cap(accounts, gang, j) or _by_good(accounts, gang, j) or _by_others(accounts, gang, j, gpus)
 
 
 def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
@@ -129,7 +131,8 @@ def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
     user, gpus = int(accounts.gangs.user[gang]), int(accounts.gangs.gpus[gang])
     for node in accounts.around(user):
         room = int(accounts.cap_room[node, j])
-        if gpus > room:
+        of_pool = node == accounts.pools.of(user, j) and gpus <= accounts.said.cap[node, j]
+        if gpus > room and not (of_pool and accounts.is_owed(gang, j)):  # of a pool, others hold what it is owed
             name, most = accounts.said.nodes[node], accounts.said.cap[node, j]
             held = number_text(accounts.held[node, j])
             who = name if node == user else f"the group {name}"
@@ -158,38 +161,41 @@ def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
     return None
 
 
-def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int, free: int) -> Stop:
+def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int) -> Stop:
     kind = accounts.market.types[j]
     user = int(accounts.gangs.user[gang])
+    left, kept, pool = accounts.pools.left_for(user, j)
+    free, there = max(0, left), kind if pool == TOP else f"{kind} of {accounts.said.nodes[pool]}"
     owed = accounts.is_owed(gang, j)
     if owed and gang in accounts.served:
-        words = f"{free} {kind} {are(free)} free and it is owed them: nothing in the file stops it"
+        words = f"{free} {there} {are(free)} free and it is owed them: nothing in the file stops it"
         return Stop(kind, Cause.OPEN, words)
     if owed:
         return _by_holders(accounts, gang, j)
-    kept = accounts.kept_by_others(user, j)
     open_to_all = free - sum(kept.values())
     if gpus <= open_to_all:
         first = _before(accounts, gang, j)
-        words = f"{free} {kind} {are(free)} free: nothing in the file stops it{first}"
+        words = f"{free} {there} {are(free)} free: nothing in the file stops it{first}"
         return Stop(kind, Cause.OPEN, words)
     if gpus <= free:
-        words = f"{free} {kind} {are(free)} free, and others keep theirs: {_few(accounts, kept)}"
+        words = f"{free} {there} {are(free)} free, and others keep theirs: {_few(accounts, kept)}"
         return Stop(kind, Cause.RESERVED, words, accounts.said.nodes[next(iter(kept))])
     if free:
-        words = f"it needs {gpus} {kind} together, and {free} {are(free)} free"
+        words = f"it needs {gpus} {there} together, and {free} {are(free)} free"
         return Stop(kind, Cause.GANG, words)
     held, due = (number_text(each[user, j] // 1) for each in (accounts.held, np.minimum(accounts.owed, BOUNDLESS)))
-    words = f"no {kind} is free, and {accounts.market.users[user]} holds {held} of {due} that it is owed"
+    words = f"no {there} is free, and {accounts.market.users[user]} holds {held} of {due} that it is owed"
     return Stop(kind, Cause.FULL, words)
 
 
 def _by_holders(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
     kind = accounts.market.types[j]
     node = accounts.owed_at[gang][0]
-    room, free = int(accounts.owed_room[node, j]), int(accounts.free[j])
+    room, pool = int(accounts.owed_room[node, j]), accounts.pools.of(int(accounts.gangs.user[gang]), j)
+    free = max(0, accounts.pools.left_in(pool, j))
     more = f"{room} more {kind}" if room < BOUNDLESS else f"all {kind} that it asks for"
     owed = f"{accounts.said.nodes[node]} is owed {more}, {free or 'none'} {are(free)} free"
+    owed += f" in {accounts.said.nodes[pool]}" * (pool not in (TOP, node))
     owed += " and others are before it" * bool(accounts.gangs.gpus[gang] <= free)
     holders = accounts.borrowers(node, j)
     if not holders:
@@ -218,7 +224,9 @@ def _out_of_reach(accounts: EntitlementAccounts, gang: int, j: int, holders: Map
 def _before(accounts: EntitlementAccounts, gang: int, j: int) -> str:
     """Return how many pending gangs of a higher priority may run on a type, in words; "" for none."""
     gangs = accounts.gangs
-    ahead = int((gangs.pending & gangs.allowed[:, j] & (gangs.tier > gangs.tier[gang])).sum())
+    pool = accounts.pools.left_for(int(gangs.user[gang]), j)[2]
+    beside = np.isin(gangs.user, accounts.users_in(pool)) if pool != TOP else True
+    ahead = int((gangs.pending & gangs.allowed[:, j] & (gangs.tier > gangs.tier[gang]) & beside).sum())
     who = "a gang of a higher priority waits" if ahead == 1 else f"{ahead} gangs of a higher priority wait"
     return f", but {who} for them too" if ahead else ""
 
@@ -253,8 +261,10 @@ def ahead(
     fits[gang] = False
     if not fits.any():
         return
+    pool = accounts.pools.left_for(int(gangs.user[gang]), gpu_type)[2]
+    if pool != TOP:  # nobody else may have what is free in it
+        fits &= np.isin(gangs.user, accounts.users_in(pool))
     spare, raised = SpareGoods(accounts), accounts.around(int(gangs.user[gang]))
-    keeps = bool(accounts.locked[:, gpu_type].any())
     for each in accounts.order:
         if not fits[each] or not _goes_first(accounts, each, gang, gpu_type):
             continue
@@ -266,8 +276,8 @@ def ahead(
             for node in accounts.around(user)
         ]
         kept = 0
-        if keeps and not accounts.is_owed(each, gpu_type):
-            kept = sum(accounts.kept_by_others(user, gpu_type).values())
+        if not accounts.is_owed(each, gpu_type):
+            kept = sum(accounts.pools.left_for(user, gpu_type)[1].values())
         lacks = spare.missing(goods_of(accounts, [each], gpu_type)).keys() - set(given)
         if gpus <= min(*room, free - kept) and not lacks:
             yield each

@@ -127,6 +127,12 @@ def _entitled(market: Market, each: SetTo) -> Market:
     if field == "guarantee":
         _with_groups(said, own, node, at[1], more)
     changed: Any = {field: own}
+    if field == "guarantee":  # a group that has its quota and no more, as a cohort, has more of it
+        cap, column = said.cap.copy(), at[1]
+        for group in (each for each in said.path(node) if each >= len(said.users)):
+            if cap[group, column] == said.guarantee[group, column]:
+                cap[group, column] = max(cap[group, column], own[group, column])
+        changed["cap"] = cap
     return replace(market, entitlements=replace(said, **changed))
 
 

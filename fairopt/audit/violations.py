@@ -13,6 +13,7 @@ from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
 from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
+from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Number, number_text
 from fairopt.report import SAYS, Key, ResultForm
 
@@ -101,7 +102,9 @@ def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee
         return
     short: dict[tuple[int, int], int] = {}
     for gang, (node, j) in accounts.owed_at.items():
-        if gang not in accounts.served and accounts.below_caps(gang, j) and accounts.borrowers(node, j):
+        if gang in accounts.served or not accounts.below_caps(gang, j, but_of_pool=True):
+            continue
+        if accounts.borrowers(node, j):
             short[node, j] = short.get((node, j), 0) + int(accounts.gangs.gpus[gang])
     for (node, j), gpus in sorted(short.items()):
         holders = accounts.borrowers(node, j)
@@ -132,21 +135,28 @@ def mends(accounts: EntitlementAccounts, only: int | None = None) -> Iterator[Me
         gangs = [
             gang
             for gang, (node, on) in accounts.owed_at.items()
-            if on == j and only in (None, node) and accounts.below_caps(gang, j)
+            if on == j and only in (None, node) and accounts.below_caps(gang, j, but_of_pool=True)
         ]
         gangs.sort(key=accounts.place.__getitem__)
-        users = sorted({user for gang in gangs for user in accounts.borrowers(accounts.owed_at[gang][0], j)})
-        if users:
-            for gang in on_free.keys() & set(gangs):
-                spare.stop(on_free[gang])
-            yield from _on_type(accounts, j, gangs, users, spare, only)
+        pools: dict[int, list[int]] = {}
+        for gang in gangs:
+            pools.setdefault(accounts.pools.of(int(accounts.gangs.user[gang]), j), []).append(gang)
+        for pool, inside in pools.items():
+            users = sorted({user for gang in inside for user in accounts.borrowers(accounts.owed_at[gang][0], j)})
+            if pool != TOP:
+                users = [user for user in users if accounts.pools.of(user, j) == pool]
+            if users:
+                for gang in on_free.keys() & set(inside):
+                    spare.stop(on_free[gang])
+                yield from _on_type(accounts, j, inside, users, spare, only)
 
 
 def _on_type(
     accounts: EntitlementAccounts, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
 ) -> Iterator[Mend]:
     """Yield the mend on one type; none where what is free is enough. ``spare`` is left as it is after it."""
-    free = int(accounts.left[j]) if only is None else accounts.free_for(only, j)
+    pool = accounts.pools.of(int(accounts.gangs.user[gangs[0]]), j)
+    free = accounts.pools.left_in(pool, j) if only is None else accounts.free_for(only, j)
     helped, granted, lacks = _helped(accounts, j, gangs, free + reclaimable(accounts, j, users), spare, users)
     total = sum(int(accounts.gangs.gpus[gang]) for gang in helped)
     kind, first = accounts.market.types[j], int(accounts.gangs.gpus[gangs[0]])
@@ -174,7 +184,9 @@ def _helped(
     for gang in gangs:
         gpus, user = int(accounts.gangs.gpus[gang]), int(accounts.gangs.user[gang])
         path = accounts.around(user)
-        if total + gpus > there or any(granted[node] + gpus > accounts.cap_room[node, j] for node in path):
+        pool = accounts.pools.of(user, j)  # of which ``there`` has what can be reclaimed
+        rooms = (granted[node] + gpus > accounts.cap_room[node, j] for node in path if node != pool)
+        if total + gpus > there or any(rooms):
             continue
         lack = spare.lack(gang, j, freed)
         if lack is not None:

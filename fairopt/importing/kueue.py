@@ -72,7 +72,7 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
         add(total, columns.row(owner.guarantee))
     parents = {name: group(owner.parent) for name, owner in owners.items() if owner.parent}
     groups = list(dict.fromkeys([*map(group, cohorts), *parents.values()]))
-    nodes = _nodes(owners, parents, list(queues), groups, columns)
+    nodes = _nodes(owners, parents, list(queues), groups, columns, total)
     for name, used in _consumed(found["LocalQueue"], queues, columns).items():
         nodes[name].usage = used
     for name in queues if not found["Workload"] else ():
@@ -113,8 +113,12 @@ def _nodes(
     users: Sequence[str],
     groups: Sequence[str],
     columns: FlavorColumns,
+    total: Mapping[str, Number],
 ) -> dict[str, ImportedQueue]:
-    """Return guarantees, caps and reserves by node and column; a group's are those of the whole group."""
+    """Return guarantees, caps and reserves by node and column; a group's are those of the whole group.
+
+    The cap of a Cohort at the root is the sum of its quotas, where other trees have quotas (``total``: of all) too.
+    """
     below: dict[str, list[str]] = {}
     for child, parent in parents.items():
         below.setdefault(parent, []).append(child)
@@ -133,6 +137,8 @@ def _nodes(
         cap: dict[str, Number] = {name: most + borrowing[name] for name, most in whole.items() if name in borrowing}
         if node in own and node in users:  # nothing is borrowed without a Cohort, nor where no quota is listed
             cap |= {name: most for name, most in whole.items() if name not in own[node] or node not in parents}
+        elif node in groups and node not in parents:  # the members of a cohort at the root have nothing but its quotas
+            cap = {name: most for name, most in whole.items() if most < total[name]}
         reserve = {name: max(_NONE, whole[name] - least) for name, least in lending.items()}
         nodes[node] = ImportedQueue(parents.get(node, ""), whole, cap, reserve, weight=owner.weight)
     return nodes

@@ -1,0 +1,107 @@
+"""`Pools`: what is left of a type for whom, where groups keep some for themselves or may have only their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor
+
+import numpy as np
+
+from fairopt.problem import Entitlements
+from fairopt.problem.entitled_rows import TOP
+from fairopt.program import INFINITY, Array
+
+#: What stands for no limit among whole numbers.
+BOUNDLESS = 1 << 40
+
+
+def whole(amounts: Array) -> Array:
+    """Return amounts rounded down to whole GPUs, `BOUNDLESS` for infinity; shapes: any, which is kept."""
+    flat = [BOUNDLESS if value == INFINITY else floor(value) for value in amounts.ravel().tolist()]
+    return np.array(flat, dtype=np.int64).reshape(amounts.shape)
+
+
+def finite(amounts: Array) -> Array:
+    """Return amounts with numbers that are as good as infinite for infinities."""
+    return np.clip(amounts, -BOUNDLESS, BOUNDLESS)
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """What is left of each of k types for the members of each group, for N nodes and g goods.
+
+    ``capacity`` and ``left`` (k,): GPUs that there are, and whole ones that nobody holds, negative where more are held.
+    ``held`` (N, k + g): what each node holds.
+    """
+
+    said: Entitlements
+    capacity: Array
+    held: Array
+    left: Array
+
+    @cached_property
+    def locked(self) -> Array:
+        """What each node keeps for itself of its reserve, unused (N, k); of a group, at least what its members keep."""
+        kept = np.zeros((len(self.said.nodes), len(self.capacity)), dtype=np.int64)
+        unused = np.maximum(-whole(-finite((self.said.reserve - self.held)[:, : len(self.capacity)])), 0)
+        for node in self.said.upwards:
+            kept[node] = np.maximum(kept[node], unused[node])
+            if self.said.parent[node] != TOP:
+                kept[self.said.parent[node]] += kept[node]
+        return kept
+
+    def of(self, user: int, gpu_type: int) -> int:
+        """Return the group at the top around a user if it may have less than all of a type; `TOP` if there is none.
+
+        Its members share its quota, which is its cap, as the ClusterQueues of one cohort do, and nothing of the rest.
+        """
+        top = self._paths[user][-1]
+        most = self.said.cap[top, gpu_type]
+        own = top >= len(self.said.users) and most == self.said.guarantee[top, gpu_type]
+        return top if own and 0 < most < self.capacity[gpu_type] else TOP
+
+    def left_in(self, pool: int, gpu_type: int) -> int:
+        """Return what is left of a type in a `pool`, in whole GPUs; negative where more is held than there is."""
+        if pool == TOP:
+            return int(self.left[gpu_type])
+        return int(min(self.left[gpu_type], (self.said.cap[pool, gpu_type] - self.held[pool, gpu_type]) // 1))
+
+    def left_for(self, user: int, gpu_type: int) -> tuple[int, dict[int, int], int]:
+        """Return what is left of a type for a user, what others keep of it, most first, and in which `pool` it is."""
+        pool = self.of(user, gpu_type)
+        found = [(self.left_in(at, gpu_type), self.kept(user, gpu_type, at), at) for at in dict.fromkeys((pool, TOP))]
+        return min(found, key=lambda each: each[0] - sum(each[1].values()))
+
+    def kept(self, user: int, gpu_type: int, pool: int) -> dict[int, int]:
+        """Return how many free GPUs of a type in a pool users and groups keep for themselves, as seen from a user."""
+        if not self._locks[gpu_type]:
+            return {}
+        if (user, gpu_type, pool) not in self._known_kept:
+            self._known_kept[user, gpu_type, pool] = self._kept_in(user, gpu_type, pool)
+        return self._known_kept[user, gpu_type, pool]
+
+    @cached_property
+    def _known_kept(self) -> dict[tuple[int, int, int], dict[int, int]]:
+        """What `_kept_in` returned."""
+        return {}
+
+    @cached_property
+    def _locks(self) -> list[bool]:
+        """Whether anybody keeps anything of each type."""
+        found: list[bool] = np.asarray((self.locked > 0).any(axis=0)).tolist()
+        return found
+
+    def _kept_in(self, user: int, gpu_type: int, pool: int) -> dict[int, int]:
+        path = self._paths[user]
+        path = path if pool == TOP else path[: path.index(pool) + 1]
+        beside = [self.said.children[group] for group in path[1:]] + ([self.said.tops] if pool == TOP else [])
+        path = path if pool == TOP else path[:-1]
+        others = {each for node, nodes in zip(path, beside, strict=True) for each in set(nodes) - {node}}
+        kept = [(node, int(self.locked[node, gpu_type])) for node in others if self.locked[node, gpu_type]]
+        return dict(sorted(kept, key=lambda each: (-each[1], each[0])))
+
+    @cached_property
+    def _paths(self) -> list[tuple[int, ...]]:
+        """Each node, and the groups that it is in, from the inside outwards."""
+        return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
