@@ -1,3 +1,20 @@
+// Lines of printed tables scroll together, where the other lines of an output are wrapped.
+document.addEventListener("DOMContentLoaded", () => {
+  const printed = (text) => /\S {2,}\S|[─━]|^ {8,}\S/.test(text) && !/^[$>]/.test(text);
+  for (const pre of document.querySelectorAll(".highlight-console pre, .highlight-text pre, .cell_output pre")) {
+    const lines = pre.innerHTML.split("\n").map((html) => ({ html, text: new DOMParser().parseFromString(html, "text/html").body.textContent }));
+    if (lines.some(({ html }) => html.split("<span").length !== html.split("</span").length)) continue; // a part goes over several lines
+    let made = "", open = false;
+    lines.forEach(({ html, text }, at) => {
+      const table = printed(text);
+      if (table !== open) made += table ? '<span class="table-lines" tabindex="0">' : "</span>";
+      open = table;
+      made += html + (at < lines.length - 1 ? "\n" : "");
+    });
+    pre.innerHTML = made + (open ? "</span>" : "");
+  }
+});
+
 // On a narrow screen, a table that does not fit becomes a list: each row a block, each cell with its column's name.
 document.addEventListener("DOMContentLoaded", () => {
   const tables = [...document.querySelectorAll(".bd-article table")].filter((table) => table.tHead && table.tBodies.length);

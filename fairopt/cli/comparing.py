@@ -102,7 +102,8 @@ def compare(
     why: Annotated[
         str | None,
         typer.Option(
-            metavar="[POLICY]", help="Show everything that fails, and what shows it: of one policy, or of all."
+            metavar="POLICY",
+            help="Show everything that fails, and what shows it: of POLICY, or of all if none is named.",
         ),
     ] = None,
     html: Html = None,
