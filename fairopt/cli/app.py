@@ -108,8 +108,8 @@ class Once(TyperCommand):
         return rest
 
     def _with_words(self, args: list[str]) -> Iterator[str]:
-        """Yield the words, and `EVERY` behind an option that may be given without one: its word stands in brackets."""
-        bare = {name for each in self.params if (each.metavar or "").startswith("[") for name in each.opts}
+        """Yield the words, and `EVERY` behind an option that is given without one and may mean all."""
+        bare = {name for each in self.params if (each.metavar or "").endswith(f"|{EVERY}") for name in each.opts}
         for word, behind in zip_longest(args, args[1:], fillvalue="--"):
             yield word
             if word in bare and behind.startswith("-"):

@@ -102,8 +102,7 @@ def compare(
     why: Annotated[
         str | None,
         typer.Option(
-            metavar="POLICY",
-            help="Show everything that fails, and what shows it: of POLICY, or of all if none is named.",
+            metavar=f"POLICY|{EVERY}", help="Show what shows each failure of one policy; --why alone: of all."
         ),
     ] = None,
     html: Html = None,

@@ -39,6 +39,7 @@ from fairopt.problem.files.storage import (
     separator,
     suffix_to_read,
     unpacked,
+    write_text,
 )
 from fairopt.problem.ranges import relative_error, with_error
 
@@ -214,7 +215,7 @@ def _with_columns(context: typer.Context, file: Path, named: Mapping[str, str], 
         order = [first, *(at for at in range(len(header)) if at != first)]
         moved = ([row[at] for at in order] if len(row) == len(order) else row for row in rows[1:])
         table = csv_text([header[at] for at in order], moved)
-    return StandIn.write(context, str(file), ".csv", lambda made: made.write_text(table, "utf-8"))
+    return StandIn.write(context, str(file), ".csv", lambda made: write_text(made, table))
 
 
 #: What columns of traces are called in files of fairopt, where it is not what the importer calls them.

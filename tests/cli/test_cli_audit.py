@@ -73,7 +73,7 @@ def test_words_for_people_and_the_status_for_scripts(now: Path, fairopt: Callabl
     assert ran.status == 1
     for words in (
         "1 STARVED, 1 BORROWING",
-        "train: a (4 GPUs) waits: train is owed 6 more H100, 2 are free, and batch holds 4 more than it is owed",
+        "train: a (4 GPUs) waits: train is owed 4 more H100, 2 are free, and batch holds 4 more than it is owed",
         "reclaim 2 H100: stop b of batch. Then a runs",
         "kueue: ",
     ):
