@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
+from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS
 from fairopt.audit.reasons import Reason, ahead, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
@@ -22,7 +24,7 @@ from fairopt.audit.violations import Mend, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import INFINITY, Number, number_text
+from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, few, keys_of, listed
 
 #: A reason, and how many gangs wait for it.
@@ -59,12 +61,17 @@ class Loan:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What more of something gives a user under a policy: GPUs by type, and what all others gain by it."""
+    """What more of something gives a user under a policy: GPUs by type, and what all others gain by it.
+
+    ``needs``: in words, what must be added or reclaimed where the policy then gives more GPUs than there are, as one
+    does that counts quotas alone.
+    """
 
     policy: str
     change: SetTo
     gains: dict[str, Number]
     others: Number
+    needs: tuple[str, ...] = ()
 
     form = ResultForm(
         "What more of something gives.",
@@ -72,12 +79,13 @@ class Sensitivity:
         Key("change", str, "What there is more of.", lambda it: str(it.change)),
         Key("gains", dict[str, Number], "GPUs by type."),
         Key("others", Number, "What all others gain by it."),
+        Key("needs", list[str], "What must be added or reclaimed, where it takes more GPUs than there are."),
     )
 
     def __str__(self) -> str:
         gains = ", ".join(f"{_signed(gpus)} {kind}" for kind, gpus in self.gains.items()) or "nothing"
         others = f"; all others {_signed(self.others)}" if self.others else ""
-        return f"{self.change}: {gains}{others}"
+        return "; ".join((f"{self.change}: {gains}{others}", *self.needs))
 
 
 def _signed(gpus: Number) -> str:
@@ -293,7 +301,26 @@ def _with(
     more = new.shares - base.shares
     own = more[users].sum(axis=0)
     gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}
-    return Sensitivity(base.policy, change, gains, more.sum() - own.sum())
+    needs = tuple(_needs(found, node, base, new.shares.sum(axis=0))) if gains else ()
+    return Sensitivity(base.policy, change, gains, more.sum() - own.sum(), needs)
+
+
+def _needs(found: Audit, node: int, base: Alternative, given: Array) -> Iterator[str]:
+    """Yield what must be there so that a policy can give ``given`` (k,) GPUs where it gives what ``base`` says now."""
+    accounts = found.accounts
+    assert base.shares is not None
+    for j, kind in enumerate(found.market.types):
+        there = found.market.capacity[j]
+        beyond = given[j] - max(there, base.shares[:, j].sum())
+        if beyond <= 0:
+            continue
+        holders = accounts.borrowers(node, j)
+        short = ceil(given[j] - there)
+        granted = dict.fromkeys(accounts.around(node), short)
+        reclaim = smallest(accounts, j, short, sorted(holders), granted) if holders else None
+        instead = f", or {reclaim}" if reclaim is not None and reclaim.stops else ", since nobody else borrows any"
+        said = f"{base.policy} counts quotas, and would give {number_text(given[j])} {kind} where there are"
+        yield f"{said} {number_text(there)}: add {number_text(given[j] - there)} {kind}{instead}"
 
 
 def _one_more(found: Audit, node: int) -> Iterator[SetTo]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
-from fairopt.importing.imported import Imported, files_of, read_with
+from fairopt.importing.imported import Imported, Unplaced, files_of, read_with
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem.files.documents import parse_json, parse_toml
 from fairopt.problem.files.storage import AnyPath, naming, read_text
@@ -17,6 +17,8 @@ from fairopt.problem.labels import check_labels
 from fairopt.problem.numbers import amount
 from fairopt.program import cast, objects
 
+#: Where files of a folder stand among what has no place.
+IN_FOLDER = "the folder"
 #: A file that is larger is read only once, so that somebody has to say what it is.
 LARGE = 50 * 1024**2
 #: What a file of fairopt's own has in its first characters, and how many these are.
@@ -26,13 +28,15 @@ _OURS, BEGINNING = re.compile(r'^\s*"?schema"?\s*[=:]', re.M), 10_000
 def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
     """Return what files hold, and who read it; ``importer`` names who reads them, "" for whoever can.
 
-    A market file with entitlements is read as one. Errors: `BadInput` where nobody can read the files, with what each
+    A folder stands for the files in it: those that the importer cannot read are left out, and named as `unplaced`. A
+    market file with entitlements is read as one. Errors: `BadInput` where nobody can read the files, with what each
     says, where several can, and where what is read is no market.
     """
     if not paths:
         raise BadInput("no file", place="FILE", remedy="Give a market, or a scheduler's own files")
+    paths, loose = _with_those_in_folders(paths)
     if importer:
-        return _market_of(read_with(discovery.load(discovery.IMPORTERS, importer), paths), importer)
+        return _market_of(_read(discovery.load(discovery.IMPORTERS, importer), paths, loose), importer)
     for path in paths:
         with naming(path):
             size = Path(path).stat().st_size if Path(path).is_file() else 0
@@ -53,10 +57,11 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
             reader = discovery.load(discovery.IMPORTERS, name)
             if len(files_of(reader) or paths) != len(paths):  # nobody gave it what it asks for
                 continue
-            read = read_with(reader, paths)
-            found.append(_market_of(read, name))
+            found.append(_market_of(_read(reader, paths, loose), name))
         except FairoptError as error:
             refused.append((name, error))
+    left_out = [sum(each.place == IN_FOLDER for each in read.unplaced) for read in found]
+    found = [read for read, count in zip(found, left_out, strict=True) if count == min(left_out)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -70,6 +75,39 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
     whole = "; ".join(f"as {', '.join(names)}: {why}" for why, names in whys.items()) or "no importer is installed"
     remedy = "Say what it is, to see what to do about it: --from NAME"
     raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy=remedy)
+
+
+def _with_those_in_folders(paths: Sequence[AnyPath]) -> tuple[list[AnyPath], frozenset[str]]:
+    """Return the files, those in folders in their place, and the names of the latter."""
+    files: list[AnyPath] = []
+    loose: set[str] = set()
+    for path in paths:
+        folder = Path(path)
+        if not folder.is_dir():
+            files.append(path)
+            continue
+        inside = sorted(each for each in folder.iterdir() if each.is_file() and not each.name.startswith("."))
+        if not inside:
+            raise BadInput("there is no file in it", file=str(path), remedy="Give a folder with a scheduler's files")
+        files += inside
+        loose |= set(map(str, inside))
+    return files, frozenset(loose)
+
+
+def _read(reader: Callable[..., Imported], paths: Sequence[AnyPath], loose: Collection[str]) -> Imported:
+    """Return what an importer reads of files, without those of ``loose`` ones that it refuses; these are named."""
+    kept, left_out = list(paths), list[Unplaced]()
+    while True:
+        try:
+            read = read_with(reader, kept)
+        except BadInput as error:
+            refused = str(error.file)
+            if refused not in loose or len(kept) == 1 or refused not in map(str, kept):
+                raise
+            kept = [path for path in kept if str(path) != refused]
+            left_out.append(Unplaced(IN_FOLDER, Path(refused).name, f"left out: {_short(error)}"))
+        else:
+            return read._replace(unplaced=(*left_out, *read.unplaced))
 
 
 def _beginning(path: AnyPath) -> str:

@@ -193,7 +193,8 @@ def _by_holders(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
     node = accounts.owed_at[gang][0]
     room, pool = int(accounts.owed_room[node, j]), accounts.pools.of(int(accounts.gangs.user[gang]), j)
     free = max(0, accounts.pools.left_in(pool, j))
-    more = f"{room} more {kind}" if room < BOUNDLESS else f"all {kind} that it asks for"
+    asked = min(room, int(accounts.asks[node, j]))
+    more = f"{asked} more {kind}" if room < BOUNDLESS else f"all {kind} that it asks for"
     owed = f"{accounts.said.nodes[node]} is owed {more}, {free or 'none'} {are(free)} free"
     owed += f" in {accounts.said.nodes[pool]}" * (pool not in (TOP, node))
     owed += " and others are before it" * bool(accounts.gangs.gpus[gang] <= free)

@@ -17,7 +17,9 @@ from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, require_place, write_text
 
-Files = Annotated[list[Path], input_file("FILE", "A scheduler's own files, or a market with entitlements.", Market)]
+Files = Annotated[
+    list[Path], input_file("FILE", "A scheduler's own files, a folder of them, or a market with entitlements.", Market)
+]
 From = Annotated[
     str,
     typer.Option(

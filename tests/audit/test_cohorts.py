@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from fairopt.audit import whatif
 from fairopt.audit.explaining import Explanation, explain
 
 GPU = "nvidia.com/gpu"
@@ -99,3 +100,22 @@ def test_free_gpus_of_a_cohort_serve_no_more_gangs_than_there_are(tmp_path: Path
     assert "a is owed 4 more h100, 2 are free in one and others are before it, and b holds 2 more" in second
     (mend,) = found.found.mends
     assert mend.reclaim.by_user() == {"b": ["n/r"]}
+
+
+def test_a_quota_that_takes_more_gpus_than_there_are_says_so(tmp_path: Path) -> None:
+    """It was offered as a remedy without a word, and a change to it said that 16 more are owed to a gang of 8."""
+    own = [queue("nlp", "all", 8), queue("research", "all", 16), *work("n", "nlp", 8, runs=True)]
+    own += [*work("r", "research", 12, runs=True), *work("w", "nlp", 8)]
+    found = told(tmp_path, "nlp", *own)
+    (more,) = [each for each in found.sensitivities if str(each.change) == "nlp.h100.quota+=8"]
+    assert more.gains == {"h100": 8}
+    said = "kueue counts quotas, and would give 28 h100 where there are 24: add 4 h100, since nobody else borrows any"
+    assert more.needs == (said,)
+    assert said in str(more)
+    after = whatif(tmp_path / "kueue.json", ["nlp.h100.quota+=8"], policies="kueue").after
+    assert "nlp is owed 8 more h100, 4 are free" in str(after.reasons["nlp"])
+    lent = [queue("nlp", "all", 8), queue("research", "all", 16), *work("n", "nlp", 8, runs=True)]
+    lent += [queue("guest", "all", 0), *work("g", "guest", 12, runs=True), *work("w", "nlp", 8)]
+    found = told(tmp_path, "nlp", *lent)
+    (more,) = [each for each in found.sensitivities if str(each.change) == "nlp.h100.quota+=8"]
+    assert "add 4 h100, or reclaim 12 h100: stop n/g of guest" in more.needs[0]

@@ -73,7 +73,7 @@ def test_words_for_people_and_the_status_for_scripts(now: Path, fairopt: Callabl
     assert ran.status == 1
     for words in (
         "1 STARVED, 1 BORROWING",
-        "train: a (4 GPUs) waits: train is owed 6 more H100, 2 are free, and batch holds 4 more than it is owed",
+        "train: a (4 GPUs) waits: train is owed 4 more H100, 2 are free, and batch holds 4 more than it is owed",
         "reclaim 2 H100: stop b of batch. Then a runs",
         "kueue: ",
     ):
@@ -121,7 +121,7 @@ def test_mistakes_are_named_with_what_to_do(now: Path, fairopt: Callable[..., Ra
         ("Give --set, or two files to compare", ("whatif", now)),
         ("Did you mean kueue?", ("audit", now, "--from", "kueu")),
         ("Say what it is, to see what to do about it: --from NAME", ("audit", other)),
-        (f"fairopt: {tmp_path}: this is a directory. Give the files in it", ("audit", tmp_path)),
+        ("nobody can read it", ("audit", tmp_path)),
         ("there is no such file. Known files: notes.txt", ("audit", tmp_path / "none")),
         ("there is no such file", ("audit", tmp_path / "none.json")),
         ("speedup", ("audit", _without(now, 'speedup = "unknown", '))),
