@@ -32,9 +32,9 @@ def answer(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property
     >>> from fairopt.datasets import oef_example
     >>> found = compare(oef_example(), ["equal-split", "max-min"], ["envy_freeness", "sharing_incentive"])
     >>> print(found)
-    Of 2 policies 1 keeps both properties that were asked.
-    equal-split keeps both. Throughput in all: 4, 20.0% below the most.
-    max-min breaks 1: u3 envies another. Throughput in all: 4.40816, 11.8% below the most.
+    1 of 2 policies keeps both properties that were asked.
+    equal-split keeps both. Total throughput: 4, 20.0% below the maximum.
+    max-min breaks 1: u3 envies another. Total throughput: 4.40816, 11.8% below the maximum.
     """
     if not rows:
         return []
@@ -43,11 +43,11 @@ def answer(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property
     said = []
     if of and len(decided) > 1:
         keep = [row for row in decided if not (_with(row, Answer.FAILS) or _open(row))]
-        which = {0: "none keeps", 1: "1 keeps"}.get(len(keep), f"{len(keep)} keep")
+        which = f"{len(keep) or 'None'} of {len(decided)} policies {'keep' if len(keep) > 1 else 'keeps'}"
         sure = not any(_with(row, Answer.NOT_REFUTED) for row in keep)
-        known = "" if sure else ", as far as lies were tried"
+        known = "" if sure else " (no lie that pays was found, which proves nothing)"
         what = "the property that was asked" if len(of) == 1 else f"{_all(len(of))} properties that were asked"
-        said = [f"Of {len(decided)} policies {which} {what}{known}."]
+        said = [f"{which} {what}{known}."]
     for _, group in groupby(decided, key=lambda row: _broken(row)):
         said.append(_sentence(problem, list(group), of))
     return [*said, *(f"{row.policy.name} was stopped: {row.error}" for row in rows if row.error is not None)]
@@ -104,10 +104,10 @@ def _(problem: Market, group: Sequence[Row[Any]]) -> str:
     total = _span([row.numbers["total_efficiency"] for row in group], lambda value: number_text(float(value)))
     prices = [_number(row, "price_of_fairness") for row in group]
     if max(prices) < -NO_PRICE:
-        return f"Throughput in all: {total}, more than the GPUs that there are can give."
+        return f"Total throughput: {total}, more than the GPUs that there are can give."
     if max(prices) <= NO_PRICE:
-        return f"Throughput in all: {total}, the most there is."
-    return f"Throughput in all: {total}, {_span(prices, lambda value: f'{value:z.1%}')} below the most."
+        return f"Total throughput: {total}, the maximum."
+    return f"Total throughput: {total}, {_span(prices, lambda value: f'{value:z.1%}')} below the maximum."
 
 
 @cost.register

@@ -80,7 +80,7 @@ def _(market: Market) -> Numbers:
         price = f"{float(row.metrics.price_of_fairness):z.1%}"  # below 0 where more is given out than there is
         return number_text(float(row.metrics.total_efficiency)), price, f"{float(row.metrics.jain_index):.3f}"
 
-    return ("throughput\nin all", "below\nthe most", "Jain's\nindex"), of
+    return ("total\nthroughput", "below\nmaximum", "Jain's\nindex"), of
 
 
 @numbers.register
@@ -159,6 +159,8 @@ def key(groups: Groups, properties: Sequence[Property]) -> list[str]:
             efforts = {verdict.effort for verdict in found}
             tried = f" ({efforts.pop()})" if len(efforts) == 1 and all(efforts) else ""
             said.append(f"none found: of the lies that were tried none pays, which proves nothing{tried}.")
+        if isinstance(asked, MechanismProperty) and any(map(_kind, found)):
+            said.append("larger, smaller, mixed: what the lie that pays most says of speedups.")
     if any(in_floats(verdict) for group in groups for each in properties for verdict in verdicts(group, each)):
         said.append("~: decided in floats, within a tolerance; else exactly.")
     return said

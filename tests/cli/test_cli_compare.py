@@ -69,9 +69,9 @@ def test_the_answer_comes_first_and_rows_that_give_the_same_are_one(fairopt: Cal
     lines = fairopt("compare", MARKET).out.splitlines()
     assert lines[:3] == [
         "3 users share 1 GPU1, 1 GPU2.",
-        "Of 13 policies none keeps all 7 properties that were asked.",
+        "None of 13 policies keeps all 7 properties that were asked.",
         "equal-split, gavel-isolated and gavel-proportional break 1: u3 could get more and nobody less. "
-        "Throughput in all: 4, 20.0% below the most.",
+        "Total throughput: 4, 20.0% below the maximum.",
     ]
     table = [line.strip() for line in lines]
     place = next(at for at, line in enumerate(table) if line.startswith("hierarchical-water-filling  "))
@@ -106,7 +106,7 @@ def test_the_page_of_a_comparison(fairopt: Callable[..., Ran], tmp_path: Path) -
     ran = fairopt("compare", MARKET, "--html", page, "--evaluations", 60)
     text = page.read_text()
     assert ran.status == 0
-    for words in ("Of 13 policies none keeps", "u2 gets 0; its equal share is worth 4/3", "u1: 1/3 of 1 GPU1"):
+    for words in ("None of 13 policies keeps", "u2 gets 0; its equal share is worth 4/3", "u1: 1/3 of 1 GPU1"):
         assert words in text
     assert "http" not in text.replace("http-equiv", "")
     assert fairopt("compare", BATCH, "--policy", "fcfs", "--html", page, "--evaluations", 10).status == 0
@@ -135,7 +135,7 @@ def test_compare_and_verify_say_one_price_of_what_is_more_than_there_is(
     assert "-25.0%" in fairopt("compare", market, "--policy", "kueue", *asked).out
     both = ("--property", "pareto_efficiency", *asked)
     said = fairopt("compare", market, "--policy", "kueue", *both).out
-    assert "what is not feasible is not efficient and more is given out than there is. Throughput in all: 10," in said
+    assert "what is not feasible is not efficient and more is given out than there is. Total throughput: 10," in said
     given.write_text(fairopt("solve", market, "--policy", "kueue", "--json").out)
     assert "price of fairness -25.0%" in fairopt("verify", market, given, *asked).out
 
