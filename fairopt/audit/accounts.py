@@ -202,7 +202,8 @@ class EntitlementAccounts:
         room, taken = dict[tuple[int, int], Any](), Counter[tuple[int, int, int]]()
         found: dict[int, dict[int, int]] = defaultdict(dict)
         served = []
-        for gang in (each for each in self.order if gangs.pending[each] and gangs.gpus[each] > 0):
+        waits = gangs.pending & (gangs.gpus > 0)
+        for gang in (each for each in self.order if waits[each]):
             gpus = int(gangs.gpus[gang])
             where = [j for j in range(self.k) if gangs.allowed[gang, j] and gpus <= self.market.capacity[j]]
             pools = {j: self.pools.of(int(gangs.user[gang]), j) for j in where}
@@ -266,8 +267,8 @@ class EntitlementAccounts:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""
         user = int(self.gangs.user[gang])
         pool = self.pools.of(user, gpu_type) if but_of_pool else TOP
-        nodes = (node for node in self.around(user) if node != pool)
-        return all(self.gangs.gpus[gang] <= self.cap_room[node, gpu_type] for node in nodes)
+        gpus, room = self.gangs.gpus[gang], self.cap_room
+        return all(gpus <= room[node, gpu_type] or node == pool for node in self.around(user))
 
     @cached_property
     def owed_at(self) -> dict[int, tuple[int, int]]:

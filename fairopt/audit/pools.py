@@ -56,10 +56,7 @@ class Pools:
 
         Its members share its quota, which is its cap, as the ClusterQueues of one cohort do, and nothing of the rest.
         """
-        top = self._paths[user][-1]
-        most = self.said.cap[top, gpu_type]
-        own = top >= len(self.said.users) and most == self.said.guarantee[top, gpu_type]
-        return top if own and 0 < most < self.capacity[gpu_type] else TOP
+        return self._of_tops[self._paths[user][-1]][gpu_type]
 
     def left_in(self, pool: int, gpu_type: int) -> int:
         """Return what is left of a type in a `pool`, in whole GPUs; negative where more is held than there is."""
@@ -105,3 +102,12 @@ class Pools:
     def _paths(self) -> list[tuple[int, ...]]:
         """Each node, and the groups that it is in, from the inside outwards."""
         return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
+
+    @cached_property
+    def _of_tops(self) -> dict[int, list[int]]:
+        """By node at the top, itself for each type on which it is a pool, else `TOP` (k,)."""
+        k = len(self.capacity)
+        cap, own = self.said.cap[:, :k], self.said.guarantee[:, :k]
+        pools = (cap == own) & (cap > 0) & (cap < self.capacity)
+        groups = range(len(self.said.users), len(self.said.nodes))
+        return {top: [top if top in groups and each else TOP for each in pools[top].tolist()] for top in self.said.tops}
