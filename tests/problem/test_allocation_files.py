@@ -114,7 +114,7 @@ ROWS: list[list[Any]] = [[1, 0], [0, 1], [0, 0]]
         ({"alocation": ROWS}, "Did you mean 'allocation'?"),
         ({"allocation": ROWS, "comment": "x"}, "unknown key 'comment'"),
         ({"allocation": ROWS[:2]}, "2 rows of 2 numbers for 3 users and 2 types"),
-        ({"allocation": [[1], [1], [1]]}, "3 rows of 1 numbers for 3 users and 2 types"),
+        ({"allocation": [[1], [1], [1]]}, "3 rows of 1 number for 3 users and 2 types"),
         ({"allocation": [[1, 0], [0], [0, 0]]}, "3 rows of 1 or 2 numbers"),
         ({"allocation": []}, "0 rows of 0 numbers"),
         ({"allocation": [1, 2, 3]}, "allocation, row 1: got 1"),
