@@ -381,3 +381,14 @@ def short_text(value: Number) -> str:
     """
     text = number_text(value)
     return f"≈{text}" if isinstance(value, Fraction) and Fraction(text) != value else text
+
+
+def four_digits(value: Number | None) -> str:
+    """Return a number in four digits, an integer whole, "-" for none.
+
+    >>> four_digits(Fraction(2, 3)), four_digits(12345), four_digits(None)
+    ('0.6667', '12345', '-')
+    """
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{float(value):.4g}"

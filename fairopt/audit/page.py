@@ -16,20 +16,14 @@ from fairopt.audit.whatif import WhatIf
 from fairopt.experiment.page import UNWRITABLE, templates
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number, number_text
-from fairopt.properties import Answer
+from fairopt.properties.verdict import MARKS
 
 #: The numbers of a line, as a head says them, and what they are called in `TypeStatus`.
 NUMBERS = {"held": "holds", "owed": "owed", "cap": "cap", "asks": "asks", "short": "short", "borrows": "borrows"}
 #: The most lines of the table of users, and of every other table.
 LINES, OTHERS = 2_000, 200
 #: How a verdict reads.
-ANSWERS = {
-    Answer.HOLDS: "yes",
-    Answer.FAILS: "no",
-    Answer.NOT_REFUTED: "not refuted",
-    Answer.UNDECIDED: "undecided",
-    Answer.DEPENDS: "depends",
-}
+ANSWERS = {answer: words.lower() for answer, words in MARKS.items()}
 
 
 class PageLine(NamedTuple):

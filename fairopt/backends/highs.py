@@ -105,8 +105,8 @@ class Highs(Backend):
         kept = self._loaded
         if kept is None or getattr(kept[0], "lost", False):
             highs = instance(options, len(program.rows.value))
-            if self.nodes is not None:
-                highs.setOptionValue("mip_max_nodes", self.nodes)
+            if self.nodes is not None and _bad(highs.setOptionValue("mip_max_nodes", self.nodes)):
+                raise BadInput(f"HiGHS refuses {self.nodes!r}", place="nodes", remedy="Give a whole number from 0 on")
             load(highs, program)
         else:
             highs, before = kept

@@ -10,11 +10,12 @@ from rich.text import Text
 
 from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, WhatIf
 from fairopt.audit.alternatives import Alternative
-from fairopt.cli.tables import MARKS, answers, say, table_of, texts
+from fairopt.cli.tables import answers, say, table_of, texts
 from fairopt.importing.imported import Unplaced
 from fairopt.numbers import counted
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Verdict
+from fairopt.properties.verdict import MARKS
 
 #: The most rows, reasons and things without a place that are shown unless all are asked for.
 ROWS, REASONS, UNPLACED = 40, 12, 5

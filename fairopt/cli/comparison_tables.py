@@ -13,7 +13,7 @@ from fairopt.cli.app import EVERY
 from fairopt.cli.tables import STYLES, fits, say, table_of
 from fairopt.compare import Row
 from fairopt.compare.answer import answer, telling, together
-from fairopt.compare.words import held_by_all, key, mark, numbers, title, unit, verdicts
+from fairopt.compare.words import Groups, held_by_all, key, mark, numbers, title, unit, verdicts
 from fairopt.policy import Uniqueness
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 
@@ -55,7 +55,7 @@ def table(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property]
 
 
 def _table(
-    groups: Sequence[Sequence[Row[Any]]],
+    groups: Groups,
     properties: Sequence[Property],
     heads: Sequence[str],
     of: Callable[[Row[Any]], Sequence[str]],
@@ -76,7 +76,7 @@ def _narrow(asked: Property, margin: str) -> str:
     return "\n".join([*wrap(asked.asks(), HEAD), *wrap(f"({margin})" if margin else "", WIDE_HEAD)])
 
 
-def _show_why(groups: Sequence[Sequence[Row[Any]]], properties: Sequence[Property], why: str) -> None:
+def _show_why(groups: Groups, properties: Sequence[Property], why: str) -> None:
     """Print what shows failures: of one policy, of all, or those that matter most; and what was left open."""
     shown = [row for group in groups for row in (group if why not in ("", EVERY) else group[:1])]
     if not why and (found := telling(groups, properties)):

@@ -9,10 +9,9 @@ from datetime import timedelta
 from time import perf_counter
 
 from fairopt.cli.tables import on_terminal, say, some_of, table_of, texts
-from fairopt.numbers import counted
+from fairopt.numbers import counted, four_digits
 from fairopt.policy import Policy
 from fairopt.problem import Trace
-from fairopt.program import Number
 from fairopt.simulation.measures import UNITS, WORDS, Measures, Spread
 from fairopt.simulation.record import Changes
 
@@ -42,10 +41,13 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
     say(table_of(heads, ((name, *_spread(spread)) for name, spread in spreads.items())))
     row = found.row()
     say(
-        table_of(["of the run", "", *texts("unit")], ((WORDS[name], short(row[name]), UNITS[name]) for name in OF_RUNS))
+        table_of(
+            ["of the run", "", *texts("unit")],
+            ((WORDS[name], four_digits(row[name]), UNITS[name]) for name in OF_RUNS),
+        )
     )
     tenants = (
-        (name, str(each.jobs), str(each.completed), *map(short, (each.jct_mean, each.held, each.ltgf)))
+        (name, str(each.jobs), str(each.completed), *map(four_digits, (each.jct_mean, each.held, each.ltgf)))
         for name, each in found.tenants.items()
     )
     say(table_of(["tenant", "jobs", "completed", "mean JCT", "GPU-time", "LTGF"], tenants))
@@ -60,16 +62,9 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
             say(f"{what}: {some_of(names)}")
 
 
-def short(value: Number | None) -> str:
-    """Return a number in four digits, "-" for none."""
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{float(value):.4g}"
-
-
 def _spread(spread: Spread) -> tuple[str, ...]:
     middle = (spread.percentiles[50], spread.percentiles[90], spread.percentiles[99])
-    return (str(spread.count), *map(short, (spread.mean, *middle, spread.least, spread.most)))
+    return (str(spread.count), *map(four_digits, (spread.mean, *middle, spread.least, spread.most)))
 
 
 class RunProgress:

@@ -27,6 +27,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
 from fairopt.properties import Answer, Misreport, Verdict
 from fairopt.properties.metrics import Metrics
+from fairopt.properties.verdict import MARKS
 from fairopt.properties.within_bounds import range_of
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
@@ -42,13 +43,6 @@ IN_SHORT = 110
 BAR = 20
 #: The most names of jobs in a line.
 SHOWN = 10
-MARKS: Mapping[Answer, str] = {
-    Answer.HOLDS: "yes",
-    Answer.FAILS: "NO",
-    Answer.NOT_REFUTED: "not refuted",
-    Answer.UNDECIDED: "undecided",
-    Answer.DEPENDS: "depends",
-}
 RULINGS: Mapping[Ruling, str] = {
     **dict.fromkeys((Ruling.REPRODUCED, Ruling.PROVED, Ruling.HOLDS_BOUNDED), "green"),
     **dict.fromkeys((Ruling.REFUTED, Ruling.INCONSISTENT), "red"),

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from fairopt.compare.rows import Row
-from fairopt.compare.words import short
+from fairopt.numbers import four_digits
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
@@ -48,8 +48,8 @@ def answer(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property
         known = "" if sure else " (no lie that pays was found, which proves nothing)"
         what = "the property that was asked" if len(of) == 1 else f"{_all(len(of))} properties that were asked"
         said = [f"{which} {what}{known}."]
-    for _, group in groupby(decided, key=lambda row: _broken(row)):
-        said.append(_sentence(problem, list(group), of))
+    for (fails, undecided), group in groupby(decided, key=lambda row: _words(row, of)):
+        said.append(_sentence(problem, list(group), fails, undecided, len(of)))
     return [*said, *(f"{row.policy.name} was stopped: {row.error}" for row in rows if row.error is not None)]
 
 
@@ -75,22 +75,24 @@ def telling(groups: Sequence[Sequence[Row[Any]]], properties: Sequence[Property]
     return [*found.values()][:TELLING]
 
 
-def _sentence(problem: Any, group: Sequence[Row[Any]], of: Mapping[str, Property]) -> str:
+def _words(row: Row[Any], of: Mapping[str, Property]) -> tuple[list[str], list[str]]:
+    """Return in words what fails under a policy, and what is open."""
+    fails, undecided = _broken(row)
+    return [of[name].fails_so(row.verdicts[name]) for name, _ in fails], [of[name].asks() for name in undecided]
+
+
+def _sentence(problem: Any, group: Sequence[Row[Any]], fails: list[str], undecided: list[str], asked: int) -> str:
     s = "" if len(group) > 1 else "s"
-    fails, undecided = _broken(group[0])
     parts = []
     if fails:
-        parts.append(
-            f"break{s} {len(fails)}: {_and([of[name].fails_so(group[0].verdicts[name]) for name, _ in fails])}"
-        )
+        parts.append(f"break{s} {len(fails)}: {_and(fails)}")
     if undecided:
-        parts.append(f"leave{s} open: {_and([of[name].asks() for name in undecided])}")
-    if of and not parts:
-        parts.append(f"keep{s} {_all(len(of)) if len(of) > 1 else 'it'}")
+        parts.append(f"leave{s} open: {_and(undecided)}")
+    if asked and not parts:
+        parts.append(f"keep{s} {_all(asked) if asked > 1 else 'it'}")
     names = _and([row.policy.name for row in group])
-    return (
-        f"{' '.join([names, '; '.join(parts)]) if parts else f'{names}:'}{'.' if parts else ''} {cost(problem, group)}"
-    )
+    said = f"{names} {'; '.join(parts)}." if parts else f"{names}:"
+    return f"{said} {cost(problem, group)}"
 
 
 @singledispatch
@@ -113,12 +115,12 @@ def _(problem: Market, group: Sequence[Row[Any]]) -> str:
 @cost.register
 def _(problem: Setting, group: Sequence[Row[Any]]) -> str:
     times = [row.numbers["jct_mean"] for row in group if row.numbers["jct_mean"] is not None]
-    return f"A job takes {_span(times, short)} from its arrival on average." if times else "No job was completed."
+    return f"A job takes {_span(times, four_digits)} from its arrival on average." if times else "No job was completed."
 
 
 @cost.register
 def _(problem: Batch, group: Sequence[Row[Any]]) -> str:
-    return f"Revenue: {_span([row.numbers['revenue'] for row in group], short)}."
+    return f"Revenue: {_span([row.numbers['revenue'] for row in group], four_digits)}."
 
 
 @singledispatch

@@ -8,11 +8,13 @@ from textwrap import fill
 from typing import Any, TypeAlias
 
 from fairopt.compare.rows import Row
+from fairopt.numbers import four_digits
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import stand_ins
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
+from fairopt.properties.verdict import MARKS
 from fairopt.properties.within_bounds import Boundary, percent, range_of
 from fairopt.simulation import Setting
 from fairopt.simulation.measures import WORDS
@@ -21,14 +23,8 @@ from fairopt.simulation.measures import WORDS
 Groups: TypeAlias = Sequence[Sequence[Row[Any]]]
 #: The most characters of a line in the head of a column of numbers.
 NARROW = 12
-#: What the cells of a table show.
-MARKS: Mapping[Answer, str] = {
-    Answer.HOLDS: "yes",
-    Answer.FAILS: "NO",
-    Answer.NOT_REFUTED: "none found",
-    Answer.UNDECIDED: "undecided",
-    Answer.DEPENDS: "depends",
-}
+#: What the cells of a table show: only searches refute nothing.
+CELLS: Mapping[Answer, str] = {**MARKS, Answer.NOT_REFUTED: "none found"}
 
 
 @singledispatch
@@ -86,7 +82,7 @@ def _(market: Market) -> Numbers:
 @numbers.register
 def _(setting: Setting) -> Numbers:
     shown = "completed", "jct_mean", "makespan", "finish_time_max", "utilisation", "migrations"
-    return [fill(WORDS[name], NARROW) for name in shown], lambda row: [short(row.numbers[name]) for name in shown]
+    return [fill(WORDS[name], NARROW) for name in shown], lambda row: [four_digits(row.numbers[name]) for name in shown]
 
 
 @numbers.register
@@ -108,7 +104,7 @@ def mark(verdict: Verdict, *, with_margin: bool = True) -> str:
     """Return what a table shows of a verdict: yes, NO and by how much, or which other answer it is."""
     margin = f" {_margin(verdict.margin)}" if with_margin and verdict.answer is Answer.FAILS else ""
     up_to = verdict.boundary.error if isinstance(verdict.boundary, Boundary) else None
-    said = MARKS[verdict.answer] if up_to is None else f"to {percent(up_to)}"
+    said = CELLS[verdict.answer] if up_to is None else f"to {percent(up_to)}"
     return f"{'~' * in_floats(verdict)}{said}{margin}{_kind(verdict)}"
 
 
@@ -164,10 +160,3 @@ def key(groups: Groups, properties: Sequence[Property]) -> list[str]:
     if any(in_floats(verdict) for group in groups for each in properties for verdict in verdicts(group, each)):
         said.append("~: decided in floats, within a tolerance; else exactly.")
     return said
-
-
-def short(value: Number | None) -> str:
-    """Return a number in four digits, "-" for none."""
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{float(value):.4g}"

@@ -28,22 +28,17 @@ SAME = 1e-12
 Takes: TypeAlias = Callable[[Array, Array], Array]
 
 
-def every_one(speedups: Array, shares: Array) -> Array:
-    """Return that every optimum is taken (cases,)."""
-    return np.ones(len(shares), dtype=bool)
-
-
 class ManyPrograms:
     """Bundles under misreports by one program each, all solved from the optimal ``basis`` of ``like``, the truth's.
 
-    ``takes`` says which optima the policy takes; where it takes another, the case is left to be decided alone.
+    ``takes`` says which optima the policy takes, None for all; where it takes another, the case is decided alone.
 
     ``write`` formulates the program of an array of speedups (n, k). A formulation that needs more than arithmetic and
     comparisons of its numbers is left to be decided alone.
     """
 
     def __init__(
-        self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis, takes: Takes
+        self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis, takes: Takes | None
     ) -> None:
         self._write, self._market, self._like, self._basis, self._takes = write, market, like, basis, takes
         self._able, self._compared = True, False
@@ -52,7 +47,7 @@ class ManyPrograms:
         self._nearby = _Nearby(like, basis, market.speedup) if tall else None
 
     @classmethod
-    def of(cls, write: Callable[[Array], Program], market: Market, takes: Takes = every_one) -> ManyPrograms | None:
+    def of(cls, write: Callable[[Array], Program], market: Market, takes: Takes | None = None) -> ManyPrograms | None:
         """Return the same by the basis that HiGHS finds; None where programs are better solved one by one."""
         program = write(market.speedup)
         rows, variables = program.shape
@@ -78,7 +73,8 @@ class ManyPrograms:
         for programs in self._programs(users, reports) if self._able else ():
             block, who = programs.template.variable_block("share"), users[programs.cases]
             points = self._points(programs, who, reports[programs.cases])[:, block.span].reshape(-1, *block.shape)
-            points[~self._takes(reported(self._market, who, reports[programs.cases]), points)] = np.nan
+            if self._takes is not None:
+                points[~self._takes(reported(self._market, who, reports[programs.cases]), points)] = np.nan
             bundles[programs.cases] = not_negative(points[np.arange(len(who)), who])
 
     def _points(self, programs: Programs, users: Array, reports: Array) -> Array:

@@ -87,7 +87,8 @@ def trade_graph(market: Market, shares: Any) -> Any:
     An edge is a gift: its ``amount`` of GPUs of a ``type``, and what the receiver gains by the whole trade (``gain``).
     Of two users who could both gain by a swap there are both edges, of the swap that gains most, each over what its
     equal share is worth. The edges of `trade_cycle`, which more than two may need, have ``cycle`` True. The allocation
-    is Pareto-efficient if and only if there is no edge (with demands: no edge shows that it is not).
+    is Pareto-efficient if and only if there is no edge, but for gains below what `trade_cycle` sees; with demands an
+    edge shows that it is not, and no edge shows nothing.
 
     ``shares`` (n, k) as in `envy_graph`. Errors: as there. Source: OEF Sec. 2.3.1 (4); cycles of trades:
     `fairopt.properties.shares.pareto_within_bounds`.

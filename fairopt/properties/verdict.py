@@ -34,6 +34,16 @@ class Answer(enum.Enum):
     DEPENDS = "DEPENDS"  # of a range of inputs: it holds for some and fails for others; the verdict says where
 
 
+#: How an answer reads in a table.
+MARKS: Mapping[Answer, str] = {
+    Answer.HOLDS: "yes",
+    Answer.FAILS: "NO",
+    Answer.NOT_REFUTED: "not refuted",
+    Answer.UNDECIDED: "undecided",
+    Answer.DEPENDS: "depends",
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict(Tabular):
     """A property's verdict on what was decided, or on a policy.
