@@ -5,16 +5,19 @@
     position, except for the names that a statement prints.  Nothing here is known to fit together: that lists have
     the same length, that weights are positive and so on is for the checker to find out. *)
 
-From Coq Require Import String List QArith.
+From Coq Require Import List QArith.
 Import ListNotations.
+
+(** Words and names: the numbers of their characters in Unicode. *)
+Definition text := list Z.
 
 (** ** Markets *)
 
 (** A user: its throughput on one GPU of each type, its weight, and the most GPUs that it can use at once ([None]: any
     number). *)
-Record user := User { name : string; speedup : list Q; weight : Q; demand : option Q }.
+Record user := User { name : text; speedup : list Q; weight : Q; demand : option Q }.
 (** GPU types, how many GPUs there are of each, and users.  There are neither entitlements nor bounds of speedups. *)
-Record market := Market { types : list string; capacity : list Q; users : list user }.
+Record market := Market { types : list text; capacity : list Q; users : list user }.
 
 (** A row for each user, a column for each type. *)
 Definition table := list (list Q).
@@ -28,7 +31,7 @@ Record row := Row { terms : list (N * Q); least : option Q; most : option Q }.
 Record program := Program { maximize : bool; offset : Q; variables : list variable; rows : list row }.
 
 (** A multiplier of the row that a word and positions name: ["capacity"; 0], ["envy_free"; 0; 1], ["row"; 4]. *)
-Record dual := Dual { of_row : string; at_row : list N; rate : Q }.
+Record dual := Dual { of_row : text; at_row : list N; rate : Q }.
 
 (** ** Words *)
 
@@ -44,20 +47,20 @@ Record filling := Filling { level : Q; fixed : list N; held_by : list dual }.
 
 (** What a policy decides.  [named] are values of a program's variables that are no shares, by name. *)
 Inductive decision :=
-| Optimality (m : market) (p : policy) (x : table) (value : Q) (duals : list dual) (named : list (string * Q))
+| Optimality (m : market) (p : policy) (x : table) (value : Q) (duals : list dual) (named : list (text * Q))
 | Levels (m : market) (x : table) (n : normaliser) (rounds : list filling)
 | Equilibrium (m : market) (x : table) (prices : list Q) (demand_duals : option (list Q))
 (** Over all optima of a decision, the largest ([highest]) or smallest sum of shares times weights. *)
 | Extreme (of : decision) (highest : bool) (weights : table) (x : table) (value : Q) (duals : list dual)
-    (named : list (string * Q))
+    (named : list (text * Q))
 (** The program of a policy's author; [shares] says which variable is whose share. *)
-| Embedded (p : program) (point : list Q) (value bound gap : Q) (duals : list dual) (m : market) (policy_name : string)
+| Embedded (p : program) (point : list Q) (value bound gap : Q) (duals : list dual) (m : market) (policy_name : text)
     (shares : list (list N)).
 
 Inductive certificate :=
 | ProgramBound (p : program) (point : list Q) (value bound gap : Q) (duals : list dual)
 | ProgramInfeasible (p : program) (duals : list dual)
-| Bound (m : market) (p : policy) (x : table) (value bound gap : Q) (duals : list dual) (named : list (string * Q))
+| Bound (m : market) (p : policy) (x : table) (value bound gap : Q) (duals : list dual) (named : list (text * Q))
 | Infeasible (m : market) (at_least : list (N * Q)) (duals : list dual)
 | Property (m : market) (x : table) (p : property) (holds : bool)
 | Envy (m : market) (x : table) (envious envied : N)
@@ -65,7 +68,7 @@ Inductive certificate :=
 (** The same of every optimum: each user's most at any of them. *)
 | DominanceOptima (m : market) (x better : table) (optima : list decision)
 | ParetoWeights (m : market) (x : table) (lambda prices : list Q) (demand_duals : option (list Q))
-| Misreport (m : market) (policy_name : string) (who : N) (report : list Q) (gain : Q) (truth lie : decision)
+| Misreport (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q) (truth lie : decision)
 | NashBounds (m : market) (x : table) (gap : Q) (lowest highest prices : list Q) (demand_duals : option (list Q))
 | Decide (d : decision).
 
@@ -73,7 +76,7 @@ Inductive certificate :=
 
 (** A policy as a statement names it. *)
 Inductive rule :=
-| OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OfAuthor (policy_name : string).
+| OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OfAuthor (policy_name : text).
 
 (** What is proved.  [possible]: whether the allocation is feasible. *)
 Inductive statement :=
@@ -93,12 +96,12 @@ Inductive statement :=
 | MaximisesNash (m : market) (x : table)
 | NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
 | ExtremeIs (m : market) (r : rule) (highest : bool) (weights : table) (value : Q)
-| AuthorsOptimum (p : program) (m : market) (policy_name : string) (x : table) (value : Q)
+| AuthorsOptimum (p : program) (m : market) (policy_name : text) (x : table) (value : Q)
 (** The same on the truth and on the misreport, by two programs of the policy's author. *)
-| AuthorsReward (before after : program) (m : market) (policy_name : string) (who : N) (report : list Q) (gain : Q)
+| AuthorsReward (before after : program) (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q)
     (always : bool)
 (** Over all optima of a program of the policy's author. *)
-| AuthorsExtreme (p : program) (m : market) (policy_name : string) (highest : bool) (weights : table) (value : Q).
+| AuthorsExtreme (p : program) (m : market) (policy_name : text) (highest : bool) (weights : table) (value : Q).
 
 (** [NotCovered]: the certificate may be right, but is of a kind that is not decided here. *)
-Inductive result := Accepted (s : statement) | Rejected (why : string) | NotCovered (what : string).
+Inductive result := Accepted (s : statement) | Rejected (why : text) | NotCovered (what : text).
