@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "audit": Command("fairopt.cli.auditing", "audit", "Show who starves or borrows on a cluster, and why."),
         "explain": Command("fairopt.cli.auditing", "explain", "Explain one user's GPUs, and what would give it more."),
         "whatif": Command("fairopt.cli.auditing", "whatif", "Show what a change of quotas, caps or weights would do."),
+        "plan": Command("fairopt.cli.planning", "plan", "Tell a scheduler what gives what a policy gives."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the backends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),
