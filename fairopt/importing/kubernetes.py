@@ -25,8 +25,8 @@ def fields(why: str, names: str, before: str = "") -> dict[str, str]:
 #: Of every object. Source: apimachinery/pkg/apis/meta/v1/types.go, TypeMeta and ObjectMeta.
 OBJECT: Mapping[str, str] = fields(TAKEN, "apiVersion kind metadata.name metadata.namespace") | fields(
     BOOKKEEPING,
-    "annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation "
-    "labels managedFields ownerReferences resourceVersion selfLink uid",
+    "annotations.* creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation "
+    "labels.* managedFields ownerReferences resourceVersion selfLink uid",
     "metadata.",
 )
 #: Of nodes. Source: api/core/v1/types.go.
@@ -67,6 +67,17 @@ def pod_fields(before: str, placing: str) -> dict[str, str]:
             for path, why in fields(why, names, f"{before}{kind}[].").items()
         }
     )
+
+
+def own_names(domains: str, known: str = "", before: str = "metadata.") -> dict[str, str]:
+    """Return the fields of labels and annotations of a scheduler's own domains: those that are not ``known`` are noted.
+
+    Both are names with blanks between; known ones say nothing about who gets what that its objects do not say.
+    """
+    kinds = [f"{before}labels.", f"{before}annotations."]
+    listed = {f"{kind}{domain}*": "no label or annotation that is known here" for domain in domains.split()
+              for kind in kinds}  # fmt: skip
+    return listed | {f"{kind}{name}": BOOKKEEPING for name in known.split() for kind in kinds}
 
 
 def named(part: ObjectPart) -> str:
@@ -141,7 +152,7 @@ class Stock(NamedTuple):
 
 
 #: Objects by kind and name.
-Objects: TypeAlias = Mapping[str, Mapping[str, ObjectPart]]
+Objects: TypeAlias = Mapping[str, dict[str, ObjectPart]]
 
 
 def objects(
