@@ -1,9 +1,9 @@
 """What a file of theorems states, and what Coq says that each theorem rests on; standard library only.
 
-``python3 coq.py FOLDER [LIBRARY]`` asks Coq about every ``Theorem`` of a folder that has been compiled, prints one line for each,
-and exits with 1 unless all are proved and rest on nothing. The text is read as well, because Coq does not say where a
-thing is assumed: comments and strings are left out, and each statement is called by its full name, with the modules
-that it stands in, so that a theorem in a module is never taken for its namesake outside.
+``python3 coq.py FOLDER [LIBRARY]`` asks Coq about every ``Theorem`` of a folder that has been compiled, prints a line
+for each, and exits with 1 unless all are proved and rest on nothing. The text is read as well, because Coq does not say
+where a thing is assumed: comments and strings are left out, and each statement is called by its full name, with the
+modules that it stands in, so that a theorem in a module is never taken for its namesake outside.
 """
 
 from __future__ import annotations
@@ -108,9 +108,7 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def rests_on(
-    folder: Path, names: Mapping[str, Sequence[str]], library: str = LIBRARY
-) -> dict[tuple[str, str], str]:
+def rests_on(folder: Path, names: Mapping[str, Sequence[str]], library: str = LIBRARY) -> dict[tuple[str, str], str]:
     """Return what Coq says that each statement rests on, by file and full name: `CLOSED`, or what it assumes.
 
     ``folder`` holds the compiled files. Errors: `CoqFails` where Coq does not answer about every one.
