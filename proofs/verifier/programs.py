@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import permutations
 from math import inf
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .market import MOST_SHOWN, Market, digest_of, table_shown
+from .market import MOST_SHOWN, Market, digest_of, in_integers, table_shown
 from .reading import (
     ONE,
     ZERO,
@@ -99,9 +100,8 @@ class Program:
                 raise Rejected(f"variable {key_shown(key)} is outside of its bounds")
             if key in self.integers and x[key].denominator != 1:
                 raise Rejected(f"variable {key_shown(key)} is no integer")
-        for key, row in self.rows.items():
-            if not row.low <= total(row.terms, x) <= row.high:
-                raise Rejected(f"the point breaks row {key_shown(key)}")
+        for key in _broken(self.rows, x):
+            raise Rejected(f"the point breaks row {key_shown(key)}")
         return self.offset + total(self.cost, x)
 
     def bound(self, duals: Terms) -> Fraction:
@@ -146,6 +146,26 @@ class Program:
         for row in self.rows.values():
             terms = [[key[1], exactly(rate)] for key, rate in row.terms.items()]
             yield [terms, exactly(row.low), exactly(row.high)]
+
+
+def _broken(rows: dict[Key, Row], x: Point) -> Iterator[Key]:
+    """Yield the rows that a point breaks. Envy, of a million rows perhaps, is compared in integers."""
+    bundles, asked, speeds, most = dict[int, tuple[list[int], int]](), None, list[int](), ZERO
+    for key, (terms, low, high) in rows.items():
+        if not isinstance(terms, Envy) or high < inf:
+            if not low <= total(terms, x) <= high:
+                yield key
+            continue
+        market, i, other = terms.market, terms.user, terms.other
+        if asked != (i, low):  # rows of one user stand together
+            asked, (speeds, scale) = (i, low), in_integers(market.speedup[i], ONE)
+            most = (total(throughput(market, i), x) - Fraction(low)) / market.weight[i] * scale
+        if other not in bundles:
+            shares = [x["share", other, j] for j in range(len(market.types))]
+            bundles[other] = in_integers(shares, market.weight[other])
+        held, by = bundles[other]
+        if sum(map(mul, speeds, held)) * most.denominator > most.numerator * by:
+            yield key
 
 
 def total(terms: Terms | Envy, x: Point) -> Fraction:
