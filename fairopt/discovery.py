@@ -2,7 +2,8 @@
 
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
 ``fairopt.datasets``, ``fairopt.workloads``, ``fairopt.importers``, ``fairopt.emitters`` (functions of two markets that
-write a change as a scheduler's objects), ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
+write a change as a scheduler's objects), ``fairopt.planners`` (a `fairopt.audit.plans.Planner` for each scheduler),
+``fairopt.commands``, and for benchmarks ``fairopt.instances``,
 ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
 
 >>> policy("max-min").source
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
-EMITTERS = "fairopt.emitters"
+EMITTERS, PLANNERS = "fairopt.emitters", "fairopt.planners"
 WORKLOADS = "fairopt.workloads"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 

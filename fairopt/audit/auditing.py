@@ -255,7 +255,7 @@ def audit(
     >>> print(found.mends[0])
     reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a runs
     """
-    source = _source(given, importer, watch)
+    source = market_in(given, importer, watch)
     market: Market = source.problem
     if speedups is not None:
         market = with_speedups(market, speedups)
@@ -293,7 +293,8 @@ def audit(
     )
 
 
-def _source(given: Any, importer: str, watch: Callable[[str], None]) -> Imported:
+def market_in(given: Any, importer: str, watch: Callable[[str], None]) -> Imported:
+    """Return what files hold, as `audit` takes them; a market, or what was imported, as it is."""
     if isinstance(given, Market | Imported):
         return (given if isinstance(given, Imported) else Imported(given))._replace(importer=importer)
     watch("reading")

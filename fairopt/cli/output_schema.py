@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from fairopt.audit import Audit, Explanation, WhatIf
+from fairopt.audit import Audit, Explanation, SchedulerPlan, WhatIf
 from fairopt.cli import (
     benching,
     data,
@@ -35,6 +35,7 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
             "audit": Audit.form.schema(),
             "explain": Explanation.form,
             "whatif": WhatIf.form,
+            "plan": SchedulerPlan.form,
             "policies": listed(listing.POLICY),
             "backends": listed(listing.BACKEND),
             "properties": listed(listing.PROPERTY),

@@ -25,6 +25,7 @@ _AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 #: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
+_LONE = "its pod group is not in the files: it counts for that queue, and starts alone"
 _MIG = "nvidia.com/mig-"
 _Amounts = dict[str, Fraction]
 
@@ -44,7 +45,8 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     are queues without queues below them, groups the others, GPU types the node pools; CPU cores and bytes of memory are
     goods of each pool. A quota of -1 is infinite, and a limit of 0, or none at all, lets a queue hold nothing. Speedups
     are unknown: any positive ones. With ``product`` a type is called after the only GPU product of its pool. A gang is
-    the least number of pods with which its group starts; each pod beyond them is a gang of its own.
+    the least number of pods with which its group starts; each pod beyond them is a gang of its own. A pod whose group
+    is not given counts for the queue of its label ``kai.scheduler/queue``.
 
     Errors: `BadInput` that names the file, the object, the value and what to do.
 
@@ -332,12 +334,18 @@ def _pods(found: Objects, scheduler: str, places: Places) -> tuple[dict[str, lis
             places.note("Pod, metadata.deletionTimestamp", name, "set", "it ends: KAI does not count it as held")
         elif not node and spec.parts("schedulingGates"):
             places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
-        elif not group:
-            places.note("Pod", name, "no annotation pod-group-name", "of no queue")
-        elif (owner := "/".join(filter(None, (metadata.text("namespace"), group)))) not in members:
-            places.note("Pod, pod-group-name", name, group, "no such pod group")
         else:
-            members[owner].append(_Pod(bool(node) or phase == "Running", takes, portion))
+            owner = "/".join(filter(None, (metadata.text("namespace"), group)))
+            if (not group or owner not in members) and metadata.part("labels").text(kai.QUEUE):
+                owner = name if name not in members else f"{name} (pod)"
+                found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
+                places.note(f"Pod, label {kai.QUEUE}", name, group or "no pod group", _LONE)
+            if not group and owner not in members:
+                places.note("Pod", name, "no annotation pod-group-name", "of no queue")
+            elif owner not in members:
+                places.note("Pod, pod-group-name", name, group, "no such pod group")
+            else:
+                members[owner].append(_Pod(bool(node) or phase == "Running", takes, portion))
     return members, others
 
 

@@ -25,8 +25,8 @@ def fields(why: str, names: str, before: str = "") -> dict[str, str]:
 #: Of every object. Source: apimachinery/pkg/apis/meta/v1/types.go, TypeMeta and ObjectMeta.
 OBJECT: Mapping[str, str] = fields(TAKEN, "apiVersion kind metadata.name metadata.namespace") | fields(
     BOOKKEEPING,
-    "annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation "
-    "labels managedFields ownerReferences resourceVersion selfLink uid",
+    "annotations.* creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation "
+    "labels.* managedFields ownerReferences resourceVersion selfLink uid",
     "metadata.",
 )
 #: Of nodes. Source: api/core/v1/types.go.
@@ -69,6 +69,17 @@ def pod_fields(before: str, placing: str) -> dict[str, str]:
     )
 
 
+def own_names(domains: str, known: str = "", before: str = "metadata.") -> dict[str, str]:
+    """Return the fields of labels and annotations of a scheduler's own domains: those that are not ``known`` are noted.
+
+    Both are names with blanks between; known ones say nothing about who gets what that its objects do not say.
+    """
+    kinds = [f"{before}labels.", f"{before}annotations."]
+    listed = {f"{kind}{domain}*": "no label or annotation that is known here" for domain in domains.split()
+              for kind in kinds}  # fmt: skip
+    return listed | {f"{kind}{name}": BOOKKEEPING for name in known.split() for kind in kinds}
+
+
 def named(part: ObjectPart) -> str:
     """Return the name of an object, after its namespace where it has one."""
     metadata = part.part("metadata")
@@ -108,7 +119,8 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
 def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:
     """Add amounts to others, each ``times``."""
     for name, amount in more.items():
-        total[name] = total.get(name, Fraction(0)) + amount * times
+        part = amount if times == 1 else amount * times
+        total[name] = total[name] + part if name in total else part
 
 
 def documents(paths: Iterable[AnyPath]) -> Iterable[tuple[AnyPath, ObjectPart]]:
@@ -140,7 +152,7 @@ class Stock(NamedTuple):
 
 
 #: Objects by kind and name.
-Objects: TypeAlias = Mapping[str, Mapping[str, ObjectPart]]
+Objects: TypeAlias = Mapping[str, dict[str, ObjectPart]]
 
 
 def objects(

@@ -12,7 +12,7 @@ from typing import Any
 
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.imported import BOOKKEEPING, COUNTED, TAKEN, both_owed
-from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, pod_fields, written_quantity
+from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields, written_quantity
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
@@ -24,8 +24,10 @@ ROOT = "root"
 _PLACING = "where on the nodes a pod may run is not modelled"
 _TOPOLOGY = "how near each other the GPUs of a gang must be is not modelled"
 _POD = "spec.tasks[].template.spec."
+_OWN = own_names("volcano.sh/ scheduling.volcano.sh/ batch.volcano.sh/")
 FIELDS: Mapping[str, Mapping[str, str]] = {
-    "Queue": {**OBJECT}
+    "Queue": {**OBJECT, **_OWN}
+    | fields(TAKEN, "volcano.sh/hierarchy volcano.sh/hierarchy-weights", "metadata.annotations.")
     | fields(TAKEN, "weight capability deserved guarantee.resource parent priority reclaimable", "spec.")
     | fields(TAKEN, "allocated state pending inqueue running unknown completed", "status.")
     | {
@@ -35,13 +37,15 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "spec.type": "kinds of queues are not modelled",
         "status.reservation": "which nodes are locked for a queue is not modelled",
     },
-    "PodGroup": {**OBJECT}
+    "PodGroup": {**OBJECT, **_OWN}
+    | {"metadata.annotations.volcano.sh/preemptable": TAKEN}
     | fields(TAKEN, "spec.queue spec.minResources spec.priorityClassName status.phase")
     | fields("the gang is counted in GPUs", "spec.minMember spec.minTaskMember")
     | fields(_TOPOLOGY, "spec.networkTopology spec.subGroupPolicy")
     | {"status.conditions": "what the scheduler last said of it"}
     | fields(COUNTED, "running succeeded failed", "status."),
-    "Job": {**OBJECT}
+    "Job": {**OBJECT, **_OWN}
+    | {"metadata.annotations.volcano.sh/preemptable": TAKEN}
     | pod_fields(_POD, _PLACING)
     | fields("the job's class counts", "priorityClassName priority preemptionPolicy", _POD)
     | fields(BOOKKEEPING, "template.metadata name policies maxRetry", "spec.tasks[].")
