@@ -21,12 +21,6 @@ Definition ratio_word : text := word "least_ratio".
 Definition only_named (w : text) (named : list (text * Q)) : option Q :=
   match named with [(name, z)] => if same_text name w then Some z else None | _ => None end.
 
-Definition everybody (m : market) (x : table) (f : user -> list Q -> bool) : bool :=
-  forallb (fun '(u, b) => f u b) (combine (users m) x).
-
-Lemma everybody_ok m x f : everybody m x f = true -> forall u b, has m x u b -> f u b = true.
-Proof. unfold everybody; rewrite forallb_forall; intros h u b i; apply (h (u, b) i). Qed.
-
 (** What a policy wants to be large, at an allocation that it may choose. *)
 Definition reached (p : policy) (m : market) (x : table) (named : list (text * Q)) : option Q :=
   if negb (sensible_b m x) then None
@@ -59,13 +53,13 @@ Proof.
   - destruct (only_named _ _) as [z|]; [|discriminate].
     destruct (everybody _ _ _) eqn:h; [|discriminate]; injection e as <-.
     split; [symmetry; apply total_now_ok|]; exists z; intros u b i.
-    pose proof (everybody_ok _ _ _ h u b i) as h'; cbv beta in h'; apply sameP in h'.
+    pose proof (proj1 (everybody_ok _ _ _) h u b i) as h'; cbv beta in h'; apply sameP in h'.
     rewrite fast_dotE, mulE in h'; exact h'.
   - destruct named; [|discriminate]; destruct (nobody_envies_all m x) eqn:h; [|discriminate]; injection e as <-.
     split; [symmetry; apply total_now_ok|]; exact (nobody_envies_all_ok m x pos h).
   - destruct (only_named _ _) as [z|]; [|discriminate].
     destruct (everybody _ _ _) eqn:h; [|discriminate]; injection e as <-; intros u b i.
-    pose proof (everybody_ok _ _ _ h u b i) as h'; cbv beta in h'; apply leP in h'.
+    pose proof (proj1 (everybody_ok _ _ _) h u b i) as h'; cbv beta in h'; apply leP in h'.
     rewrite fast_dotE, mulE, fair_now_ok in h'; exact h'.
 Qed.
 
