@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -11,23 +13,27 @@ import typer
 from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Certificates, Html, input_file, input_option
+from fairopt.cli.given import Certificates, Html, StandIn, input_file, input_option
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, require_place, write_text
 
 Files = Annotated[
-    list[Path], input_file("FILE", "A scheduler's own files, a folder of them, or a market with entitlements.", Market)
+    list[Path] | None,
+    input_file("FILE", "A scheduler's own files, a folder of them, or a market; without any, --from asks.", Market),
 ]
 From = Annotated[
     str,
     typer.Option(
         "--from",
         metavar="NAME",
-        help="The importer that reads the files; by default the only one that can.",
+        help="The importer that reads the files; by default the only one that can. Without files its commands are run.",
         autocompletion=completing.registered(discovery.IMPORTERS),
     ),
+]
+PrintCommands = Annotated[
+    bool, typer.Option("--print-commands", help="Only print the commands that --from would run, to paste.")
 ]
 Policies = Annotated[
     list[str] | None,
@@ -51,9 +57,35 @@ Verbose = Annotated[
 ]
 
 
+def files_or_live(context: typer.Context, files: list[Path] | None, importer: str, *, only_print: bool) -> list[Path]:
+    """Return the files that are given, or what the commands of ``importer`` print now; these only read the cluster.
+
+    They are there until the command of the command line ends. With ``only_print`` they are printed, and that is all.
+    """
+    if files and not only_print:
+        return files
+    if files:
+        raise BadInput("files are given too", place="--print-commands", remedy="Leave them out")
+    if not importer:
+        remedy = "Give a scheduler's own files, or say whom to ask: --from NAME"
+        raise BadInput("no file", place="FILE", remedy=remedy)
+    from fairopt.importing.live import as_lines, fetched, source  # here, since few ask a cluster
+
+    commands = source(importer)
+    if only_print:
+        print(as_lines(commands), end="")
+        raise typer.Exit(Exit.FINE)
+    folder = context.find_root().with_resource(TemporaryDirectory(prefix="fairopt-"))
+    with tables.working("asking the cluster") as watch:
+        written = fetched(importer, folder, watch=watch)
+    return [StandIn.of(path, shlex.join(commands[path.name])) for path in written]
+
+
 def audit(
-    files: Files,
+    context: typer.Context,
+    files: Files = None,
     importer: From = "",
+    print_commands: PrintCommands = False,
     policies: Policies = None,
     properties: Annotated[
         list[str] | None,
@@ -80,6 +112,7 @@ def audit(
     from fairopt.cli import audit_tables
 
     require_place(html, "--html")
+    files = files_or_live(context, files, importer, only_print=print_commands)
     evidence_files.require_empty(certificates)
     if speedups is not None and rates is not None:
         raise BadInput(f"got {rates}, and --speedups too", place="--rates", remedy="Give one of them")
@@ -100,9 +133,12 @@ def audit(
 
 
 def explain(
-    files: Files,
+    context: typer.Context,
+    files: Files = None,
+    *,
     user: Annotated[str, typer.Argument(metavar="USER", help="A user or a group.")],
     importer: From = "",
+    print_commands: PrintCommands = False,
     policies: Policies = None,
     json_: AsJson = False,
     graphml: Annotated[
@@ -114,6 +150,9 @@ def explain(
     from fairopt.cli import audit_tables
 
     require_place(graphml, "--graphml")
+    if not (files or importer) and Path(user).exists():  # the only word was taken for the user
+        raise BadInput("Missing argument 'USER'", remedy="A user or a group.")
+    files = files_or_live(context, files, importer, only_print=print_commands)
     with tables.working("reading") as watch:
         found = explained(files, user, importer=importer, policies=policies, watch=watch)
     if graphml is not None:
@@ -129,7 +168,8 @@ def explain(
 
 
 def whatif(
-    files: Files,
+    context: typer.Context,
+    files: Files = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,6 +180,7 @@ def whatif(
         ),
     ] = None,
     importer: From = "",
+    print_commands: PrintCommands = False,
     policies: Policies = None,
     emit: Annotated[
         str,
@@ -164,6 +205,7 @@ def whatif(
 
     require_place(html, "--html")
     emitter = discovery.load(discovery.EMITTERS, emit) if emit else None
+    files = files_or_live(context, files, importer, only_print=print_commands)
     if not settings and len(files) != 2:
         raise BadInput("nothing says what is to change", place="--set", remedy="Give --set, or two files to compare")
     how: dict[str, Any] = {"importer": importer, "policies": policies}
