@@ -15,4 +15,5 @@ def test_what_is_accepted_is_so_without_axioms() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
     assert ["check_certificate_sound", "Check.v", "proved, no axioms"] in lines
+    assert ["verify_sound", "Verify.v", "proved, no axioms"] in lines  # from the bytes of a file
     assert not [line for line in lines if "NOT" in line]
