@@ -1,19 +1,19 @@
 """A small Slurm on this machine, as a Python module: slurmctld, slurmdbd, MariaDB and a slurmd for each node.
 
-    from cluster import Cluster, Node, Settings
-
-    with Cluster(nodes=[Node("n1", {"a100": 4}), Node("n2", {"v100": 4})]) as slurm:
-        slurm.begin(Settings(), accounts)  # "accounts": lines of sacctmgr, such as "add account a parent=root fairshare=1"
-        slurm.run("sbatch", "--uid=u1", "-A", "a", "--gres=gpu:a100:1", "--wrap", "sleep 1")
+    accounts = ["add account a parent=root fairshare=1", "add user u1 account=a fairshare=1"]  # what sacctmgr is told
+    with Cluster([Node("n1", {"a100": 4}), Node("n2", {"v100": 4})]) as slurm:
+        slurm.begin(Settings(), accounts)
+        slurm.run("sbatch", "--uid=u1", "-A", "a", "--gres=gpu:a100:1", "-o", "/dev/null", "--wrap", "sleep 1")
         print(slurm.run("squeue"))
-        slurm.begin(Settings(fair_tree=False), others, usage={("a", "u1"): 100})  # the next: another cluster's name
+        slurm.begin(Settings(fair_tree=False), accounts, usage={("a", "u1"): 100})  # the next, of another name
 
-It needs root. The programs run in namespaces of their own (network, processes, mounts, host name): the network has the
-loopback device and nothing else, users u0 to u39 are there only inside, and everything ends with the first process
-inside, which ends when this Python ends, however it ends. GPUs are made up: their files are empty. `run` calls a command
-inside, and raises `CalledProcessError` with what it said. `begin` stops slurmctld and the slurmds, makes a cluster with a
-new name in the same slurmdbd, and starts them again; ``usage`` is RawUsage by (account, user), written as the state that
-slurmctld reads when it starts. `restart` stops and starts slurmctld, with other usage where some is given.
+It needs root, and `install.sh`, which stands beside it, to have been run. The programs run in namespaces of their own
+(network, processes, mounts, host name): the network has the loopback device and nothing else, users u0 to u39 are there
+only inside, and everything ends with the first process inside, which ends when this Python ends, however it ends. GPUs
+are made up: their files are empty. `run` calls a command inside, and raises `CalledProcessError` with what it said.
+`begin` stops slurmctld and the slurmds, makes a cluster with a new name in the same slurmdbd, and starts them again;
+``usage`` is RawUsage by (account, user), written as the state that slurmctld reads when it starts. `restart` stops and
+starts slurmctld, with other usage where some is given. Usage does not decay.
 """
 
 from __future__ import annotations
@@ -93,10 +93,9 @@ class Cluster:
                 kept.append(f"{user}:x:{own}:{own}::/tmp:/bin/sh" if name == "passwd" else f"{user}:x:{own}:")
             (self.folder / name).write_text("\n".join(kept) + "\n", encoding="utf-8")
         # glibc looks up no IPv4 address where the only one is 127.0.0.1, so there is a second
-        script = (
-            "hostname localhost && ip link set lo up && ip addr add 127.0.0.2/8 dev lo && mount --bind {0}/passwd /etc/passwd && "
-            "mount --bind {0}/group /etc/group && echo ready && read -r end"
-        ).format(self.folder)
+        first = ["hostname localhost", "ip link set lo up", "ip addr add 127.0.0.2/8 dev lo"]
+        first += [f"mount --bind {self.folder}/{name} /etc/{name}" for name in ("passwd", "group")]
+        script = " && ".join([*first, "echo ready", "read -r end"])
         words = (
             "unshare",
             "--net",
@@ -270,12 +269,12 @@ class Cluster:
         (self.folder / "slurm.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
         gres_lines = ["AutoDetect=off"]
         (self.folder / "gpus").mkdir(exist_ok=True)
-        for node, kind, count in ((node, *each) for node in self.nodes for each in node.gpus.items()):
-            files = [self.folder / "gpus" / f"{node.name}-{kind}-{number}" for number in range(count)]
-            for file in files:
-                file.touch()
-            lines_of = ",".join(map(str, files))
-            gres_lines.append(f"NodeName={node.name} Name=gpu Type={kind} File={lines_of}")
+        for node in self.nodes:
+            for kind, count in node.gpus.items():
+                files = [self.folder / "gpus" / f"{node.name}-{kind}-{number}" for number in range(count)]
+                for file in files:
+                    file.touch()
+                gres_lines.append(f"NodeName={node.name} Name=gpu Type={kind} File={','.join(map(str, files))}")
         (self.folder / "gres.conf").write_text("\n".join(gres_lines) + "\n", encoding="utf-8")
 
     def _usage(self, usage: Mapping[tuple[str, str], int]) -> None:
