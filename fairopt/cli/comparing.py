@@ -160,11 +160,9 @@ def compare(
         write_page(problem, rows, wanted, html, Path(str(file)).name)
     if json_:
         said = {row.policy.name: _row_json(problem, row) for row in rows}
-        in_words = {
-            "answer": answer(problem, rows, wanted),
-            "alike": [[row.policy.name for row in group] for group in together(problem, rows)],
-        }
-        print_json(forms.COMPARISON.json({}, policies=said, **in_words, left_out=others or ABSENT))
+        alike = [[row.policy.name for row in group] for group in together(problem, rows)]
+        said_of_all = answer(problem, rows, wanted)
+        print_json(forms.COMPARISON.json({}, policies=said, answer=said_of_all, alike=alike, left_out=others or ABSENT))
     else:
         comparison_tables.compared(problem, rows, wanted, why or "")
         if allocations:
