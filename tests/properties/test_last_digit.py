@@ -33,7 +33,7 @@ from fairopt.properties.entitlements import guarantee_incentive
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks
 from fairopt.properties.over_optima import Slack
-from fairopt.properties.property import MechanismProperty, Property, SlackCase
+from fairopt.properties.property import MechanismProperty, SlackCase
 from fairopt.properties.runs.run_property import RunProperty
 from fairopt.properties.schedules.misreports import ScheduleStrategyProofness
 from fairopt.properties.schedules.plan_property import PlanProperty
