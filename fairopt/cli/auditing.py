@@ -6,14 +6,14 @@ import shlex
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Certificates, Html, StandIn, input_file, input_option
+from fairopt.cli.given import STDIN, Certificates, Html, StandIn, input_file, input_option
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
@@ -102,11 +102,25 @@ def audit(
     json_: AsJson = False,
     html: Html = None,
     certificates: Certificates = None,
+    over_time: Annotated[
+        bool,
+        typer.Option(
+            "--over-time",
+            help="Each FILE or folder is a moment of its own, by its name (2026-11-28T10:30) or when it was written; "
+            "of one folder, each of what is in it. Without this, all that is given is one moment.",
+        ),
+    ] = False,
+    metrics: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write numbers for Prometheus here; - is standard output.")
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Show which users starve and which borrow on a cluster, why, and the smallest reclaim that ends it.
 
-    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided.
+    With --over-time: who starved for how long, who borrowed how much, and when verdicts changed.
+
+    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided. With
+    --over-time it is that of the last moment.
     """
     from fairopt.audit import audit as audited  # here, so that help comes sooner
     from fairopt.cli import audit_tables
@@ -116,8 +130,14 @@ def audit(
     evidence_files.require_empty(certificates)
     if speedups is not None and rates is not None:
         raise BadInput(f"got {rates}, and --speedups too", place="--rates", remedy="Give one of them")
+    if metrics is not None and metrics != STDIN:
+        require_place(metrics, "--metrics")
+    how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
+    if over_time:
+        if certificates is not None:
+            raise BadInput("got --certificates", place="--over-time", remedy="Audit the moment whose evidence you want")
+        _over_time(files, html, metrics, {"importer": importer, **how}, as_json=json_, in_full=verbose)
     with tables.working("reading") as watch:
-        how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
         found = audited(files, importer=importer, watch=watch, **how)
     if html is not None:
         from fairopt.audit.page import write_page  # here, so that an audit without one begins sooner
@@ -125,11 +145,44 @@ def audit(
         write_page(found, html, files)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
+    _write_metrics(found, metrics)
     if json_:
         print_json(found.to_json())
-    else:
+    elif metrics != STDIN:
         audit_tables.audit(found, in_full=verbose)
     raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
+
+
+def _over_time(
+    files: list[Path], html: Path | None, metrics: Path | None, how: dict[str, Any], *, as_json: bool, in_full: bool
+) -> NoReturn:
+    """Audit several moments, show it, and end the command."""
+    from fairopt.audit.series import audit_over_time, moments_of  # here and below, since few have several
+    from fairopt.cli import audit_tables
+
+    moments = moments_of(files)
+    with tables.working("reading") as watch:
+        found = audit_over_time(moments, watch=watch, **how)
+    if html is not None:
+        from fairopt.audit.series_page import write_series_page
+
+        write_series_page(found, html)
+    _write_metrics(found, metrics)
+    if as_json:
+        print_json(found.to_json())
+    elif metrics != STDIN:
+        audit_tables.series(found, in_full=in_full)
+    raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
+
+
+def _write_metrics(found: Any, path: Path | None) -> None:
+    from fairopt.audit.metrics import metrics as told  # here, since few ask for it
+
+    if path == STDIN:
+        print(told(found), end="")
+    elif path is not None:
+        with naming(place="--metrics"):
+            write_text(path, told(found))
 
 
 def explain(
