@@ -66,8 +66,7 @@ class Proved:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _open(self._process.stdin).close()
-        self._process.wait()
+        self._process.communicate()  # at the end of its input it ends
 
 
 def _open(stream: IO[bytes] | None) -> IO[bytes]:
