@@ -9,7 +9,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import completing, tables
-from fairopt.cli.auditing import Files, From
+from fairopt.cli.auditing import Files, From, PrintCommands, files_or_live
 from fairopt.cli.given import input_option
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.tables import say, table_of, texts
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def plan(
-    files: Files,
+    context: typer.Context,
+    files: Files = None,
+    *,
     policy: Annotated[
         str,
         typer.Option(metavar="NAME", help="The policy that decides.", autocompletion=completing.policies(Market)),
@@ -43,6 +45,7 @@ def plan(
         ),
     ] = "",
     importer: From = "",
+    print_commands: PrintCommands = False,
     properties: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,6 +68,7 @@ def plan(
 
     if out is not None and out.exists() and not out.is_dir():
         raise BadInput(f"{out} is no folder", place="--out", remedy="Name a folder")
+    files = files_or_live(context, files, importer, only_print=print_commands)
     with tables.working("reading") as watch:
         how = {"importer": importer, "properties": properties, "watch": watch}
         found = planned(files, policy, throughput, emit, **how)  # type: ignore[arg-type]

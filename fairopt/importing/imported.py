@@ -265,7 +265,7 @@ def _fields(value: Mapping[str, Any], above: Iterable[str]) -> Iterable[tuple[st
     stack: list[tuple[str, Any]] = [("", value)]
     while stack:
         path, found = stack.pop()
-        if isinstance(found, Mapping) and (not path or path in above):
+        if isinstance(found, dict) and (not path or path in above):
             stack += [(f"{path}.{key}" if path else str(key), each) for key, each in reversed(list(found.items()))]
         elif isinstance(found, list) and f"{path}[]" in above:
             stack += [(f"{path}[]", each) for each in reversed(found)]

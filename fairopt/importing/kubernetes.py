@@ -119,7 +119,8 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
 def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:
     """Add amounts to others, each ``times``."""
     for name, amount in more.items():
-        total[name] = total.get(name, Fraction(0)) + amount * times
+        part = amount if times == 1 else amount * times
+        total[name] = total[name] + part if name in total else part
 
 
 def documents(paths: Iterable[AnyPath]) -> Iterable[tuple[AnyPath, ObjectPart]]:

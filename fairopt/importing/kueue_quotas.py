@@ -128,7 +128,7 @@ def in_units(resource: str, amount: Fraction) -> Fraction:
     2 3/2
     """
     unit = 1000 if resource == "cpu" else 1
-    return Fraction(ceil(amount * unit), unit)
+    return amount if unit % amount.denominator == 0 else Fraction(ceil(amount * unit), unit)
 
 
 class FlavorColumns:

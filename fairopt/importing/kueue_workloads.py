@@ -138,7 +138,8 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
             takes = pod_requests(pod)
             own = pod.part("resources")  # of the whole pod
             takes |= own.read("limits", AMOUNTS, {}) | own.read("requests", AMOUNTS, {})
-            amounts = {key: in_units(key, value) * left for key, value in takes.items()}
+            amounts = {key: in_units(key, value) for key, value in takes.items()}
+            amounts = amounts if left == 1 else {key: value * left for key, value in amounts.items()}
             amounts["pods"], count = Fraction(left), left
         if left < count:
             amounts = {resource: amount / count * left for resource, amount in amounts.items()}
