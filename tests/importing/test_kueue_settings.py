@@ -163,8 +163,8 @@ def test_a_flavor_with_a_topology_is_for_those_that_ask_for_one_of_its_levels(tm
     levels = [{"nodeLabel": "rack"}, {"nodeLabel": "host"}]
     flavors = [plain("ResourceFlavor", "near", topologyName="racks"), plain("ResourceFlavor", "far"),
                plain("Topology", "racks", levels=levels)]  # fmt: skip
-    works = [asking("any"), asking("by-rack", topology={"required": "rack"}), 
-             asking("odd", topology={"preferred": "row"}), asking("free", topology={"unconstrained": True})]  # fmt: skip
+    asked = {"by-rack": {"required": "rack"}, "odd": {"preferred": "row"}, "free": {"unconstrained": True}, "any": None}
+    works = [asking(name, topology=topology) for name, topology in asked.items()]
     allowed, listed = admissible(tmp_path, queue("a", ("near", *GPU), ("far", *GPU)), *flavors, LOCAL, *works)
     assert allowed == {"n/any": ["far"], "n/by-rack": ["near"], "n/free": ["near"]}
     assert "'n/odd'" in listed
