@@ -1,8 +1,8 @@
 """Two verifiers side by side: the one in Python and the one that Coq proves say the same of the same file.
 
 `python tests/torture/differential.py` asks both about 300,000 certificates that both know, two of three as policies,
-properties and programs write them, spelled in many ways, the third forged as in the other trials. Interrupted, the same command goes
-on. A difference is a fault of one of the two: the file is kept in the journal.
+properties and programs write them, spelled in many ways, the third forged as in the other trials. Interrupted, the same
+command goes on. A difference is a fault of one of the two: the file is kept in the journal.
 """
 
 from __future__ import annotations
