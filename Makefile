@@ -30,7 +30,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign validation torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs \
+.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign validation torture differential mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -79,6 +79,10 @@ validation: .venv/ready ## published traces under published policies, into docs/
 torture: .venv/ready ## a million trials, hours; interrupted, the same command goes on; the counts go into docs/reliability.md
 	$(BIN)/python tests/torture --jobs $$(nproc) --journal build/torture.jsonl --write docs/reliability.md
 
+differential: .venv/ready ## 300,000 certificates for both verifiers, an hour; interrupted, the same command goes on; the counts go into a page
+	@proofs/verified/build.sh
+	$(BIN)/python tests/torture/differential.py --journal build/differential.jsonl --write docs/concepts/proved-verifier.md
+
 mutants: .venv/ready ## is every change of a verifier or property checker noticed? Hours; interrupted, the same command goes on; survivors are printed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,mutation]'
 	$(BIN)/python tests/mutation
@@ -98,6 +102,9 @@ studies-whole: .venv/ready ## the whole of them, into the ledger: hours; interru
 
 proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
 	@proofs/theorems/check.sh
+
+verified: ## the verifier that Coq proves, for fairopt check --verified: its theorems with their axioms, none, and the program
+	@proofs/verified/build.sh
 
 bench: .venv/ready ## all solvers beside each other, in less than ten minutes: a page in build/bench/report.html
 	@rm -rf build/bench/quick && mkdir -p build/bench/quick

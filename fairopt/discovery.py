@@ -2,8 +2,10 @@
 
 A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``fairopt.properties``,
 ``fairopt.datasets``, ``fairopt.workloads``, ``fairopt.importers``, ``fairopt.emitters`` (functions of two markets that
-write a change as a scheduler's objects), ``fairopt.commands``, and for benchmarks ``fairopt.instances``,
-``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's own.
+write a change as a scheduler's objects), ``fairopt.planners`` (a `fairopt.audit.plans.Planner` for each scheduler),
+``fairopt.sources`` (commands that print a cluster's files), ``fairopt.commands``, and for benchmarks
+``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's
+own.
 
 >>> policy("max-min").source
 'Gavel, OSDI 2020, Sec. 4.1'
@@ -35,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairopt.properties"
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
-EMITTERS = "fairopt.emitters"
+EMITTERS, PLANNERS, SOURCES = "fairopt.emitters", "fairopt.planners", "fairopt.sources"
 WORKLOADS = "fairopt.workloads"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 

@@ -7,6 +7,7 @@
 
 from fairopt.audit.auditing import Audit, audit
 from fairopt.audit.explaining import Explanation, explain
+from fairopt.audit.planning import SchedulerPlan, plan
 from fairopt.audit.reasons import Cause, Reason, Stop
 from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
 from fairopt.audit.whatif import WhatIf, whatif
@@ -18,10 +19,12 @@ __all__ = [
     "Explanation",
     "NodeStatus",
     "Reason",
+    "SchedulerPlan",
     "Stop",
     "TypeStatus",
     "WhatIf",
     "audit",
     "explain",
+    "plan",
     "whatif",
 ]

@@ -8,7 +8,7 @@ A user is owed its guarantee. Where a file guarantees nothing to anybody, it is 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -128,6 +128,11 @@ class EntitlementAccounts:
     def all_held(self) -> Array:
         """The GPUs of each type that users hold together (k,); more than there are, say, where nodes were lost."""
         return np.asarray(self.said.held[:, : self.k].sum(axis=0))
+
+    @cached_property
+    def goods_left(self) -> Array:
+        """What nobody holds of each good (g,); negative where more is held than there is."""
+        return np.asarray(self.said.stock - self.said.held[:, self.k :].sum(axis=0))
 
     @cached_property
     def pools(self) -> Pools:
@@ -339,7 +344,7 @@ class EntitlementAccounts:
     def _around(self) -> list[tuple[int, ...]]:
         return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
 
-    def borrowers(self, node: int, gpu_type: int) -> dict[int, int]:
+    def borrowers(self, node: int, gpu_type: int) -> Mapping[int, int]:
         """Return how many GPUs of a type that others are owed each user holds, as seen from a node: most first.
 
         Seen from a node, a user borrows what it and every group around it, up to where the node is, holds too much.
@@ -347,7 +352,10 @@ class EntitlementAccounts:
         around, inside = int(self.said.parent[node]), set(self.users_in(node))
         if (around, gpu_type) not in self._seen:
             self._seen[around, gpu_type] = dict(self._seen_from(around, gpu_type))
-        return {user: gpus for user, gpus in self._seen[around, gpu_type].items() if user not in inside}
+        seen = self._seen[around, gpu_type]
+        if inside.isdisjoint(seen):  # of thousands of users most
+            return seen
+        return {user: gpus for user, gpus in seen.items() if user not in inside}
 
     @cached_property
     def _seen(self) -> dict[tuple[int, int], dict[int, int]]:

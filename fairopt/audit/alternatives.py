@@ -130,7 +130,8 @@ def alternatives(
         yield found
 
 
-def _decided(policy: Policy, market: Market) -> Allocation:
+def decided(policy: Policy, market: Market) -> Allocation:
+    """Return what a policy decides, exactly where it has an exact decision."""
     if market.exact:
         try:
             return exact_or_floats(policy, market)
@@ -144,7 +145,7 @@ def alternative(market: Market, policy: Policy) -> Alternative:
     said, k = market.entitlements, len(market.types)
     assert said is not None
     try:
-        decision = _decided(policy, market)
+        decision = decided(policy, market)
     except FairoptError as error:
         return Alternative(policy.name, error=str(error))
     grounds = decision.evidence if isinstance(decision.evidence, DecisionReason) else None

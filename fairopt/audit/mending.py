@@ -241,7 +241,8 @@ def _told(accounts: EntitlementAccounts, below: Mapping[str, int]) -> tuple[str,
     """Return who is left short of more than those inside."""
     least: dict[int, int] = {}
     told = []
-    for node in accounts.said.upwards if below else ():
+    above = {each for name in below for each in accounts.said.path(accounts.said.node(name))}
+    for node in (each for each in accounts.said.upwards if each in above) if below else ():
         inside = sum(least.get(child, 0) for child in accounts.said.children[node])
         short = below.get(accounts.said.nodes[node], 0)
         least[node] = max(inside, short)

@@ -77,6 +77,12 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
     raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy=remedy)
 
 
+def files_in(given: AnyPath | Sequence[AnyPath]) -> list[AnyPath]:
+    """Return the files that are given, one or several, with those in folders in the place of these."""
+    paths = [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
+    return _with_those_in_folders(paths)[0]
+
+
 def _with_those_in_folders(paths: Sequence[AnyPath]) -> tuple[list[AnyPath], frozenset[str]]:
     """Return the files, those in folders in their place, and the names of the latter."""
     files: list[AnyPath] = []

@@ -154,7 +154,7 @@ def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
                     f"{words}{number_text(held)} and may hold {number_text(most)}",
                     name,
                 )
-        left = max(0, accounts.said.stock[column - accounts.k] - accounts.said.held[:, column].sum())
+        left = max(0, accounts.goods_left[column - accounts.k])
         if amount > left:
             words = f"it takes {number_text(amount)} {name}, and {number_text(left)} {are(left)} free"
             return Stop(accounts.market.types[j], Cause.GOOD, words, name)

@@ -62,7 +62,7 @@ class SpareGoods:
 
     def __init__(self, accounts: EntitlementAccounts) -> None:
         self.accounts = accounts
-        self._free = accounts.said.stock - accounts.said.held[:, accounts.k :].sum(axis=0)
+        self._free = accounts.goods_left.copy()
         self._used: dict[Limit, Number] = {}
 
     def room(self, limit: Limit) -> Number:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil
 
 import numpy as np
@@ -108,7 +109,7 @@ def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee
             short[node, j] = short.get((node, j), 0) + int(accounts.gangs.gpus[gang])
     for (node, j), gpus in sorted(short.items()):
         holders = accounts.borrowers(node, j)
-        names = tuple((accounts.said.nodes[user], borrowed) for user, borrowed in [*holders.items()][:MOST_HOLDERS])
+        names = tuple((accounts.said.nodes[user], borrowed) for user, borrowed in islice(holders.items(), MOST_HOLDERS))
         yield BrokenGuarantee(accounts.said.nodes[node], accounts.market.types[j], gpus, names, len(holders))
 
 
@@ -142,7 +143,8 @@ def mends(accounts: EntitlementAccounts, only: int | None = None) -> Iterator[Me
         for gang in gangs:
             pools.setdefault(accounts.pools.of(int(accounts.gangs.user[gang]), j), []).append(gang)
         for pool, inside in pools.items():
-            users = sorted({user for gang in inside for user in accounts.borrowers(accounts.owed_at[gang][0], j)})
+            owed = {accounts.owed_at[gang][0] for gang in inside}
+            users = sorted(set[int]().union(*(accounts.borrowers(node, j) for node in owed)))
             if pool != TOP:
                 users = [user for user in users if accounts.pools.of(user, j) == pool]
             if users:

@@ -60,7 +60,8 @@ class Highs(Backend):
     """HiGHS (simplex, interior point, branch and bound).
 
     ``nodes``: the most nodes of branch and bound, after which the best point that is known is the answer, on every
-    machine the same; None for all.
+    machine the same; None for all. ``thorough``: whether an "infeasible" of its presolve is confirmed, and a conflict
+    sought that explains it.
 
     Source: Huangfu and Hall, Parallelizing the dual revised simplex method, 2018; https://highs.dev
 
@@ -77,8 +78,8 @@ class Highs(Backend):
     #: HiGHS and the program that it holds, where the model is kept.
     _loaded: tuple[highspy.Highs, Program] | None = None
 
-    def __init__(self, nodes: int | None = None) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: int | None = None, *, thorough: bool = True) -> None:
+        self.nodes, self.thorough = nodes, thorough
 
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
         """Return a HiGHS that keeps the model loaded: a changed coefficient is solved again without a rebuild."""
@@ -115,7 +116,7 @@ class Highs(Backend):
             else:
                 load(highs, program)
         self._loaded = highs, program
-        return run(highs, program, limit)
+        return run(highs, program, limit, self.thorough)
 
 
 def write(program: Program, path: str | Path) -> None:

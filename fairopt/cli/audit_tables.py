@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, WhatIf
+from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, Reason, WhatIf
 from fairopt.audit.alternatives import Alternative
 from fairopt.cli.tables import answers, say, table_of, texts
 from fairopt.importing.imported import Unplaced
-from fairopt.numbers import counted
+from fairopt.numbers import counted, four_digits
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Verdict
 from fairopt.properties.verdict import MARKS
+
+if TYPE_CHECKING:
+    from fairopt.audit.series import AuditSeries
 
 #: The most rows, reasons and things without a place that are shown unless all are asked for.
 ROWS, REASONS, UNPLACED = 40, 12, 5
@@ -26,6 +30,8 @@ STYLES: Mapping[EntitlementStatus, str] = {
     EntitlementStatus.BORROWING: "yellow",
     EntitlementStatus.IDLE: "dim",
 }
+#: Sums over time, as a head says them, and what they are called in `AuditSeries`.
+HOURS = {"held": "holds", "owed": "owed", "borrowed": "borrows", "short": "short"}
 #: Who is shown first.
 ORDER = {each: number for number, each in enumerate(EntitlementStatus)}
 
@@ -124,6 +130,15 @@ def _reasons(found: Audit, *, in_full: bool) -> None:
         say(f"  {name}: {reason}")
     if len(ordered) > REASONS and not in_full:
         say(f"  and {len(ordered) - REASONS} more: --verbose shows all, `fairopt explain FILE USER` one")
+    _rules(found, found.reasons.values() if in_full else [reason for _, reason in ordered[:REASONS]])
+
+
+def _rules(found: Audit, reasons: Iterable[Reason]) -> None:
+    """Print which of the scheduler's rules make these reasons so."""
+    if rules := found.rules_behind(reasons):
+        say(f"Rules of {found.source} that make it so:")
+    for rule in rules.values():
+        say(f"  {rule}")
 
 
 def _broken(found: Audit, *, in_full: bool) -> None:
@@ -199,6 +214,35 @@ def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
         say(f"  and {len(rows) - UNPLACED} more: --verbose shows all")
 
 
+def series(found: AuditSeries, *, in_full: bool) -> None:
+    """Print audits of several moments: who starved for how long, who borrowed how much, what changed when."""
+    first, last = (each.at.isoformat(sep=" ", timespec="minutes") for each in (found.moments[0], found.moments[-1]))
+    say(f"{len(found.moments)} moments, {first} to {last}. What one shows is taken to hold until the next.")
+    grid = table_of(["user", *texts("type"), "starved", "longest", *texts("at the end"), *HOURS])
+    rows = sorted(found.names, key=lambda name: -sum(found.starved_seconds(name)))
+    shown = rows if in_full else rows[:ROWS]
+    groups = {name for each in found.moments for name, row in each.rows.items() if row.is_group}
+    for name in shown:
+        lengths = found.starved_seconds(name)
+        starved = [f"{float(each) / 3600:.4g} h" if each else "" for each in (sum(lengths), max(lengths, default=0))]
+        now = found.moments[-1].rows.get(name)
+        sums = {key: found.gpu_seconds(name, key) for key in HOURS.values()}
+        own = [kind for kind in found.types if any(kind in each for each in sums.values())] or [""]
+        for number, kind in enumerate(own):
+            hours = [four_digits(each[kind] / 3600) if kind in each else "" for each in sums.values()]
+            who = [f"({name})" if name in groups else name, kind, *starved, "gone" if now is None else now.status.value]
+            grid.add_row(*(who if number == 0 else ["", kind, "", "", ""]), *hours)
+    say(grid)
+    say("Held, owed, borrowed and short are GPU hours. (NAME) is a group.")
+    if len(rows) > len(shown):
+        say(f"{len(rows) - len(shown)} more: --verbose shows all")
+    for at, words, begins in found.broken if in_full else found.broken[:ROWS]:
+        say(f"{at.isoformat(sep=' ', timespec='minutes')}: {'' if begins else 'no more: '}{words}")
+    for at, name, *both in found.changes if in_full else found.changes[:ROWS]:
+        words = " to ".join("not asked" if each is None else MARKS[each] for each in both)
+        say(f"{at.isoformat(sep=' ', timespec='minutes')}: {name}: {words}")
+
+
 def explanation(found: Explanation) -> None:
     """Print how one user or group stands, and what would change it."""
     row = found.row
@@ -221,6 +265,7 @@ def explanation(found: Explanation) -> None:
         say(f"  {waits}{more}")
     if len(found.waits) > REASONS:
         say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
+    _rules(found.found, found.waits[:REASONS])
     for mend in found.mends:
         say(f"Smallest remedy: {mend}")
     if found.loans and not any(mend.gangs for mend in found.mends):

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Certificates, Html, input_file, input_option
+from fairopt.cli.given import STDIN, Certificates, Html, StandIn, input_file, input_option
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, require_place, write_text
 
 Files = Annotated[
-    list[Path], input_file("FILE", "A scheduler's own files, a folder of them, or a market with entitlements.", Market)
+    list[Path] | None,
+    input_file("FILE", "A scheduler's own files, a folder of them, or a market; without any, --from asks.", Market),
 ]
 From = Annotated[
     str,
     typer.Option(
         "--from",
         metavar="NAME",
-        help="The importer that reads the files; by default the only one that can.",
+        help="The importer that reads the files; by default the only one that can. Without files its commands are run.",
         autocompletion=completing.registered(discovery.IMPORTERS),
     ),
+]
+PrintCommands = Annotated[
+    bool, typer.Option("--print-commands", help="Only print the commands that --from would run, to paste.")
 ]
 Policies = Annotated[
     list[str] | None,
@@ -51,9 +57,35 @@ Verbose = Annotated[
 ]
 
 
+def files_or_live(context: typer.Context, files: list[Path] | None, importer: str, *, only_print: bool) -> list[Path]:
+    """Return the files that are given, or what the commands of ``importer`` print now; these only read the cluster.
+
+    They are there until the command of the command line ends. With ``only_print`` they are printed, and that is all.
+    """
+    if files and not only_print:
+        return files
+    if files:
+        raise BadInput("files are given too", place="--print-commands", remedy="Leave them out")
+    if not importer:
+        remedy = "Give a scheduler's own files, or say whom to ask: --from NAME"
+        raise BadInput("no file", place="FILE", remedy=remedy)
+    from fairopt.importing.live import as_lines, fetched, source  # here, since few ask a cluster
+
+    commands = source(importer)
+    if only_print:
+        print(as_lines(commands), end="")
+        raise typer.Exit(Exit.FINE)
+    folder = context.find_root().with_resource(TemporaryDirectory(prefix="fairopt-"))
+    with tables.working("asking the cluster") as watch:
+        written = fetched(importer, folder, watch=watch)
+    return [StandIn.of(path, shlex.join(commands[path.name])) for path in written]
+
+
 def audit(
-    files: Files,
+    context: typer.Context,
+    files: Files = None,
     importer: From = "",
+    print_commands: PrintCommands = False,
     policies: Policies = None,
     properties: Annotated[
         list[str] | None,
@@ -70,21 +102,42 @@ def audit(
     json_: AsJson = False,
     html: Html = None,
     certificates: Certificates = None,
+    over_time: Annotated[
+        bool,
+        typer.Option(
+            "--over-time",
+            help="Each FILE or folder is a moment of its own, by its name (2026-11-28T10:30) or when it was written; "
+            "of one folder, each of what is in it. Without this, all that is given is one moment.",
+        ),
+    ] = False,
+    metrics: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write numbers for Prometheus here; - is standard output.")
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Show which users starve and which borrow on a cluster, why, and the smallest reclaim that ends it.
 
-    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided.
+    With --over-time: who starved for how long, who borrowed how much, and when verdicts changed.
+
+    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided. With
+    --over-time it is that of the last moment.
     """
     from fairopt.audit import audit as audited  # here, so that help comes sooner
     from fairopt.cli import audit_tables
 
     require_place(html, "--html")
+    files = files_or_live(context, files, importer, only_print=print_commands)
     evidence_files.require_empty(certificates)
     if speedups is not None and rates is not None:
         raise BadInput(f"got {rates}, and --speedups too", place="--rates", remedy="Give one of them")
+    if metrics is not None and metrics != STDIN:
+        require_place(metrics, "--metrics")
+    how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
+    if over_time:
+        if certificates is not None:
+            raise BadInput("got --certificates", place="--over-time", remedy="Audit the moment whose evidence you want")
+        _over_time(files, html, metrics, {"importer": importer, **how}, as_json=json_, in_full=verbose)
     with tables.working("reading") as watch:
-        how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
         found = audited(files, importer=importer, watch=watch, **how)
     if html is not None:
         from fairopt.audit.page import write_page  # here, so that an audit without one begins sooner
@@ -92,17 +145,53 @@ def audit(
         write_page(found, html, files)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
+    _write_metrics(found, metrics)
     if json_:
         print_json(found.to_json())
-    else:
+    elif metrics != STDIN:
         audit_tables.audit(found, in_full=verbose)
     raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
 
 
+def _over_time(
+    files: list[Path], html: Path | None, metrics: Path | None, how: dict[str, Any], *, as_json: bool, in_full: bool
+) -> NoReturn:
+    """Audit several moments, show it, and end the command."""
+    from fairopt.audit.series import audit_over_time, moments_of  # here and below, since few have several
+    from fairopt.cli import audit_tables
+
+    moments = moments_of(files)
+    with tables.working("reading") as watch:
+        found = audit_over_time(moments, watch=watch, **how)
+    if html is not None:
+        from fairopt.audit.series_page import write_series_page
+
+        write_series_page(found, html)
+    _write_metrics(found, metrics)
+    if as_json:
+        print_json(found.to_json())
+    elif metrics != STDIN:
+        audit_tables.series(found, in_full=in_full)
+    raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
+
+
+def _write_metrics(found: Any, path: Path | None) -> None:
+    from fairopt.audit.metrics import metrics as told  # here, since few ask for it
+
+    if path == STDIN:
+        print(told(found), end="")
+    elif path is not None:
+        with naming(place="--metrics"):
+            write_text(path, told(found))
+
+
 def explain(
-    files: Files,
+    context: typer.Context,
+    files: Files = None,
+    *,
     user: Annotated[str, typer.Argument(metavar="USER", help="A user or a group.")],
     importer: From = "",
+    print_commands: PrintCommands = False,
     policies: Policies = None,
     json_: AsJson = False,
     graphml: Annotated[
@@ -114,6 +203,9 @@ def explain(
     from fairopt.cli import audit_tables
 
     require_place(graphml, "--graphml")
+    if not (files or importer) and Path(user).exists():  # the only word was taken for the user
+        raise BadInput("Missing argument 'USER'", remedy="A user or a group.")
+    files = files_or_live(context, files, importer, only_print=print_commands)
     with tables.working("reading") as watch:
         found = explained(files, user, importer=importer, policies=policies, watch=watch)
     if graphml is not None:
@@ -129,7 +221,8 @@ def explain(
 
 
 def whatif(
-    files: Files,
+    context: typer.Context,
+    files: Files = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,6 +233,7 @@ def whatif(
         ),
     ] = None,
     importer: From = "",
+    print_commands: PrintCommands = False,
     policies: Policies = None,
     emit: Annotated[
         str,
@@ -164,6 +258,7 @@ def whatif(
 
     require_place(html, "--html")
     emitter = discovery.load(discovery.EMITTERS, emit) if emit else None
+    files = files_or_live(context, files, importer, only_print=print_commands)
     if not settings and len(files) != 2:
         raise BadInput("nothing says what is to change", place="--set", remedy="Give --set, or two files to compare")
     how: dict[str, Any] = {"importer": importer, "policies": policies}

@@ -121,9 +121,15 @@ class StandIn(type(Path())):  # type: ignore[misc]  # the class of paths of this
     def write(cls, context: typer.Context, called: str, suffix: str, write: Callable[[Path], Any]) -> Path:
         """Return a file that is there until the command ends; ``write`` fills it."""
         folder = context.find_root().with_resource(TemporaryDirectory(prefix="fairopt-"))
-        file = cls(folder, f"given{suffix}")
-        file.called = called
+        file = cls.of(Path(folder, f"given{suffix}"), called)
         write(file)
+        return file
+
+    @classmethod
+    def of(cls, path: Path, called: str) -> Path:
+        """Return a file that is there, to be called otherwise."""
+        file = cls(path)
+        file.called = called
         return file
 
     def __str__(self) -> str:

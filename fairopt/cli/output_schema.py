@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from fairopt.audit import Audit, Explanation, WhatIf
+from fairopt.audit import Audit, Explanation, SchedulerPlan, WhatIf
+from fairopt.audit.series import AuditSeries
 from fairopt.cli import (
     benching,
     data,
@@ -32,9 +33,10 @@ OUTPUTS: Mapping[str, Schema] = MappingProxyType(
             "solve": {"anyOf": [forms.SOLVED.schema(), schema_of(data.WRITTEN)]},
             "verify": forms.VERIFIED,
             "compare": {"anyOf": [forms.COMPARISON.schema(), schema_of(StudyResults.form)]},
-            "audit": Audit.form.schema(),
+            "audit": {"anyOf": [Audit.form.schema(), AuditSeries.form.schema()]},
             "explain": Explanation.form,
             "whatif": WhatIf.form,
+            "plan": SchedulerPlan.form,
             "policies": listed(listing.POLICY),
             "backends": listed(listing.BACKEND),
             "properties": listed(listing.PROPERTY),

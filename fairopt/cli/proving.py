@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fairopt.cli import tables
+from fairopt.cli import tables, verified
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file
 from fairopt.cli.listing import AsJson, print_json
@@ -25,7 +25,11 @@ from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
 CHECKED = ResultForm(
     "What was decided of a file.",
     Key("file", str, "The file."),
-    Key("status", Literal["accepted", "rejected", "unreadable"], "The decision."),
+    Key(
+        "status",
+        Literal["accepted", "rejected", "unreadable", "not covered"],
+        "The decision; not covered is a kind that the verified program does not know.",
+    ),
     Key("said", list[str], "What was checked, or what is wrong."),
     name="checked",
 )
@@ -66,13 +70,19 @@ def check(
             metavar="NUMBER", help="Error allowed for numbers in floats; by default 0 in runs, 1e-9 in schedules."
         ),
     ] = None,
+    verified_: Annotated[
+        bool, typer.Option("--verified", help="Ask the verifier that Coq proves, which `make verified` builds.")
+    ] = False,
     json_: AsJson = False,
 ) -> None:
     """Check certificates, recorded runs and schedules with the program `proofs/verify.py`.
 
     The contents of a file say which of the three it is. Exit status: 0 all accepted, 1 one rejected, 2 one cannot be
-    read.
+    read. With --verified also 3: none of these, and one is of a kind that this program does not know.
     """
+    if verified_:
+        verified.refuse_tolerance(tolerance)
+        _check_verified(files, as_json=json_)
     slack = None if tolerance is None else exact(tolerance, "--tolerance")
     require(slack is None or slack >= 0, tolerance, "--tolerance", "Give a number like 1e-6, at least 0")
     worst, found = front.FINE, []
@@ -88,8 +98,23 @@ def check(
     raise typer.Exit(worst)
 
 
+def _check_verified(files: list[Path], *, as_json: bool) -> None:
+    """Print what the verifier that Coq proves says of files, of folders all that end like certificates, and exit."""
+    paths = [(given, path) for given in files for path in front.files(given)]
+    regular = [path for given, path in paths if given == path or path.is_file()]  # a pipe in a folder has no end
+    found = []
+    for each in verified.decide(regular):
+        found.append(each)
+        if not as_json:
+            print(front.printed(each.path, each.said), flush=True)
+    if as_json:
+        rows = [{"file": str(each.path), "status": _STATUSES[each.status], "said": [each.said]} for each in found]
+        print_json(DECIDED.json({}, files=rows))
+    raise typer.Exit(verified.worst([each.status for each in found]))
+
+
 _STATUSES: Mapping[int, str] = MappingProxyType(
-    {front.FINE: "accepted", front.REJECTED: "rejected", front.UNREADABLE: "unreadable"}
+    {front.FINE: "accepted", front.REJECTED: "rejected", front.UNREADABLE: "unreadable", 3: "not covered"}
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,13 +22,15 @@ from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.policy import Policy, Uniqueness, uniqueness
+from fairopt.policy import Allocation, Policy, Uniqueness, uniqueness
+from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
+from fairopt.problem.gangs import PENDING
 from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility, ParetoEfficiency
 from fairopt.properties.metrics import metrics
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 #: How the name of the record of a run ends.
 RECORDS = (".jsonl", ".jsonl.gz")
+#: The most gangs that are said to start, to stop or to wait.
+GANGS = 12
 
 
 def solve(
@@ -132,6 +137,7 @@ def solve(
         print_json(forms.decision(decision, only or Uniqueness(), worst, exact=exact))
     else:
         tables.decision(decision, only)
+        _gangs(decision)
         fits = Feasibility().check(problem, decision.shares)
         if fits.answer is Answer.FAILS:  # of a policy that somebody else wrote
             tables.say(f"These shares are not feasible: {fits.witness}.")
@@ -139,6 +145,25 @@ def solve(
             tables.say(said)
         if worst is not None:
             tables.say(f"{worst}.")
+
+
+def _gangs(decided: Allocation) -> None:
+    """Print which gangs a scheduler's rule starts and stops, and why others wait; of each at most `GANGS`."""
+    grounds, owed = decided.evidence, decided.market.entitlements
+    if not isinstance(grounds, DecisionReason) or owed is None:
+        return
+    changes = zip(grounds.gangs.names, owed.gangs.on.tolist(), grounds.gangs.on.tolist(), strict=True)
+    starts = {name: owed.types[now] for name, was, now in changes if was == PENDING != now}
+    told = (
+        ("starts", {name: f"on {kind}" for name, kind in starts.items()}),
+        ("stops", grounds.stopped),
+        ("waits", {name: why for name, why in grounds.waits.items() if name not in grounds.stopped}),
+    )
+    for what, rows in told:
+        for name, why in islice(rows.items(), GANGS):
+            tables.say(f"{what}: {name}: {why}" if what != "starts" else f"{what}: {name} {why}")
+        if len(rows) > GANGS:
+            tables.say(f"{what}: {len(rows) - GANGS} more: --json has all")
 
 
 def _at_worst(rule: Policy, market: Market, user: str, time_limit: float | None) -> WorstShare:

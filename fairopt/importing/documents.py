@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -140,8 +141,8 @@ def bounded(value: Any) -> Any:
         level = [
             each
             for entry in level
-            for each in (entry.values() if isinstance(entry, Mapping) else entry)
-            if isinstance(each, Mapping | list)
+            for each in (entry.values() if isinstance(entry, dict) else entry)
+            if isinstance(each, (dict, list))
         ]
         if not level:
             return value
@@ -251,9 +252,18 @@ def quantity(value: object, place: str) -> Fraction:
     """
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return exact(value, place)
-    found = _FORM.fullmatch(value.strip()) if isinstance(value, str) else None
+    found = _written(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise BadInput(f"got {shown(value)}", place=place, remedy="Give a quantity such as 8, 1500m or 64Gi")
+    return found
+
+
+@lru_cache(10_000)  # the same few stand in every pod
+def _written(text: str) -> Fraction | None:
+    """Return the quantity that a text is; None for none."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return None
     number, suffix = Fraction(found[1].rstrip(".")), found[2] or ""
     return number * (_TIMES[suffix] if suffix in _TIMES else Fraction(10) ** int(suffix[1:]))
 

@@ -34,7 +34,8 @@ class Imported(NamedTuple):
     ``declared``: what the file itself says that a rule computes, such as a queue's share in its status, by the name of
     the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
     file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
-    nobody asked for a name.
+    nobody asked for a name. ``rules``: which rule of the scheduler makes it so, in words, by the value of an audit's
+    `fairopt.audit.Cause`.
     """
 
     problem: Any
@@ -42,6 +43,7 @@ class Imported(NamedTuple):
     declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
     importer: str = ""
+    rules: Mapping[str, str] = MappingProxyType({})
 
 
 class ImportedGang(NamedTuple):
@@ -63,7 +65,8 @@ class ImportedQueue:
     """What another tool gives a queue, or a group of queues: amounts are by the names of columns; None: not said.
 
     ``parent``: the name of the group that it is in, "" for none. ``weight``, ``tier`` and ``usage`` are as those of
-    `Entitlements`. ``declared``: what the file says of it that a rule computes.
+    `Entitlements`. ``declared``: what the file says of it that a rule computes. ``settings``: as those of
+    `Entitlements`.
     """
 
     parent: str = ""
@@ -76,6 +79,7 @@ class ImportedQueue:
     tier: int = 0
     usage: Number | None = None
     declared: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 def entitlements_of(
@@ -86,8 +90,12 @@ def entitlements_of(
     *,
     goods: Mapping[Good, Number] = MappingProxyType({}),
     rate: Sequence[Number] | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Entitlements:
-    """Return the entitlements of queues by name, of which some are ``users`` and all others groups; errors as `of`."""
+    """Return the entitlements of queues by name, of which some are ``users`` and all others groups; errors as `of`.
+
+    ``settings``: those of the whole cluster.
+    """
 
     def said(name: str) -> dict[str, Any]:
         return {node: value for node, queue in queues.items() if (value := getattr(queue, name)) is not None}
@@ -103,6 +111,7 @@ def entitlements_of(
         borrow_weight=said("weight"),
         rate=rate,
         gangs=gangs_of(gangs, users, types, dict.fromkeys(good.resource for good in goods)),
+        settings={"": settings, **{name: queue.settings for name, queue in queues.items()}},
         **{name: said(name) or None for name in rows},
     )
 
@@ -198,7 +207,7 @@ class Places:
     """
 
     def __init__(self) -> None:
-        self._above: dict[int, tuple[Mapping[str, str], set[str]]] = {}
+        self._above: dict[int, tuple[Mapping[str, str], set[str], list[str]]] = {}
         self._seen: dict[tuple[str, str], list[Any]] = {}
 
     def note(self, where: str, name: str, value: object, why: str) -> None:
@@ -207,12 +216,21 @@ class Places:
         first[2] += 1
 
     def of(self, kind: str, name: str, value: Mapping[str, Any], known: Mapping[str, str]) -> None:
-        """Note the fields that ``known`` does not call `TAKEN`: it says by dotted path why one has no place."""
+        """Note the fields that ``known`` does not call `TAKEN`: it says by dotted path why one has no place.
+
+        A path that ends in "*" stands for all that begin like it and have no entry; the longest such counts.
+        """
         if id(known) not in self._above:  # the table is kept too, so that no other has its id
-            self._above[id(known)] = known, {path[:at] for path in known for at, sign in enumerate(path) if sign == "."}
-        above = self._above[id(known)][1]
+            parts = {path[:at] for path in known for at, sign in enumerate(path) if sign == "."}
+            begins = sorted((path[:-1] for path in known if path.endswith("*")), key=len, reverse=True)
+            self._above[id(known)] = known, parts, begins
+        _, above, begins = self._above[id(known)]
         for path, found in _fields(value, above):
-            why = known.get(path, UNKNOWN)
+            why = known.get(path)
+            if why is None:
+                begin = next((each for each in begins if path.startswith(each)), None)
+                why = UNKNOWN if begin is None else known[f"{begin}*"]
+                path = begin.rstrip(".") if begin is not None and why in MINOR else path
             if why:
                 self.note(f"{kind}, {path}", name, found, why)
 
@@ -249,7 +267,7 @@ def _fields(value: Mapping[str, Any], above: Iterable[str]) -> Iterable[tuple[st
     stack: list[tuple[str, Any]] = [("", value)]
     while stack:
         path, found = stack.pop()
-        if isinstance(found, Mapping) and (not path or path in above):
+        if isinstance(found, dict) and (not path or path in above):
             stack += [(f"{path}.{key}" if path else str(key), each) for key, each in reversed(list(found.items()))]
         elif isinstance(found, list) and f"{path}[]" in above:
             stack += [(f"{path}[]", each) for each in reversed(found)]

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import IO, Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import DEEPEST, SMALL, bounded, json_documents, opened_zip
-from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
-from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, pod_fields
+from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places, both_owed
+from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
 from fairopt.program import INFINITY
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "A queue and those above it hold at most resources.gpu.limit",
+        "held": "Reclaim takes only what is preemptible, from queues that hold more than their fair share",
+        "promised": "Quotas may add up to more than the node pool has: KAI divides what there is",
+        "gang": "A PodGroup starts with minMember pods at once",
+        "full": "Beyond its quota a queue has its part of what is left, by overQuotaWeight",
+        "good": "CPU and memory have quotas and limits as GPUs do",
+        "nothing": "Jobs are looked at in the order of their queues, and what is left over in the next cycle",
+    }
+)
 
 #: A queue's resources: what a Queue counts in one unit is so many of ours (GPUs, cores, bytes).
 #: Source: pkg/apis/scheduling/v2/resources.go (GPUs, thousandths of a core, 10^6 bytes).
@@ -24,6 +38,8 @@ UNITS: Mapping[str, Fraction] = {"gpu": Fraction(1), "cpu": Fraction(1, 1000), "
 #: The label that says in which node pool a node, a queue or a pod group is, and the pool of those without.
 POOL, DEFAULT_POOL = "kai.scheduler/node-pool", "default"
 #: Of a queue that does not say. Source: pkg/common/constants/constants.go.
+#: The labels of a pod's queue, and of whether it may be stopped.
+QUEUE, _STOPS = "kai.scheduler/queue", "kai.scheduler/preemptibility"
 QUEUE_PRIORITY, GANG_PRIORITY, KEPT_FROM = 100, 50, 100
 PRODUCT = "nvidia.com/gpu.product"
 #: What counts as a GPU. Source: pkg/scheduler/api/resource_info, GPUResourceName and amdGpuResourceName.
@@ -33,17 +49,20 @@ _WHERE = "where a gang may run is known by node pool only"
 _TIME = "how long a gang runs before it may be stopped is not modelled"
 _DEVICES = "GPUs of dynamic resource allocation are not counted"
 _MOVES = "moving gangs between nodes is not modelled"
+_OWN = own_names(
+    "kai.scheduler/ run.ai/ runai/", f"{QUEUE} {_STOPS} kai.scheduler/podgroup-name kai.scheduler/top-owner-metadata"
+) | {f"metadata.labels.{POOL}": TAKEN}
 #: What is read of the objects, and why the rest is not. Sources: pkg/apis/scheduling/v2/queue_types.go, resources.go,
 #: status.go; v2alpha2/podgroup_types.go; v1alpha2/bindrequest_types.go; Kubernetes' core/v1 and scheduling/v1.
 FIELDS: Mapping[str, Mapping[str, str]] = {
-    "Queue": {**OBJECT}
+    "Queue": {**OBJECT, **_OWN}
     | fields(TAKEN, "metadata.creationTimestamp spec.parentQueue spec.priority")
     | fields(TAKEN, "gpu cpu memory", "spec.resources.")
     | fields(TAKEN, "status.allocated status.requested status.allocatedNonPreemptible")
     | fields(BOOKKEEPING, "spec.displayName status.childQueues")
     | fields(_TIME, "spec.preemptMinRuntime spec.reclaimMinRuntime")
     | {"status.conditions": "what the scheduler thought when it was written"},
-    "PodGroup": {**OBJECT}
+    "PodGroup": {**OBJECT, **_OWN}
     | fields(TAKEN, "metadata.creationTimestamp spec.queue spec.minMember spec.priorityClassName spec.preemptibility")
     | fields("parts of a gang that start on their own are not modelled", "spec.minSubGroup spec.subGroups")
     | fields(_TIME, "spec.preemptionDelay spec.stalenessGracePeriod")
@@ -51,7 +70,11 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | fields("what the scheduler thought when it was written", "conditions schedulingConditions", "status.")
     | {"status.resourcesStatus": "what the scheduler thought when it was written"}
     | {"spec.topologyConstraint": "how near to each other its pods must be is not modelled"},
-    "Pod": {**OBJECT}
+    "Pod": {**OBJECT, **_OWN}
+    | fields(TAKEN, "pod-group-name gpu-fraction gpu-fraction-num-devices gpu-memory", "metadata.annotations.")
+    | {f"metadata.labels.{QUEUE}": TAKEN}
+    | fields("which of a node's GPUs a part of a GPU is on is not modelled", "gpu* runai-gpu*", "metadata.annotations.")
+    | fields("which of a node's GPUs a part of a GPU is on is not modelled", "runai-gpu*", "metadata.labels.")
     | pod_fields("spec.", _WHERE)
     | fields(TAKEN, "metadata.creationTimestamp metadata.deletionTimestamp spec.nodeName spec.schedulerName")
     | fields(TAKEN, "spec.schedulingGates status.phase")
@@ -97,7 +120,7 @@ SNAPSHOT: Mapping[str, str] = (
         "schedulerParams.",
     )
     | {
-        "config.actions": "the rule allocates, reclaims and preempts, in this order",
+        "config.actions": TAKEN,
         "config.queueDepthPerAction": "all gangs of a queue are looked at",
         "config.scenarioSearchBudgets": "the search is not cut short",
         "config.tiers[].plugins[].name": BOOKKEEPING,
@@ -119,6 +142,18 @@ LISTS: Mapping[str, str] = {
     "bindRequests": "BindRequest",
     "priorityClasses": "PriorityClass",
 }
+
+
+def group_of(pod: ObjectPart, classes: Container[str]) -> ObjectPart:
+    """Return the pod group that KAI makes of a pod that nothing groups: of the queue of its label, and of one pod.
+
+    Source: pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go.
+    """
+    labels, chosen = pod.at("metadata.labels"), pod.part("spec").text("priorityClassName")
+    named = next((each for each in (labels.text("priorityClassName"), chosen) if each in classes), "")
+    spec = {"queue": labels.text(QUEUE), "priorityClassName": named, "preemptibility": labels.text(_STOPS)}
+    age = {"creationTimestamp": pod.part("metadata").text("creationTimestamp")}
+    return ObjectPart(pod.place, {"metadata": age, "spec": spec})
 
 
 def emit(before: Market, after: Market) -> str:
@@ -180,6 +215,16 @@ def _number(value: Any, unit: Fraction) -> int | float:
 _PIECE = re.compile(r"rawObjects\.(\w+)\.item|config|schedulerParams|discovery")
 #: Values in one object of a large snapshot; a node's or a pod's are some hundreds.
 LONGEST = 1_000_000
+
+
+def actions_of(part: ObjectPart, places: Places) -> str:
+    """Return the actions of a snapshot's configuration that the rule has, in order, and note the others."""
+    named = [each.strip() for each in part.part("config").text("actions").split(",")]
+    for name in named:
+        if name and name not in ("allocate", "reclaim", "preempt"):
+            why = {"consolidation": _MOVES, "stalegangeviction": _TIME}.get(name, "no action that is known here")
+            places.note("snapshot, config.actions", "the scheduler's", name, why)
+    return ", ".join(name for name in named if name in ("allocate", "reclaim", "preempt"))
 
 
 def snapshot(path: AnyPath) -> Iterator[ObjectPart]:

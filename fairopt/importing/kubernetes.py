@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.documents import AMOUNTS, found_in
+from fairopt.errors import BadInput, NotCapable, require
+from fairopt.importing.documents import AMOUNTS, found_in, yaml_documents
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
 
 
@@ -25,8 +26,8 @@ def fields(why: str, names: str, before: str = "") -> dict[str, str]:
 #: Of every object. Source: apimachinery/pkg/apis/meta/v1/types.go, TypeMeta and ObjectMeta.
 OBJECT: Mapping[str, str] = fields(TAKEN, "apiVersion kind metadata.name metadata.namespace") | fields(
     BOOKKEEPING,
-    "annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation "
-    "labels managedFields ownerReferences resourceVersion selfLink uid",
+    "annotations.* creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation "
+    "labels.* managedFields ownerReferences resourceVersion selfLink uid",
     "metadata.",
 )
 #: Of nodes. Source: api/core/v1/types.go.
@@ -69,6 +70,17 @@ def pod_fields(before: str, placing: str) -> dict[str, str]:
     )
 
 
+def own_names(domains: str, known: str = "", before: str = "metadata.") -> dict[str, str]:
+    """Return the fields of labels and annotations of a scheduler's own domains: those that are not ``known`` are noted.
+
+    Both are names with blanks between; known ones say nothing about who gets what that its objects do not say.
+    """
+    kinds = [f"{before}labels.", f"{before}annotations."]
+    listed = {f"{kind}{domain}*": "no label or annotation that is known here" for domain in domains.split()
+              for kind in kinds}  # fmt: skip
+    return listed | {f"{kind}{name}": BOOKKEEPING for name in known.split() for kind in kinds}
+
+
 def named(part: ObjectPart) -> str:
     """Return the name of an object, after its namespace where it has one."""
     metadata = part.part("metadata")
@@ -108,12 +120,45 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
 def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:
     """Add amounts to others, each ``times``."""
     for name, amount in more.items():
-        total[name] = total.get(name, Fraction(0)) + amount * times
+        part = amount if times == 1 else amount * times
+        total[name] = total[name] + part if name in total else part
 
 
 def documents(paths: Iterable[AnyPath]) -> Iterable[tuple[AnyPath, ObjectPart]]:
     """Yield the objects in files that kubectl wrote, each with its file."""
     return ((path, part) for path in paths for part in found_in(path))
+
+
+def unpacked(
+    found: Iterable[tuple[AnyPath, ObjectPart]], key: str, group: str, kind: str
+) -> Iterable[tuple[AnyPath, ObjectPart]]:
+    """Yield objects, and in the place of a ConfigMap that has a ``key`` the YAML document in it.
+
+    A document in it, or one of the API ``group`` that stands alone, has the name of the ConfigMap, or else of its kind.
+    One without a kind is of that ``kind``. Errors: `BadInput` for what is no YAML.
+    """
+    for path, part in found:
+        text = part.part("data").text(key) if part.text("kind") == "ConfigMap" else ""
+        if not text:
+            alone = part.text("apiVersion").rpartition("/")[0] == group and part.text("kind") == kind
+            yield path, ObjectPart(part.place, {"metadata": {"name": kind}, **part.value}) if alone else part
+            continue
+        place = f"{part.place}, data, {key}"
+        try:
+            read = [value for _, value in yaml_documents(text)]
+        except BadInput as error:
+            error.place = f"{place}, {error.place}"
+            raise
+        for value in read:
+            require(
+                isinstance(value, Mapping), shown(value), place, "Give keys and values, as the scheduler takes them"
+            )
+            named = {
+                "metadata": {"name": part.part("metadata").text("name")},
+                "kind": kind,
+                "apiVersion": f"{group}/v1",
+            }
+            yield path, ObjectPart(place, {**named, **value})
 
 
 class Stock(NamedTuple):
@@ -140,7 +185,7 @@ class Stock(NamedTuple):
 
 
 #: Objects by kind and name.
-Objects: TypeAlias = Mapping[str, Mapping[str, ObjectPart]]
+Objects: TypeAlias = Mapping[str, dict[str, ObjectPart]]
 
 
 def objects(

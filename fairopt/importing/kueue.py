@@ -8,8 +8,9 @@ from fractions import Fraction
 from fairopt.errors import BadInput
 from fairopt.importing.documents import AMOUNTS, in_files
 from fairopt.importing.imported import Imported, ImportedQueue, Places, entitlements_of, market_of
-from fairopt.importing.kubernetes import Objects, add, documents, objects
-from fairopt.importing.kueue_objects import GROUP, KINDS
+from fairopt.importing.kubernetes import Objects, add, documents, objects, unpacked
+from fairopt.importing.kueue_configuration import CONFIGURATIONS, KEY, settings_of
+from fairopt.importing.kueue_objects import GROUP, GROUPS, KINDS, RULES
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
 from fairopt.importing.kueue_workloads import gangs_in
 from fairopt.numbers import in_full
@@ -41,10 +42,10 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     if not paths:
         raise BadInput("no file", place="read", remedy="Give what kubectl get -o json printed")
     places = Places()
-    kinds = {kind: ("" if kind == "Node" else GROUP, known) for kind, known in KINDS.items()}
+    kinds = {kind: (GROUPS.get(kind, GROUP), known) for kind, known in KINDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
-        found = objects(documents(paths), kinds, places)
-        for kind in (kind for kind in KINDS if kind != "Node"):
+        found = objects(unpacked(documents(paths), KEY, CONFIGURATIONS, "Configuration"), kinds, places)
+        for kind in (kind for kind in KINDS if kind not in GROUPS):
             for name, part in found[kind].items():
                 if (version := part.text("apiVersion")).rpartition("/")[2] not in VERSIONS:
                     places.note(f"{kind}, apiVersion", name, version, f"not known here, and read as {VERSIONS[-1]}")
@@ -78,7 +79,8 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     for name in queues if not found["Workload"] else ():
         nodes[name].held = columns.row(queues[name].held)  # as the status says
     goods = {good: total[str(good)] for good in columns.goods}
-    owed = entitlements_of(nodes, list(queues), columns.types, gangs, goods=goods)
+    settings = settings_of(found["Configuration"], queues, places)
+    owed = entitlements_of(nodes, list(queues), columns.types, gangs, goods=goods, settings=settings)
     _tell(found, owners, queues, columns, places, total)
     capacity = [max(total[name], owed.held[:, at].sum()) for at, name in enumerate(columns.types)]
     for at, name in enumerate(columns.types):
@@ -86,7 +88,7 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
             text = f"{in_full(capacity[at])} in use, {in_full(total[name])} in quotas"
             places.note("ClusterQueue, quotas", name, text, "the capacity is what is in use")
     declared = {name: owner.declared for name, owner in owners.items() if owner.declared}
-    return Imported(market_of(owed, capacity), places.unplaced, declared, added)
+    return Imported(market_of(owed, capacity), places.unplaced, declared, added, rules=RULES)
 
 
 def _local(part: ObjectPart) -> tuple[str, str]:
@@ -140,7 +142,9 @@ def _nodes(
         elif node in groups and node not in parents:  # the members of a cohort at the root have nothing but its quotas
             cap = {name: most for name, most in whole.items() if most < total[name]}
         reserve = {name: max(_NONE, whole[name] - least) for name, least in lending.items()}
-        nodes[node] = ImportedQueue(parents.get(node, ""), whole, cap, reserve, weight=owner.weight)
+        nodes[node] = ImportedQueue(
+            parents.get(node, ""), whole, cap, reserve, weight=owner.weight, settings=owner.settings
+        )
     return nodes
 
 
@@ -177,7 +181,3 @@ def _tell(
         if sum(there) != total[kind]:
             text = f"{in_full(Fraction(sum(there)))} on nodes, {in_full(total[kind])} in quotas"
             places.note("Node, status.allocatable", kind, text, "quotas are the capacity here, as for Kueue")
-    for name, owner in owners.items():
-        if "weightedShare" in owner.declared:
-            why = "fair sharing is on, which the policy kueue has as its option fair_sharing"
-            places.note("status.fairSharing", name, f"weightedShare {owner.declared['weightedShare']}", why)

@@ -8,16 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.imported import BOOKKEEPING, TAKEN
-from fairopt.importing.kubernetes import NODE, OBJECT, fields, pod_fields, written_quantity
+from fairopt.importing.kubernetes import NODE, OBJECT, fields, own_names, pod_fields, written_quantity
+from fairopt.importing.kueue_configuration import CONFIGURATION, CONFIGURATIONS
 from fairopt.problem.entitled_rows import TOP, own_part
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.market import Market
 from fairopt.program import INFINITY, Array
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "A ClusterQueue uses at most nominalQuota and borrowingLimit, a cohort what it has and its parent lends",
+        "reserved": "What lendingLimit keeps back is for the ClusterQueue itself only",
+        "held": "Borrowed quota comes back by preemption alone: reclaimWithinCohort of who waits says from whom",
+        "promised": "Quotas may promise more than there is: Kueue does not compare them with nodes",
+        "gang": "A Workload gets its whole quota at once",
+        "full": "Beyond its nominalQuota a ClusterQueue has what others of its cohort leave",
+        "good": "CPU, memory and other resources have quotas as GPUs do",
+        "nothing": "A cycle looks at the first Workload of each ClusterQueue; with StrictFIFO the others wait too",
+    }
+)
 
 GROUP = "kueue.x-k8s.io"
 VERSION = f"{GROUP}/v1beta2"
@@ -26,15 +42,28 @@ _PLACING = "where pods lie inside a flavor: quotas are counted by flavor"
 _CHECKS = "admission checks are not modelled: every quota reservation counts as admitted"
 _INSIDE = "order among the LocalQueues of one ClusterQueue: they are one user here"
 _GATES = "gates are not modelled: every workload may preempt as its ClusterQueue may"
+_VARIANTS = "running variants of one workload on several flavors is not modelled"
 _DEVICES = "devices by dynamic resource allocation are not counted"
 
 
-def _option(name: str) -> str:
-    return f"the policy kueue has it as its option {name}, for all ClusterQueues alike"
-
-
+#: What a ClusterQueue's spec sets beside quotas, and the option of the policy kueue that it is.
+OPTIONS: Mapping[str, str] = {
+    "queueingStrategy": "queueing",
+    "flavorFungibility.whenCanBorrow": "when_can_borrow",
+    "flavorFungibility.whenCanPreempt": "when_can_preempt",
+    "flavorFungibility.preference": "preference",
+    "preemption.reclaimWithinCohort": "reclaim_within_cohort",
+    "preemption.withinClusterQueue": "within_cluster_queue",
+    "preemption.borrowWithinCohort.policy": "borrow_within_cohort",
+    "preemption.borrowWithinCohort.maxPriorityThreshold": "max_priority_threshold",
+}
+#: Of any object, and of the pods of a Workload.
+_LABELS = "job-uid managed queue-name priority-class prebuilt-workload-name job-owner-gvk job-owner-name podset"
+_OWN = own_names(
+    "kueue.x-k8s.io/ provreq.kueue.x-k8s.io/", " ".join(f"kueue.x-k8s.io/{each}" for each in _LABELS.split())
+)
 _QUOTAS = (
-    {**OBJECT}
+    {**OBJECT, **_OWN}
     | fields(TAKEN, "coveredResources flavors[].name", "spec.resourceGroups[].")
     | fields(TAKEN, "name nominalQuota borrowingLimit lendingLimit", "spec.resourceGroups[].flavors[].resources[].")
     | fields(TAKEN, "spec.fairSharing.weight status.fairSharing.weightedShare")
@@ -45,37 +74,31 @@ _POD = "spec.podSets[].template.spec."
 KINDS: Mapping[str, Mapping[str, str]] = {
     "ClusterQueue": _QUOTAS
     | fields(TAKEN, "cohort cohortName stopPolicy", "spec.")
+    | {f"spec.{path}": TAKEN for path in OPTIONS}
     | fields(TAKEN, "pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
     | fields(TAKEN, "name resources[].name resources[].total resources[].borrowed", "status.flavorsUsage[].")
     | fields(TAKEN, "name resources[].name resources[].total resources[].borrowed", "status.flavorsReservation[].")
     | fields(_STATUS, "conditions pendingWorkloadsStatus", "status.")
     | fields(_CHECKS, "admissionChecks admissionChecksStrategy.admissionChecks", "spec.")
     | {
-        "spec.queueingStrategy": _option("queueing"),
         "spec.namespaceSelector": "namespaces are not in the file: pending workloads are taken as selected",
-        "spec.flavorFungibility.whenCanBorrow": _option("when_can_borrow"),
-        "spec.flavorFungibility.whenCanPreempt": _option("when_can_preempt"),
-        "spec.flavorFungibility.preference": _option("preference"),
-        "spec.preemption.reclaimWithinCohort": _option("reclaim_within_cohort"),
-        "spec.preemption.withinClusterQueue": _option("within_cluster_queue"),
-        "spec.preemption.borrowWithinCohort.policy": _option("borrow_within_cohort"),
-        "spec.preemption.borrowWithinCohort.maxPriorityThreshold": _option("max_priority_threshold"),
         "spec.admissionScope.admissionMode": _INSIDE,
-        "spec.concurrentAdmissionPolicy": "running variants of one workload on several flavors is not modelled",
+        "spec.concurrentAdmissionPolicy": _VARIANTS,
     }
     | fields(_INSIDE, "consumedResources lastUpdate", _AFS),
     "Cohort": _QUOTAS | fields(TAKEN, "spec.parent spec.parentName"),
-    "LocalQueue": {**OBJECT}
+    "LocalQueue": {**OBJECT, **_OWN}
     | fields(TAKEN, "spec.clusterQueue spec.stopPolicy")
     | fields(_INSIDE, "spec.fairSharing.weight status.fairSharing.weightedShare")
     | {_AFS + "consumedResources": TAKEN, _AFS + "lastUpdate": "the decayed usage is taken as of now"}
     | fields(BOOKKEEPING, "conditions pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
     | fields(BOOKKEEPING, "flavorsReservation flavorsUsage flavorUsage flavors", "status."),
-    "ResourceFlavor": {**OBJECT, "spec.nodeLabels": TAKEN, "spec.topologyName": _PLACING}
+    "Topology": {**OBJECT, **_OWN, "spec.levels[].nodeLabel": TAKEN},
+    "ResourceFlavor": {**OBJECT, **_OWN, "spec.nodeLabels": TAKEN, "spec.topologyName": _PLACING}
     | fields(TAKEN, "key value effect", "spec.nodeTaints[].")
     | fields(TAKEN, "key operator value effect", "spec.tolerations[].")
     | fields(BOOKKEEPING, "spec.nodeTaints[].timeAdded spec.tolerations[].tolerationSeconds"),
-    "Workload": {**OBJECT, "metadata.creationTimestamp": TAKEN}
+    "Workload": {**OBJECT, **_OWN, "metadata.creationTimestamp": TAKEN}
     | fields(TAKEN, "queueName priority active podSets[].name podSets[].count", "spec.")
     | fields("the number in spec.priority is what counts", "Ref Name Source", "spec.priorityClass")
     | {
@@ -83,8 +106,17 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "spec.preemptionGates": _GATES,
         "spec.podSets[].minCount": "partial admission is not modelled: a gang has all of its pods",
         "spec.podSets[].topologyRequest": _PLACING,
-        "spec.podSets[].template.metadata": BOOKKEEPING,
+        "spec.podSets[].template.metadata.*": BOOKKEEPING,
     }
+    | own_names("kueue.x-k8s.io/", before="spec.podSets[].template.metadata.")
+    | fields("a boost of priority is not modelled", "kueue.x-k8s.io/priority-boost", "metadata.annotations.")
+    | fields(_VARIANTS, "kueue.x-k8s.io/workload-allowed-resource-flavors", "metadata.annotations.")
+    | fields(_VARIANTS, "kueue.x-k8s.io/concurrent-admission-parent", "metadata.labels.")
+    | fields(
+        "workloads that grow are not modelled",
+        "elastic-job workload-slice-name",
+        "metadata.annotations.kueue.x-k8s.io/",
+    )
     | {
         name: why
         for name, why in pod_fields(_POD, BOOKKEEPING).items()
@@ -115,7 +147,10 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | fields(_STATUS, "accumulatedPastExecutionTimeSeconds accumulatedPastExexcutionTimeSeconds", "status.")
     | {"status.schedulingStats": _STATUS},
     "Node": {**NODE, "metadata.labels": TAKEN, "spec.taints": BOOKKEEPING},
+    "Configuration": CONFIGURATION,
 }
+#: The API groups of kinds that are not Kueue's own.
+GROUPS: Mapping[str, str] = {"Node": "", "Configuration": CONFIGURATIONS}
 
 
 def emit(before: Market, after: Market, resource: str = "nvidia.com/gpu") -> str:

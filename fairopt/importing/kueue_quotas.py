@@ -11,6 +11,7 @@ from typing import Any
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import quantity
 from fairopt.importing.imported import ImportedQueue
+from fairopt.importing.kueue_objects import OPTIONS
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
@@ -68,7 +69,39 @@ def read_owner(part: ObjectPart) -> ImportedQueue:
         held=found["held"],
         weight=Fraction(1) if weight is None else weight,
         declared=declared,
+        settings=settings_of(part) if part.text("kind") == "ClusterQueue" else {},
     )
+
+
+#: What each option may say; v1beta1 has two more words for one of them. Source: clusterqueue_types.go, enumerations.
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "queueing": ("BestEffortFIFO", "StrictFIFO"),
+    "when_can_borrow": ("MayStopSearch", "TryNextFlavor"),
+    "when_can_preempt": ("MayStopSearch", "TryNextFlavor"),
+    "preference": ("BorrowingOverPreemption", "PreemptionOverBorrowing"),
+    "reclaim_within_cohort": ("Never", "LowerPriority", "Any"),
+    "within_cluster_queue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
+    "borrow_within_cohort": ("Never", "LowerPriority"),
+}
+_OLDER = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
+
+
+def settings_of(part: ObjectPart) -> dict[str, str]:
+    """Return what a ClusterQueue sets beside quotas, as options of the policy kueue."""
+    found: dict[str, str] = {}
+    for path, option in OPTIONS.items():
+        before, _, key = path.rpartition(".")
+        spec = part.at(f"spec.{before}") if before else part.part("spec")
+        if spec.value.get(key) in (None, ""):
+            continue
+        if option == "max_priority_threshold":
+            found[option] = str(spec.whole(key, 0, least=-(2**31)))
+            continue
+        said = _OLDER.get(spec.text(key), spec.text(key))
+        known = said in _WORDS[option]
+        require(known, shown(said), f"{spec.place}, {key}", f"Give {', '.join(_WORDS[option])}")
+        found[option] = said
+    return found
 
 
 def _named(part: ObjectPart) -> str:
@@ -95,7 +128,7 @@ def in_units(resource: str, amount: Fraction) -> Fraction:
     2 3/2
     """
     unit = 1000 if resource == "cpu" else 1
-    return Fraction(ceil(amount * unit), unit)
+    return amount if unit % amount.denominator == 0 else Fraction(ceil(amount * unit), unit)
 
 
 class FlavorColumns:

@@ -12,7 +12,8 @@ weights of a sum of throughputs that the shares maximise, so that they are Paret
 use must be given out, and to users that can use them, and there are no demands: these would allow other trades.
 
 So of every circle that improves an optimum an efficient allocation lacks one pair of a user and a type: that is what
-the search branches over. Each node is a linear program, solved in Fractions.
+the search branches over. Each node is a linear program. In Fractions the result is the best; in floats it is what a
+solver says, up to rounding, ten times as fast.
 
 Source: Varian, Equity, Envy, and Efficiency, 1974; for divisible goods Bogomolnaia, Moulin, Sandomirskiy and
 Yanovskaya, Competitive Division of a Mixed Manna, Econometrica 2017, Sec. 3.
@@ -35,13 +36,14 @@ from fairopt.backends.exact.checks import dual_bound
 from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import left
 from fairopt.errors import NotSolved, OutOfTime
+from fairopt.numbers import RATIONALS, kind_of_numbers
 from fairopt.program import INFINITY, Array, Number, Program
 from fairopt.program.program import Block, Rows
 
 #: A user and a type of GPU that it holds.
 Pair = tuple[int, int]
 #: What one unit becomes on a path of trades, and who gives what on it.
-_Path = tuple[Fraction, tuple[Pair, ...]]
+_Path = tuple[Number, tuple[Pair, ...]]
 Pairs = frozenset[Pair]
 #: A part of a share, or of a product of speedups, that may be rounding; what a speedup of zero counts as.
 ROUNDED, NOTHING = 1e-9, 1e-300
@@ -110,7 +112,8 @@ class EfficientFaces:
     @property
     def is_open(self) -> bool:
         """Whether some node may hold better points than the best so far."""
-        return self.bound > self.value
+        rounding: Number = 0 if self.program.exact else abs(float(self.value)) * ROUNDED
+        return self.bound > self.value + rounding
 
     def summary(self) -> dict[str, Any]:
         """Return what was found, and how many programs were solved for it."""
@@ -155,14 +158,15 @@ class EfficientFaces:
         left()
         program, answer = self._few.solved(without)
         if answer.status is Status.INFEASIBLE and parent is not None:
-            assert answer.farkas is not None
-            node = TreeNode(without, -INFINITY, parent.dual, contradiction=-answer.farkas)
+            contradiction = None if answer.farkas is None else -answer.farkas
+            node = TreeNode(without, -INFINITY, parent.dual, contradiction=contradiction)
         else:
             answer.require_optimal()
             assert answer.dual is not None
             shares = program.variable("share", answer.point)
             circle = improving_circle(self.speedup, shares)
-            node = TreeNode(without, Fraction(program.value(answer.point)), answer.dual, shares, circle)
+            value = program.arithmetic(program.value(answer.point))
+            node = TreeNode(without, value, answer.dual, shares, circle)
         self.nodes[without] = node
         if node.circle is not None:
             heappush(self._open, (-node.bound, next(self._number), node))
@@ -180,8 +184,8 @@ def best_efficient(
 ) -> EfficientFaces:
     """Return the shares of the largest objective among the points of a program whose shares are Pareto-efficient.
 
-    ``program`` is linear, in Fractions, and maximises; its shares, a block of variables "share" (n, k), give out all
-    GPUs that somebody can use. ``speedup`` (n, k) says whose throughput they are. ``held`` returns efficient shares
+    ``program`` is linear and maximises; its shares, a block of variables "share" (n, k), give out all GPUs that
+    somebody can use. ``speedup`` (n, k) says whose throughput they are. ``held`` returns efficient shares
     (n, k) of the program, or zeros where none are known; it is called where the program's optimum is not efficient.
 
     The first nodes are a dive that never forbids what is ``held``, so that it ends, after at most n k steps, at
@@ -197,7 +201,7 @@ def best_efficient(
     >>> print(found.value, found.bound, len(found.nodes))
     52/7 52/7 4
     """
-    program = program.as_(Fraction)
+    program = program.as_(program.arithmetic.number)  # bounds that are infinite may be floats still
     search = EfficientFaces(program, speedup)
     dived = False
     try:
@@ -235,7 +239,7 @@ def without_pairs(program: Program, pairs: Pairs) -> Program:
     """Return the program in which these users do not hold these types."""
     block, upper = program.variable_block("share"), program.upper.copy()
     for user, kind in pairs:
-        upper[block.first + user * block.shape[1] + kind] = Fraction(0)
+        upper[block.first + user * block.shape[1] + kind] = program.arithmetic(0)
     return replace(program, upper=upper)
 
 
@@ -249,6 +253,7 @@ class _FewRows:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._warm = None if program.exact else Highs(thorough=False).opened()
         self._floats = program.as_(float)
         rows = self._floats.rows
         self._kept = np.asarray((rows.lower == rows.upper) | (len(rows) <= self._FEW))
@@ -258,6 +263,8 @@ class _FewRows:
     def solved(self, without: Pairs) -> tuple[Program, Solution]:
         """Return the program without some pairs, and its answer, which keeps the rows that were left out, too."""
         program = without_pairs(self.program, without)
+        if self._warm is not None:  # a solver that stays is sooner with all rows than a new one with few
+            return program, self._warm(program)
         while True:
             answer = Exact().solve(self._cut(program))
             if answer.status is Status.INFEASIBLE:
@@ -298,7 +305,8 @@ def _rows(rows: Rows, kept: Array) -> Rows:
 def improving_circle(speedup: Array, shares: Array) -> tuple[Pair, ...] | None:
     """Return who gives what in a trade in a circle that improves ``shares`` (n, k), None where there is none.
 
-    Of all improving circles it is one of the shortest, and of these the one that improves most. Numbers are exact.
+    Of all improving circles it is one of the shortest, and of these the one that improves most. Numbers are exact;
+    in floats a circle improves that does so beyond rounding.
 
     >>> speedup, shares = np.array([[1, 2], [1, 5]]), np.array([[0, 1], [1, 0]])
     >>> improving_circle(speedup, shares)
@@ -344,26 +352,27 @@ def seem_efficient(speedups: Array, shares: Array) -> Array:
     return np.asarray((best.diagonal(axis1=1, axis2=2) <= ROUNDED).all(axis=1))
 
 
-def _paths(speedup: Array, shares: Array) -> tuple[Pair, ...] | dict[tuple[int, int], Fraction]:
+def _paths(speedup: Array, shares: Array) -> tuple[Pair, ...] | dict[tuple[int, int], Number]:
     """Return an improving circle, or else the largest product on a path from each type to each other.
 
     A step from type j to another is a user that gets some of j for some of the other, which it holds.
     """
-    types = range(len(speedup.T))
-    steps: dict[int, dict[int, tuple[Fraction, int]]] = {j: {} for j in types}
-    for i, held in np.argwhere(shares > 0).tolist():
+    types, number = range(len(speedup.T)), kind_of_numbers(speedup) or RATIONALS
+    more = 1 + number.tolerance(ROUNDED)
+    steps: dict[int, dict[int, tuple[Number, int]]] = {j: {} for j in types}
+    for i, held in np.argwhere(shares > number.tolerance(ROUNDED) * shares.sum(axis=0)).tolist():
         for j in types:
-            rate = Fraction(speedup[i, j]) / speedup[i, held]
+            rate = number(speedup[i, j]) / speedup[i, held]
             if j != held and rate > steps[j].get(held, (0, 0))[0]:
                 steps[j][held] = rate, i
-    best = {(j, j): Fraction(1) for j in types}
-    paths: dict[tuple[int, int], _Path] = {(j, j): (Fraction(1), ()) for j in types}
+    best: dict[tuple[int, int], Number] = {(j, j): number(1) for j in types}
+    paths: dict[tuple[int, int], _Path] = {(j, j): (number(1), ()) for j in types}
     for _ in types:
         longer: dict[tuple[int, int], _Path] = {}
         for (j, at), (so_far, pairs) in paths.items():
             for held, (rate, i) in steps[at].items():
                 product = so_far * rate
-                if product > best.get((j, held), 0) and product > longer.get((j, held), (0,))[0]:
+                if product > best.get((j, held), 0) * more and product > longer.get((j, held), (0,))[0]:
                     longer[j, held] = product, (*pairs, (i, held))
         circles = [longer[j, j] for j in types if (j, j) in longer]
         if circles:

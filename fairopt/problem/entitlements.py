@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -57,6 +57,8 @@ class Entitlements(Frozen):
       None if nobody says.
     * ``rate`` (k,): what one GPU of each type counts for where no speedups were measured, None if nobody says.
     * ``gangs``: what runs and what is pending.
+    * ``settings``: what the scheduler's own objects set beside amounts, as text, by the name of a user or group ("": of
+      the whole cluster) and then by the name of an option. Only that scheduler's rule reads it.
 
     Numbers are Fractions, as in a `Market`. Errors: `BadInput` of `of`.
 
@@ -84,6 +86,7 @@ class Entitlements(Frozen):
     half_life: Any
     rate: Array | None
     gangs: Gangs
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -105,6 +108,7 @@ class Entitlements(Frozen):
         half_life: object = None,
         rate: Row | None = None,
         gangs: Gangs | None = None,
+        settings: Mapping[str, Mapping[str, str]] | None = None,
     ) -> Entitlements:
         """Validate and return entitlements; every mapping, or pandas table, is by the name of a user or group.
 
@@ -166,6 +170,7 @@ class Entitlements(Frozen):
             fixed=blank._table(fixed, "fixed"),
             usage=blank._column(usage, "usage", amount),
             rate=None if rate is None else blank._row(rate, "rate", "rate", nothing[0] + 1)[: len(types)],
+            settings=blank._settings(settings or {}),
         )
         entitlements._check(running)
         return entitlements
@@ -204,6 +209,13 @@ class Entitlements(Frozen):
         for name, value in by_name(given, what).items():
             out[self.node(name, what)] = read(value, f"{name!r}, {what}")
         return out
+
+    def _settings(self, given: Mapping[str, Mapping[str, str]]) -> Mapping[str, Mapping[str, str]]:
+        """Return the settings that say something."""
+        for name in given:
+            if name:
+                self.node(name, "settings")
+        return {name: dict(own) for name, own in given.items() if own}
 
     def _check(self, running: Array) -> None:
         for broken, what, remedy in (
@@ -354,9 +366,12 @@ class Entitlements(Frozen):
         gangs = self.gangs.select(chosen)
         names = ("guarantee", "cap", "reserve", "borrow_weight", "tier", "usage")
         columns: dict[str, Any] = {name: getattr(self, name)[nodes] for name in names}
+        chosen_users = tuple(self.users[row] for row in rows)
+        kept = {"", *chosen_users, *self.groups}
         return replace(
             self,
-            users=tuple(self.users[row] for row in rows),
+            users=chosen_users,
+            settings={name: own for name, own in self.settings.items() if name in kept},
             parent=np.where(parent == TOP, TOP, parent - n + len(rows)),
             held=self.held[rows],
             fixed=self.fixed[rows],

@@ -21,8 +21,10 @@ _Place = tuple[int, int, int]
 AGAIN, OFTEN = 3, 12
 
 
-def run(state: State, waiting: Iterable[QueuedWork]) -> Cycles:
+def run(state: State, waiting: Iterable[QueuedWork], most: int | None = None) -> Cycles:
     """Play cycles until no workload is admitted or stopped any more, and return them; the state is changed.
+
+    ``most``: end after so many.
 
     A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
     (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
@@ -31,18 +33,20 @@ def run(state: State, waiting: Iterable[QueuedWork]) -> Cycles:
     cycles = Cycles(state)
     for work in waiting:
         cycles.queue(work.queue).push(work)
-    tried = -1
-    while True:
+    tried, played = -1, 0
+    while most is None or played < most:
         heads = [head for queue in list(cycles.queues.values()) if (head := queue.pop()) is not None]
         if heads:
             cycles.play([assign(state, work) for work in heads])
+            played += 1
         elif tried < len(cycles.admitted):
             tried = len(cycles.admitted)  # a head of a strict queue is tried again, whatever happened
             for node, queue in cycles.queues.items():
                 if state.rules(node).queueing is Queueing.STRICT:
                     queue.again()
         else:
-            return cycles
+            break
+    return cycles
 
 
 class Cycles:

@@ -5,18 +5,28 @@ A market with entitlements is Kueue's quotas and workloads, in integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from math import lcm
 from typing import Any
 
 import numpy as np
 
+from fairopt.configuring import configured
 from fairopt.errors import BadInput, NotCapable, require
 from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas, Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Strategy
+from fairopt.models.kueue.state import (
+    FlavorPreference,
+    Preempts,
+    QueuedWork,
+    Queueing,
+    Rules,
+    Search,
+    State,
+    Strategy,
+)
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -34,6 +44,13 @@ REASONS = {
 }
 
 
+#: Both rules of fair sharing, in their order.
+BOTH = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
+#: What is set for the whole cluster.
+_WHOLE = ("fair_sharing", "strategies", "prioritize_non_borrowing", "preempt_within_nominal")
+_ROOM, _LATE = "it fits when those that are stopped for it are gone", "it fits now, and was tried before others left"
+
+
 def _borrowing() -> Market:
     """Two teams in a cohort, 9 and 12; who asks first may have all 21."""
     users, types = ["team-a-cq", "team-b-cq"], ["default-flavor"]
@@ -45,7 +62,7 @@ def _borrowing() -> Market:
 
 
 @dataclass(frozen=True)
-class Kueue(Rules, Computed):
+class Kueue(Computed):
     """Kueue's scheduling cycles on what runs and waits now, until nothing changes any more.
 
     A user is a ClusterQueue, a group a Cohort, a type a flavor of GPUs, a gang a workload. In each cycle every
@@ -63,8 +80,11 @@ class Kueue(Rules, Computed):
     * ``queueing``: StrictFIFO or BestEffortFIFO.
     * ``prioritize_non_borrowing``, ``preempt_within_nominal``: Kueue's feature gates FairSharingPrioritizeNonBorrowing
       and FairSharingPreemptWithinNominal.
+    * ``cycles``: how many scheduling cycles are played; None until nothing changes. What is preempted in the last is
+      gone, and its preemptor waits.
 
-    The options are the same for all ClusterQueues, with the source's defaults: without fair sharing or preemption.
+    An option that is None is what the market's `settings` say of each ClusterQueue, else of the cluster, else the
+    source's default: without fair sharing or preemption. One that is given holds for all ClusterQueues.
 
     Readings. "Admitted most recently" is asked for most recently, since a market does not say when a gang started.
     The search for a flavor starts at the first in each cycle. What else is not modelled: docs/schedulers/kueue.md.
@@ -97,10 +117,19 @@ class Kueue(Rules, Computed):
         ),
     )
 
-    fair_sharing: bool = False
-    strategies: tuple[Strategy, ...] = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
-    prioritize_non_borrowing: bool = True
-    preempt_within_nominal: bool = True
+    fair_sharing: bool | None = None
+    strategies: tuple[Strategy, ...] | None = None
+    reclaim_within_cohort: Preempts | None = None
+    within_cluster_queue: Preempts | None = None
+    borrow_within_cohort: Preempts | None = None
+    max_priority_threshold: int | None = None
+    when_can_borrow: Search | None = None
+    when_can_preempt: Search | None = None
+    preference: FlavorPreference | None = None
+    queueing: Queueing | None = None
+    prioritize_non_borrowing: bool | None = None
+    preempt_within_nominal: bool | None = None
+    cycles: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what Kueue's API refuses."""
@@ -111,13 +140,32 @@ class Kueue(Rules, Computed):
         ):
             own = getattr(self, name)
             known = ", ".join(each.value for each in Preempts if each not in refused)
-            require(own not in refused, own.value, name, f"Give {known}")
-        if self.fair_sharing and self.borrow_within_cohort is not Preempts.NEVER:
+            require(own is None or own not in refused, own and own.value, name, f"Give {known}")
+        require(self.cycles is None or self.cycles > 0, self.cycles, "cycles", "Give 1 or more, or none")
+        if self.fair_sharing and self.borrow_within_cohort not in (None, Preempts.NEVER):
+            assert self.borrow_within_cohort is not None
             remedy = "Kueue has it without fair sharing only: leave out one of them"
             raise BadInput(f"got {self.borrow_within_cohort.value}", place="borrow_within_cohort", remedy=remedy)
-        two = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
-        require(self.strategies in (two, two[:1], two[1:]), len(self.strategies), "strategies",
+        require(self.strategies in (None, BOTH, BOTH[:1], BOTH[1:]), len(self.strategies or ()), "strategies",
                 "Give LessThanOrEqualToFinalShare, LessThanInitialShare, or both in this order")  # fmt: skip
+
+    def rules_on(self, owed: Entitlements) -> tuple[list[Rules], dict[str, Any]]:
+        """Return the rules of each ClusterQueue, and the options that hold for the whole cluster.
+
+        Errors: `BadInput` for a setting of the market that is none of Kueue's.
+        """
+        said = {name: configured(Kueue(), [f"{key}={value}" for key, value in own.items()], f"settings of {name!r},")
+                for name, own in owed.settings.items()}  # fmt: skip
+        blank = Kueue()
+        whole = said.get("", blank)
+
+        def options(names: Iterable[str], own: Kueue) -> dict[str, Any]:
+            given = {name: [getattr(each, name) for each in (self, own, whole)] for name in names}
+            return {name: left[0] for name, row in given.items() if (left := [e for e in row if e is not None])}
+
+        names = [each.name for each in fields(Rules)]
+        known = {own: Rules(**options(names, own)) for own in {blank, *said.values()}}
+        return [known[said.get(name, blank)] for name in owed.users], options(_WHOLE, blank)
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs that each user holds afterwards (n, k), and why."""
@@ -126,12 +174,19 @@ class Kueue(Rules, Computed):
         owed = owed.as_(Fraction)
         quotas, units = quotas_of(owed)
         works = works_of(owed, units)
-        cluster = State(quotas, lambda _: self, self.fair_sharing, self.strategies,
-                        self.preempt_within_nominal, self.prioritize_non_borrowing)  # fmt: skip
+        rules, whole = self.rules_on(owed)
+        cluster = State(
+            quotas,
+            rules.__getitem__,
+            whole.get("fair_sharing", False),
+            whole.get("strategies", BOTH),
+            whole.get("preempt_within_nominal", True),
+            whole.get("prioritize_non_borrowing", True),
+        )
         for work in works:
             if work.flavor is not None:
                 cluster.enter(work)
-        outcome = run(cluster, [work for work in works if work.flavor is None])
+        outcome = run(cluster, [work for work in works if work.flavor is None], self.cycles)
         gangs = owed.gangs.placed(np.array([-1 if work.flavor is None else work.flavor for work in works], int))
         n, k = problem.shape
         shares = owed.held[:, :k] + objects(gangs.held(n).ravel() - owed.gangs.held(n).ravel()).reshape(n, k)
@@ -145,6 +200,7 @@ def _grounds(
     told: dict[object, str] = {}
     waits, stopped = {}, {}
     circle = {work.number for work in outcome.circle}
+    makes_room = {preemptor.number for _, preemptor, _ in outcome.stopped.values()}
     for work in works:
         if work.flavor is not None:
             continue
@@ -157,7 +213,8 @@ def _grounds(
         again = (
             "; it and others preempt each other in a circle, so preemption ends here" if work.number in circle else ""
         )
-        waits[work.name] = told[work.kind] + again
+        reason = told[work.kind] or (_ROOM if work.number in makes_room else _LATE)
+        waits[work.name] = reason + again
     return DecisionReason(
         gangs,
         "dominant resource share: what is borrowed to what could be lent, times 1000, by weight",
@@ -188,7 +245,7 @@ def _why(owed: Entitlements, quotas: CohortQuotas, units: Array, work: QueuedWor
                 held = f"{queue!r} can have {_number(most, unit)} at most, with all that it may borrow"
             said.append(f"{owed.columns[column]}: asks for {_number(amount, unit)}, {_number(free, unit)} left; {held}")
             break
-    return ". ".join(said) or "it fits now, and was tried before others left"
+    return ". ".join(said)
 
 
 def _number(amount: int, unit: int) -> str:

@@ -57,7 +57,7 @@ class Strategy(enum.Enum):
 
 @dataclass(frozen=True)
 class Rules:
-    """What a ClusterQueue's spec says beyond quotas, with the source's defaults; `Kueue` says what each means."""
+    """What a ClusterQueue's spec says beyond quotas; defaults are the source's, and `Kueue` says what each means."""
 
     reclaim_within_cohort: Preempts = Preempts.NEVER
     within_cluster_queue: Preempts = Preempts.NEVER

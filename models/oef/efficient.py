@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
@@ -82,7 +83,7 @@ class EfficientOEF(Policy):
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
         """Search from the equilibrium; the evidence is the tree. Errors: `NotSolved`; `NotCapable` for many users."""
-        (n, k), begun = problem.shape, perf_counter()
+        n, begun = len(problem.users), perf_counter()
         if n > MOST_USERS:
             raise NotCapable(f"{self.name} compares all pairs of users in Fractions, of {MOST_USERS} at most; got {n}")
         market = problem.as_(Fraction)
@@ -93,8 +94,7 @@ class EfficientOEF(Policy):
             held = NashWelfare().decide(market, None, solve)
             return held.shares if held.exact else market.speedup * 0
 
-        with only_a_part():
-            found = best_efficient(program, market.speedup, equilibrium, nodes=n * k * min(n, k))
+        found = _searched(market, program, equilibrium)
         status = Status.OPTIMAL if found.value == found.bound else Status.LIMIT
         number = problem.arithmetic.number
         return Allocation(
@@ -116,6 +116,13 @@ class EfficientOEF(Policy):
             seconds=Seconds(build=built - begun, solve=perf_counter() - built),
         )
 
+    def bundle(self, user: int, problem: Market, before: Any, solve: Session) -> Array:
+        """Return what the search gives a user; on small markets in floats it is made in floats, from the first face."""
+        if problem.exact or problem.speedup.size > ASKED_UP_TO:
+            return super().bundle(user, problem, before, solve)
+        bundle: Array = _searched(problem, _first_face(problem), lambda: problem.speedup * 0).shares[user]
+        return bundle
+
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
         """Return who solves the first programs of many searches side by side; most of them end there."""
         from fairopt.policy.many_programs import ManyPrograms  # here, since few callers search for misreports
@@ -136,6 +143,11 @@ class EfficientOEF(Policy):
         return Certificate(
             EFFICIENT, decision.market, decision.shares, found.weights, found.value, found.bound, gap, nodes
         )
+
+
+def _searched(market: Market, program: Program, held: Callable[[], Array]) -> EfficientFaces:
+    with only_a_part():
+        return best_efficient(program, market.speedup, held, nodes=market.speedup.size * min(market.shape))
 
 
 def _first_face(market: Market) -> Program:

@@ -1,9 +1,9 @@
 """What a file of theorems states, and what Coq says that each theorem rests on; standard library only.
 
-``python3 coq.py FOLDER`` asks Coq about every ``Theorem`` of a folder that has been compiled, prints one line for each,
-and exits with 1 unless all are proved and rest on nothing. The text is read as well, because Coq does not say where a
-thing is assumed: comments and strings are left out, and each statement is called by its full name, with the modules
-that it stands in, so that a theorem in a module is never taken for its namesake outside.
+``python3 coq.py FOLDER [LIBRARY]`` asks Coq about every ``Theorem`` of a folder that has been compiled, prints a line
+for each, and exits with 1 unless all are proved and rest on nothing. The text is read as well, because Coq does not say
+where a thing is assumed: comments and strings are left out, and each statement is called by its full name, with the
+modules that it stands in, so that a theorem in a module is never taken for its namesake outside.
 """
 
 from __future__ import annotations
@@ -108,20 +108,20 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def rests_on(folder: Path, names: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
+def rests_on(folder: Path, names: Mapping[str, Sequence[str]], library: str = LIBRARY) -> dict[tuple[str, str], str]:
     """Return what Coq says that each statement rests on, by file and full name: `CLOSED`, or what it assumes.
 
     ``folder`` holds the compiled files. Errors: `CoqFails` where Coq does not answer about every one.
     """
     asked = [(file, name) for file, own in names.items() for name in own]
-    script = "".join(f"From {LIBRARY} Require {file}.\n" for file in names) + "".join(
-        f'Goal True. idtac "about {file} {name}". Abort.\nPrint Assumptions {LIBRARY}.{file}.{name}.\n'
+    script = "".join(f"From {library} Require {file}.\n" for file in names) + "".join(
+        f'Goal True. idtac "about {file} {name}". Abort.\nPrint Assumptions {library}.{file}.{name}.\n'
         for file, name in asked
     )
     with NamedTemporaryFile("w", suffix=".v") as questions:
         questions.write(script)
         questions.flush()
-        said = run(["coqtop", "-q", "-batch", "-R", str(folder), LIBRARY, "-w", "none", "-l", questions.name])
+        said = run(["coqtop", "-q", "-batch", "-R", str(folder), library, "-w", "none", "-l", questions.name])
     parts = re.split(r"^about (\S+) (\S+)$", said, flags=re.MULTILINE)[1:]
     answers = {(file, name): answer.strip() for file, name, answer in zip(*[iter(parts)] * 3, strict=True)}
     if answers.keys() != set(asked):
@@ -140,12 +140,12 @@ def run(command: Sequence[str], folder: Path | None = None) -> str:
     return ran.stdout
 
 
-def main(folder: Path) -> int:
+def main(folder: Path, library: str = LIBRARY) -> int:
     """Ask Coq about every ``Theorem`` of a folder; print a line for each; return 0 if all are proved, else 1."""
     sources = {path.stem: Source.read(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.v"))}
     assumed = [f"{file}.v, {what}" for file, source in sources.items() for what in source.assumes]
     theorems = {file: [each.name for each in own.statements if each.kind == "Theorem"] for file, own in sources.items()}
-    answers = rests_on(folder, theorems)
+    answers = rests_on(folder, theorems, library)
     for (file, name), answer in answers.items():
         verdict = "proved, no axioms" if answer == CLOSED else f"NOT PROVED: {' '.join(answer.split())}"
         print(f"{name:<52} {file + '.v':<20} {verdict}")
@@ -156,6 +156,6 @@ def main(folder: Path) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(Path(sys.argv[1])))
+        sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
     except CoqFails as error:
         sys.exit(str(error))

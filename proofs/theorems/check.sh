@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compile every theorem, then ask Coq what each rests on; one line a theorem; fails if one rests on an axiom.
+# Of this folder, or of another beside it and its library: check.sh ../verified Verified.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/${1:-.}"
 
 packages=(coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra libcoq-mathcomp-algebra-tactics)
 scratch=$(mktemp -d)
@@ -18,7 +19,7 @@ if ! ready; then
     as_root=(sudo -n)
   fi
   if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
-    echo "make proofs needs Coq 8.16 and mathcomp; on Debian 12, as root: apt-get install ${packages[*]}" >&2
+    echo "it needs Coq 8.16 and mathcomp; on Debian 12, as root: apt-get install ${packages[*]}" >&2
     exit 1
   fi
   echo "installing ${packages[*]}"
@@ -39,4 +40,4 @@ make --no-print-directory -f Makefile.coq -j "${JOBS:-2}" >"$scratch/make.log" 2
   { cat "$scratch/make.log" >&2; exit 1; }
 
 # a statement that begins with "Theorem" is one of the results; a "Lemma" is a step on the way
-python3 ../ledger/coq.py .
+python3 ../ledger/coq.py . "${2:-FairSharing}"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from math import inf, lcm
+from math import inf
 from operator import mul, ne
 from typing import Any
 
@@ -20,7 +20,7 @@ from .decisions import DECISIONS, asked_of, decided, embedded, on_both, opened
 from .faces import efficient
 from .frontier import frontier
 from .gangs import gangs
-from .market import Market, dot, read_market, read_table, row_shown
+from .market import Market, dot, in_integers, read_market, read_table, row_shown
 from .nash import GRAIN, nash_bounds
 from .programs import PROGRAMS, SENSES, Point, Program
 from .reading import (
@@ -48,9 +48,9 @@ def envy_freeness(market: Market, shares: Table) -> bool:
     """Return whether nobody prefers another's shares, scaled by the two weights, to its own."""
     users, spend = range(len(shares)), market.budget.spend
     spend(len(users) ** 2 * (2 + len(market.types)), 3 * MOST_COMPARED, "envy_freeness", STEPS)
-    bundles = [_whole(bundle, weight) for bundle, weight in zip(shares, market.weight, strict=True)]
+    bundles = [in_integers(bundle, weight) for bundle, weight in zip(shares, market.weight, strict=True)]
     for i, own in enumerate(market.worths(shares)):
-        row, scale = _whole(market.speedup[i], ONE)
+        row, scale = in_integers(market.speedup[i], ONE)
         most = own * scale / market.weight[i]
         more = [sum(map(mul, row, of)) * most.denominator > most.numerator * by for of, by in bundles]
         others = [other for other in users if more[other]]  # it gets more there, if it may use all of it
@@ -60,13 +60,6 @@ def envy_freeness(market: Market, shares: Table) -> bool:
         if others and (market.demand[i] == inf or any(envies)):
             return False
     return True
-
-
-def _whole(row: list[Fraction], weight: Fraction) -> tuple[list[int], int]:
-    """Return whole numbers in proportion to a row over a weight, and by what that was multiplied."""
-    parts = [each / weight for each in row]
-    by = lcm(*(each.denominator for each in parts))
-    return [int(each * by) for each in parts], by
 
 
 def work_conservation(market: Market, shares: Table) -> bool:

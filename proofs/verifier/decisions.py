@@ -11,7 +11,7 @@ from .market import Market, read_market, read_table, table_shown
 from .nash import equilibrium, partial
 from .programs import PROGRAMS, SENSES, Program
 from .reading import ONE, ZERO, Entry, Rejected, Table, Unreadable, brief, require, shown, summed
-from .standing import require_entitled
+from .standing import entitle, require_entitled
 from .statements import Decision, Range, read_allocation, require_bound, require_feasible
 from .trading import TRADING, trace
 
@@ -119,7 +119,7 @@ def _fillable(entry: Entry, market: Market, shares: Table) -> tuple[Program, lis
     require(stated, "owed", "it is what entitlements make of groups")
     if market.entitled:
         require_entitled(market, shares)
-        notes.append(programs.entitle(program, market, market.entitled, entry))
+        notes.append(entitle(program, market, market.entitled, entry))
     return program, notes
 
 

@@ -10,7 +10,10 @@ The tolerance says by how much numbers of runs and schedules in floats may be of
 
 import argparse
 import re
+import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,6 +22,8 @@ from .reading import Unreadable, brief, first, one_line, require
 
 #: So many violations of one file are printed.
 MOST_SHOWN = 20
+#: A file of fewer bytes may take so many seconds of the processor; larger ones have limits on steps.
+MOST_SECONDS, SMALL = 3.0, 100_000
 #: A tolerance as it may be given: 1e-6, 0.000001 or 1/1000000.
 TOLERANCE = r"\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,2})?|\d{1,30}/0*[1-9]\d{0,29}"
 SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
@@ -51,8 +56,9 @@ def report(path: Path, tolerance: Fraction | None = None, given: Path | None = N
     """
     try:
         require(given in (None, path) or path.is_file(), "skipped", "of a folder, only files are opened")
-        violations, statement = decide(path, tolerance)
-    except Unreadable as why:
+        with small_in_time(path):
+            violations, statement = decide(path, tolerance)
+    except (Unreadable, TimeoutError) as why:
         return UNREADABLE, [f"cannot be read: {why}"]
     except MemoryError:
         return UNREADABLE, ["cannot be read: there is not enough memory"]
@@ -62,6 +68,26 @@ def report(path: Path, tolerance: Fraction | None = None, given: Path | None = N
     if len(violations) > MOST_SHOWN:
         said.append(f"REJECTED: {len(violations)} violations in all")
     return REJECTED, said
+
+
+@contextmanager
+def small_in_time(path: Path) -> Iterator[None]:
+    """Raise `TimeoutError` where a small file takes long: in the main thread, where there is such a clock."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "setitimer") or (path.is_file() and path.stat().st_size >= SMALL):
+        yield
+        return
+
+    def over(number: int, frame: object) -> None:
+        raise TimeoutError(f"it takes more than {MOST_SECONDS:g} s, the limit for files below {SMALL} bytes")
+
+    before = signal.signal(signal.SIGVTALRM, over)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def printed(path: Path, line: str) -> str:

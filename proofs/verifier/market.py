@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from math import inf
+from math import inf, lcm
 from typing import Any
 
 from .entitled import Entitled, read_entitled
@@ -135,6 +135,13 @@ class Market:
 def dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
     """Return the sum of products."""
     return summed(a * b for a, b in zip(left, right, strict=True) if a and b)
+
+
+def in_integers(row: list[Fraction], weight: Fraction) -> tuple[list[int], int]:
+    """Return integers in proportion to a row over a weight, and by what that was multiplied."""
+    parts = [each / weight for each in row]
+    by = lcm(*(each.denominator for each in parts))
+    return [int(each * by) for each in parts], by
 
 
 def minus(limit: Number, used: Fraction) -> Number:

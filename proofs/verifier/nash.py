@@ -11,9 +11,9 @@ from fractions import Fraction
 from math import gcd, inf, lcm, prod
 
 from .market import Market, dot, read_market, read_table, row_shown
-from .programs import entitle, floors, point_of, read_duals, sharing, throughput
+from .programs import floors, point_of, read_duals, sharing, throughput
 from .reading import ONE, ZERO, Budget, Entry, Rejected, Table, shown, summed
-from .standing import require_entitled
+from .standing import entitle, require_entitled
 from .statements import Decision, Proved, read_allocation, require_feasible
 
 #: Parts that are roots are rounded down to a multiple of this.

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import permutations
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import mul
+from typing import Any, NamedTuple
 
-from .market import MOST_SHOWN, Market, digest_of, table_shown
+from .market import MOST_SHOWN, Market, digest_of, in_integers
 from .reading import (
     ONE,
     ZERO,
@@ -31,9 +32,6 @@ from .reading import (
     summed,
     within,
 )
-
-if TYPE_CHECKING:
-    from .entitled import Entitled
 
 Key = tuple[Any, ...]  #: the name of a row or variable: a word, and positions counted from 0
 Terms = dict[Key, Fraction]  #: a sum of variables, each times a number
@@ -99,9 +97,8 @@ class Program:
                 raise Rejected(f"variable {key_shown(key)} is outside of its bounds")
             if key in self.integers and x[key].denominator != 1:
                 raise Rejected(f"variable {key_shown(key)} is no integer")
-        for key, row in self.rows.items():
-            if not row.low <= total(row.terms, x) <= row.high:
-                raise Rejected(f"the point breaks row {key_shown(key)}")
+        for key in _broken(self.rows, x):
+            raise Rejected(f"the point breaks row {key_shown(key)}")
         return self.offset + total(self.cost, x)
 
     def bound(self, duals: Terms) -> Fraction:
@@ -146,6 +143,26 @@ class Program:
         for row in self.rows.values():
             terms = [[key[1], exactly(rate)] for key, rate in row.terms.items()]
             yield [terms, exactly(row.low), exactly(row.high)]
+
+
+def _broken(rows: dict[Key, Row], x: Point) -> Iterator[Key]:
+    """Yield the rows that a point breaks. Envy, of a million rows perhaps, is compared in integers."""
+    bundles, asked, speeds, most = dict[int, tuple[list[int], int]](), None, list[int](), ZERO
+    for key, (terms, low, high) in rows.items():
+        if not isinstance(terms, Envy) or high < inf:
+            if not low <= total(terms, x) <= high:
+                yield key
+            continue
+        market, i, other = terms.market, terms.user, terms.other
+        if asked != (i, low):  # rows of one user stand together
+            asked, (speeds, scale) = (i, low), in_integers(market.speedup[i], ONE)
+            most = (total(throughput(market, i), x) - Fraction(low)) / market.weight[i] * scale
+        if other not in bundles:
+            shares = [x["share", other, j] for j in range(len(market.types))]
+            bundles[other] = in_integers(shares, market.weight[other])
+        held, by = bundles[other]
+        if sum(map(mul, speeds, held)) * most.denominator > most.numerator * by:
+            yield key
 
 
 def total(terms: Terms | Envy, x: Point) -> Fraction:
@@ -317,39 +334,6 @@ def rising(
         rises = {("least_ratio",): -rate} if rate else {}
         program.rows["least_ratio", i] = Row(throughput(market, i, factor=1 / own) | rises, least, inf)
     return program
-
-
-def entitle(program: Program, market: Market, entitled: Entitled, entry: Entry) -> str:
-    """Add floors and caps; a user's floor is what it can use of its guarantee, and one without bound is none.
-
-    Told, and returned, are floors of groups, what members can use, and how much is lent where some is kept.
-    """
-    users, types, at = range(len(market.users)), range(len(market.types)), entry.fields("floors", "lent")
-    require(len(set(entitled.tier)) == 1, "tier", "floors and caps know no tiers")
-    for i, cap in zip(users, entitled.cap, strict=False):
-        pairs = list(zip(entitled.guarantee[i], cap, strict=True))[: len(types)]
-        floor = market.used(i, [ZERO if most == inf else Fraction(min(most, high)) for most, high in pairs])
-        for j in types:
-            most = min(cap[j], market.capacity[j], program.bounds["share", i, j][1])
-            program.bounds["share", i, j] = (floor[j], most)
-    lent = market.capacity if at["lent"].value is None else at["lent"].numbers(len(types))
-    for j, most in enumerate(lent):
-        program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(most, market.capacity[j]))
-    groups = range(len(users), len(entitled.nodes))
-    below: dict[int, list[int]] = {node: [] for node in range(len(entitled.nodes))}
-    for i in users:
-        for node in entitled.path(i):
-            below[node].append(i)
-    for at_group, row in zip(groups, at["floors"].items(len(groups)), strict=True):
-        for j, least in enumerate(row.numbers(len(types))):
-            terms = {("share", i, j): ONE for i in below[at_group]}
-            most, key = entitled.guarantee[at_group][j], (at_group - len(users), j)
-            require(least <= (ZERO if most == inf else most), row.place, "a floor is above the guarantee")
-            program.rows["group_floor", *key] = Row(terms, least, inf)
-            program.rows["group_cap", *key] = Row(terms, -inf, entitled.cap[at_group][j])
-    floors = [row.numbers() for row in at["floors"].items()]
-    shown_too = f"{table_shown(floors)} and {table_shown([lent])}" if floors else table_shown([lent])
-    return f"floors of groups, and GPUs that are lent, are as told: {shown_too}"
 
 
 PROGRAMS: dict[str, Callable[[Market], Program]] = {

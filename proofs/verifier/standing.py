@@ -8,8 +8,9 @@ from math import floor, inf
 from typing import Any
 
 from .entitled import Entitled, Gang, apart, cuts, plus
-from .market import Market, minus
-from .reading import MOST_COMPARED, STEPS, ZERO, Number, Rejected, Table, summed
+from .market import Market, minus, table_shown
+from .programs import Program, Row
+from .reading import MOST_COMPARED, ONE, STEPS, ZERO, Entry, Number, Rejected, Table, require, summed
 
 #: The most GPUs, times gangs, for which gangs are chosen.
 MOST_SUMS = 2**34
@@ -266,3 +267,36 @@ PROPERTIES: dict[str, tuple[Callable[[Market, Table], bool], str]] = {
         "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does",
     ),
 }
+
+
+def entitle(program: Program, market: Market, entitled: Entitled, entry: Entry) -> str:
+    """Add floors and caps; a user's floor is what it can use of its guarantee, and one without bound is none.
+
+    Told, and returned, are floors of groups, what members can use, and how much is lent where some is kept.
+    """
+    users, types, at = range(len(market.users)), range(len(market.types)), entry.fields("floors", "lent")
+    require(len(set(entitled.tier)) == 1, "tier", "floors and caps know no tiers")
+    for i, cap in zip(users, entitled.cap, strict=False):
+        pairs = list(zip(entitled.guarantee[i], cap, strict=True))[: len(types)]
+        floor = market.used(i, [ZERO if most == inf else Fraction(min(most, high)) for most, high in pairs])
+        for j in types:
+            most = min(cap[j], market.capacity[j], program.bounds["share", i, j][1])
+            program.bounds["share", i, j] = (floor[j], most)
+    lent = market.capacity if at["lent"].value is None else at["lent"].numbers(len(types))
+    for j, most in enumerate(lent):
+        program.rows["capacity", j] = program.rows["capacity", j]._replace(high=min(most, market.capacity[j]))
+    groups = range(len(users), len(entitled.nodes))
+    below: dict[int, list[int]] = {node: [] for node in range(len(entitled.nodes))}
+    for i in users:
+        for node in entitled.path(i):
+            below[node].append(i)
+    for at_group, row in zip(groups, at["floors"].items(len(groups)), strict=True):
+        for j, least in enumerate(row.numbers(len(types))):
+            terms = {("share", i, j): ONE for i in below[at_group]}
+            most, key = entitled.guarantee[at_group][j], (at_group - len(users), j)
+            require(least <= (ZERO if most == inf else most), row.place, "a floor is above the guarantee")
+            program.rows["group_floor", *key] = Row(terms, least, inf)
+            program.rows["group_cap", *key] = Row(terms, -inf, entitled.cap[at_group][j])
+    floors = [row.numbers() for row in at["floors"].items()]
+    shown_too = f"{table_shown(floors)} and {table_shown([lent])}" if floors else table_shown([lent])
+    return f"floors of groups, and GPUs that are lent, are as told: {shown_too}"

@@ -173,7 +173,7 @@ HOLES: list[tuple[Any, str, Any, str]] = [
     (programs, "at_most", no_signs, "WHOLE"),
     (market.Market, "feasible", no_capacity, "DOMINANCE"),
     (market.Market, "used", no_demand, "DEMANDING"),
-    (certificates, "_whole", no_weights, "WEIGHTED"),
+    (certificates, "in_integers", no_weights, "WEIGHTED"),
     (entitled.Entitled, "asks", nobody_waits, "LENT"),
     (standing.Standing, "room", no_caps, "OVER"),
     (standing.Standing, "above", no_guarantees, "RECLAIMED"),

@@ -53,6 +53,7 @@ def write_small_files(folder: Path) -> None:
     (folder / "two.csv").write_text("job_id,submit_s,duration_s,gpus\na,0,100,1\nb,0,400,2\n")
     (folder / "small.toml").write_text(SMALL)
     (folder / "now.toml").write_text(NOW)
+    (folder / "speeds.csv").write_text("user,H100\ntrain,2\nbatch,1\n")
     (folder / "study.toml").write_text(STUDY.replace("FOLDER", str(folder)))
     (folder / "page.md").write_text("<!-- bench goals: begin -->\n<!-- bench goals: end -->\n")
 

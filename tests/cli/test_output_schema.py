@@ -31,6 +31,7 @@ CALLS = (
     ("audit", "audit FOLDER/now.toml --json"),
     ("explain", "explain FOLDER/now.toml train --json"),
     ("whatif", "whatif FOLDER/now.toml --set train.H100.quota=4 --json"),
+    ("plan", "plan FOLDER/now.toml --policy max-min --throughput FOLDER/speeds.csv --emit kueue --json"),
     ("policies", "policies --json"),
     ("policies", "policies fft --json"),
     ("backends", "backends --json"),

@@ -24,7 +24,7 @@ def test_the_transcript_is_what_the_commands_print(page: Path) -> None:
 
 
 def test_there_is_a_transcript_for_each_of_them() -> None:
-    clusters = {"cluster-kubernetes", "cluster-slurm"}
+    clusters = {"cluster-kubernetes", "cluster-slurm", "cluster-plan"}
     assert {page.stem for page in WITH_COMMANDS} == {
         "researcher",
         "own-data",

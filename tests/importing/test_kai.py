@@ -15,12 +15,14 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fairopt import allocate
 from fairopt.errors import BadInput
 from fairopt.importing import kai_objects
 from fairopt.importing.imported import Imported
 from fairopt.importing.kai import read
 from fairopt.importing.kai_objects import FIELDS, emit
 from fairopt.importing.kubernetes import OBJECT
+from fairopt.models import Kai
 from fairopt.program import INFINITY
 
 SAMPLES = Path(__file__).parents[2] / "fairopt" / "datasets" / "clusters" / "kai"
@@ -137,7 +139,9 @@ def test_the_samples_have_every_field_of_the_types() -> None:
     objects += [("BindRequest", each) for each in raw["bindRequests"]]
     for kind in ("Queue", "PodGroup", "BindRequest"):
         for path in FIELDS[kind].keys() - OBJECT.keys():
-            assert any(_has(each, path.split(".")) for name, each in objects if name == kind), (kind, path)
+            assert path.startswith(("metadata.labels.", "metadata.annotations.")) or any(
+                _has(each, path.split(".")) for name, each in objects if name == kind
+            ), (kind, path)
 
 
 def _has(found: Any, path: list[str]) -> bool:
@@ -281,3 +285,71 @@ def test_mutations_of_the_samples_give_an_answer_or_a_typed_error(data: Any, whi
     except BadInput as error:
         message = str(error)
     assert not message or "mutated.json" in message
+
+
+def pod(name: str, queue: str, gpus: int, **more: Any) -> dict[str, Any]:
+    """Return a pod with the label of its queue; on node n where it runs."""
+    spec: dict[str, Any] = {"schedulerName": "kai-scheduler", "containers": [
+        {"name": "c", "resources": {"requests": {"nvidia.com/gpu": str(gpus)}}}]}  # fmt: skip
+    labels = {"kai.scheduler/queue": queue} | more.pop("labels", {})
+    spec |= {key: more.pop(key) for key in ("nodeName", "priorityClassName") if key in more}
+    metadata = {"name": name, "labels": labels, "annotations": more.pop("annotations", {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    } | more
+
+
+def test_a_pod_counts_for_the_queue_of_its_label_where_no_pod_group_is_given(tmp_path: Path) -> None:
+    ready = {**NODE, "status": NODE["status"] | {"conditions": [{"type": "Ready", "status": "True"}]}}
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 125}
+    found = read(saved(
+        tmp_path, ready, high, queue("a", gpu={"quota": 4, "limit": -1}), queue("b", gpu={"quota": 4, "limit": -1}),
+        pod("runs", "a", 6, nodeName="n", priorityClassName="high"),
+        pod("waits", "b", 4, labels={"priorityClassName": "nowhere"}),
+        pod("lost", "b", 1, annotations={"pod-group-name": "gone"},
+            labels={"kai.scheduler/preemptibility": "non-preemptible"}),
+        pod("odd", "nobody", 1),
+    ))  # fmt: skip
+    gangs = found.problem.entitlements.gangs
+    columns = (gangs.user, gangs.gpus, gangs.on, gangs.tier, gangs.preemptible)
+    named = {name: tuple(int(each[at]) for each in columns) for at, name in enumerate(gangs.names)}
+    assert named == {"runs": (0, 6, 0, 125, 0), "waits": (1, 4, -1, 50, 1), "lost": (1, 1, -1, 50, 0)}
+    assert found.problem.entitlements.held[:, 0].tolist() == [6, 0]
+    assert "starts alone" in said(found, "Pod, label kai.scheduler/queue")
+    assert "'nobody'" in said(found, "PodGroup, spec.queue")
+
+
+def test_a_label_of_the_schedulers_own_that_nothing_knows_is_listed(tmp_path: Path) -> None:
+    asked = pod("p", "a", 1, labels={"kai.scheduler/new-rule": "yes", "app": "x"})
+    asked["metadata"]["annotations"] = {"kai.scheduler/new-note": "x", "team": "y"}
+    found = read(saved(tmp_path, NODE, queue("a", gpu={"quota": 4, "limit": -1}), asked))
+    listed = " ".join(map(str, found.unplaced))
+    assert "metadata.labels.kai.scheduler/new-rule" in listed
+    assert "metadata.annotations.kai.scheduler/new-note" in listed
+    assert "labels.app" not in listed
+    assert "annotations.team" not in listed
+
+
+def test_a_snapshot_says_what_a_cycle_does(tmp_path: Path) -> None:
+    ready = {**NODE, "status": NODE["status"] | {"conditions": [{"type": "Ready", "status": "True"}]}}
+    items = [ready, queue("a", gpu={"quota": 8, "limit": -1}), queue("b", gpu={"quota": 0, "limit": -1}),
+             pod("holds", "b", 8, nodeName="n"), pod("waits", "a", 8)]  # fmt: skip
+    stopped = {}
+    for actions in ("allocate, consolidation", "consolidation", "allocate, reclaim", ""):
+        snapshot = {"rawObjects": {}, "config": {"actions": actions}}
+        found = read(saved(tmp_path, *items, snapshot))
+        stopped[actions] = list(allocate(Kai(), found.problem).evidence.stopped)
+        assert ("consolidation" in "".join(map(str, found.unplaced))) == ("consolidation" in actions)
+    assert stopped == {
+        "allocate, consolidation": [],
+        "consolidation": [],
+        "allocate, reclaim": ["holds"],
+        "": ["holds"],
+    }
+    assert not allocate(Kai(actions=("allocate", "preempt")), found.problem).evidence.stopped
+    with pytest.raises(BadInput, match=r"actions.*allocate, reclaim, preempt"):
+        Kai(actions=("consolidation",))

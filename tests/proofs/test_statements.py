@@ -26,7 +26,7 @@ from certificate_kinds.programs import LIE
 from tampering import changes, places
 
 from fairopt.cli import main
-from fairopt.proofs.verifier import decisions, gangs, nash, programs, trading
+from fairopt.proofs.verifier import decisions, front, gangs, nash, programs, trading
 from fairopt.proofs.verifier.certificates import RULES, recognises
 from fairopt.proofs.verifier.reading import Entry
 from fairopt.proofs.verify import Rejected, verify
@@ -308,3 +308,22 @@ def test_trades_among_too_many_are_refused_with_a_message(monkeypatch: pytest.Mo
     monkeypatch.setattr(trading, "MOST_PAIRS", 15)
     with pytest.raises(Rejected, match="16 pairs of users and of types are too many"):
         verify(TRADING)
+
+
+def test_a_small_file_that_takes_long_is_refused_with_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long number that goes into every comparison takes hours, whatever limits on steps there are."""
+    monkeypatch.setattr(front, "MOST_SECONDS", 0.05)
+    path = tmp_path / "small.json"
+    users = {f"u{i}": [1, 2] for i in range(400)}
+    told = market(users, [1, 1], u0={"weight": "7" * 9_000 + "/" + "3" * 9_001})
+    body = {"property": "envy_freeness", "answer": "HOLDS", "allocation": [[0, 0]] * len(users)}
+    path.write_text(json.dumps(certificate("property", market=told, **body)))
+    status, (said,) = front.report(path)
+    assert (status, said) == (
+        front.UNREADABLE,
+        "cannot be read: it takes more than 0.05 s, the limit for files below 100000 bytes",
+    )
+    monkeypatch.setattr(front, "SMALL", 1)
+    assert front.report(path)[0] == front.FINE

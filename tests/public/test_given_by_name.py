@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ import pytest
 import fairopt
 from fairopt import BadInput, Market, discovery, plot
 from fairopt import evidence as proofs
-from fairopt.audit import explain, whatif
+from fairopt.audit import explain, plan, whatif
 from fairopt.backends import Highs
 from fairopt.compare import answered, asked_of, left_out
 from fairopt.compare.incentives import at_most, best_misreport, incentives
@@ -47,6 +50,14 @@ TAKEN = re.compile(
 )
 #: What makes evidence of a decision has its policy from there; it is asked by our own commands only.
 INSIDE = {"fairopt.evidence.certify_bound", "fairopt.evidence.evidence_of_verdicts"}
+
+
+@cache
+def _throughputs() -> Path:
+    path = Path(mkdtemp(), "throughput.csv")
+    path.write_text("user,H100\nA,1\nB,2\n")
+    return path
+
 
 MARKET = Market.of([[1, 2], [1, 5], [2, 3]], [1, 1])
 TRACE, CLUSTER = philly_trace(), philly_cluster()
@@ -93,6 +104,10 @@ ASKED: dict[str, list[Asked]] = {
     ],
     "fairopt.audit.explaining.explain": [(lambda it: explain(BOOKS, "A", policies=it).to_json(), Kai)],
     "fairopt.audit.whatif.whatif": [(lambda it: whatif(BOOKS, ["A.H100.quota=5"], policies=it).to_json(), Kai)],
+    "fairopt.audit.planning.plan": [
+        (lambda it: plan(BOOKS, it, _throughputs(), "kueue").to_json(), MaxMin),
+        (lambda it: plan(BOOKS, "max-min", _throughputs(), "kueue", properties=it).to_json(), EnvyFreeness),
+    ],
     "fairopt.frontier.frontiers.frontier": [
         (lambda it: fairopt.frontier(MARKET, it, "envy_freeness", policies=[]).to_json(), GOALS[0]),
         (lambda it: fairopt.frontier(MARKET, "total_efficiency", it, policies=[]).to_json(), RELAXED[0]),

@@ -10,11 +10,12 @@ import evidence
 import hard
 import inputs
 import journals
+import newer
 import resumed
 import stops
 import units
 
-TRIALS = {"a": 550_000, "b": 200_000, "c": 3_000, "d": 150_000, "e": 100_000}
+TRIALS = {"a": 550_000, "b": 200_000, "c": 3_000, "d": 150_000, "e": 100_000, "f": 200_000}
 KINDS = [
     *inputs.KINDS,
     *journals.KINDS,
@@ -26,5 +27,6 @@ KINDS = [
     *hard.KINDS,
     *alike.KINDS,
     *evidence.KINDS,
+    *newer.KINDS,
     *stops.KINDS,
 ]

@@ -16,6 +16,7 @@ LETTERS = {
     "c": "kills and stops",
     "d": "hard numbers",
     "e": "changed evidence",
+    "f": "changed evidence of newer kinds",
 }
 SHOWN = (Ending.RIGHT, Ending.REFUSED, Ending.UNDECIDED)
 

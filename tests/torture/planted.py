@@ -39,7 +39,8 @@ _V = "proofs/verifier/"
 PLANTED = [
     # verifiers
     Planted(_V + "programs.py", "if not low <= x[key] <= high:", "if False:", _CERTIFICATES),
-    Planted(_V + "programs.py", "if not row.low <= total(row.terms, x) <= row.high:", "if False:", _CERTIFICATES),
+    Planted(_V + "programs.py", "if not low <= total(terms, x) <= high:", "if False:", _CERTIFICATES),
+    Planted(_V + "programs.py", "if sum(map(mul, speeds, held)) * most.denominator > most.numerator * by:", "if False:", _CERTIFICATES),
     Planted(_V + "programs.py", "if self.bound(duals) != value:", "if self.bound(duals) < value - 1:", _CERTIFICATES),
     Planted(_V + "programs.py", "side = high if rate > 0 else low", "side = low if rate > 0 else high", _CERTIFICATES),
     Planted(_V + "programs.py", "if key in self.integers and x[key].denominator != 1:", "if False:", _CERTIFICATES),

@@ -100,6 +100,17 @@ def _read_other(given: Any, place: str) -> Mapping[str, Any]:
     return {name: amount(value, f"{place}, {name!r}") for name, value in given.items()}
 
 
+def _read_settings(given: Any, place: str) -> Mapping[str, str]:
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given.values()):
+        raise BadInput(f"got {shown(given)}", place=place, remedy='Give a table {OPTION = "text"}')
+    return {str(name): each for name, each in given.items()}
+
+
+_SETTINGS = ValueType(
+    _read_settings,
+    lambda given, place: dict(given),
+    {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}]},
+)
 _OTHER = ValueType(_read_other, lambda given, place: {n: written(v, place) for n, v in given.items()}, _REST)
 
 #: What users and groups may say.
@@ -111,6 +122,7 @@ OF_NODES = (
     Column("borrow_weight", _WEIGHT, "Its weight beside its siblings in what they borrow.", 1),
     Column("tier", _INTEGER, "Its priority; higher goes first.", 0),
     Column("usage", _WEIGHT, "Decayed past usage, in GPU seconds or in the scheduler's own unit.", 0),
+    Column("settings", _SETTINGS, "What the scheduler's own objects set beside amounts; only its rule reads it.", None),
 )
 #: What only users may say.
 OF_USERS = (
@@ -151,6 +163,7 @@ OF_MARKETS = (
     Column("gang", tables(GANG), "What users asked for: it runs, or waits.", None),
     Column("rate", _ROW, "What a GPU of each type counts for where no speedups were measured.", None),
     Column("half_life", positive("number of seconds"), "Half-life of usage, in seconds.", None),
+    Column("settings", _SETTINGS, "What the scheduler sets for the whole cluster; only its rule reads it.", None),
 )
 _KEYS = ("guarantee", "cap", "reserve", "borrow_weight", "tier", "usage", "held", "fixed")
 
@@ -254,6 +267,7 @@ def entitlements_in(top: ObjectPart, users: Sequence[ObjectPart]) -> Entitlement
         half_life=top["half_life"],
         rate=top["rate"],
         gangs=_gangs(gangs, names, types),
+        settings={"": top["settings"] or {}, **{row.name: row["settings"] for row in rows if row["settings"]}},
         **(given | optional),
     )
 
@@ -285,6 +299,7 @@ def told_of_node(owed: Entitlements, node: int) -> dict[str, Any]:
         "borrow_weight": owed.borrow_weight[node],
         "tier": int(owed.tier[node]),
         "usage": owed.usage[node],
+        "settings": owed.settings.get(owed.nodes[node]),
     }
     if node < n:
         said["guarantee"] = _named(owed, owed.guarantee[node], 0, every=True)
@@ -308,6 +323,7 @@ def told_of_market(owed: Entitlements) -> dict[str, Any]:
         "gang": [_told_gang(owed, at) for at in range(len(owed.gangs))] or None,
         "rate": None if owed.rate is None else dict(zip(owed.types, owed.rate, strict=True)),
         "half_life": owed.half_life,
+        "settings": owed.settings.get(""),
     }
 
 

@@ -45,7 +45,9 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 _BY_TYPE = ("guarantee", "cap", "reserve", "held", "fixed")
 #: Columns with one value for each user; the others have one for each type, and are called KEY:TYPE.
-WORDS: Mapping[str, Column] = MappingProxyType({each.name: each for each in OF_USERS if each.name not in _BY_TYPE})
+WORDS: Mapping[str, Column] = MappingProxyType(
+    {each.name: each for each in OF_USERS if each.name not in (*_BY_TYPE, "settings")}
+)
 _ROWS: Mapping[str, Column] = MappingProxyType({each.name: each for each in OF_USERS if each.name in _BY_TYPE})
 
 
@@ -183,6 +185,8 @@ def _cells_of(market: Market) -> dict[str, list[object]]:
         raise _cannot("speedups within bounds")
     if owed is None:
         return {}
+    if owed.settings:
+        raise _cannot("the scheduler's settings of users and groups")
     more = {key: value for key, value in told_of_market(owed).items() if value is not None}
     groups = more.pop("group", [])
     for key in more:

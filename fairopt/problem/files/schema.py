@@ -108,7 +108,8 @@ class ObjectPart:
 
     def part(self, key: str) -> ObjectPart:
         """Return the object there, an empty one where there is none."""
-        return ObjectPart(self.place_of(key), self.read(key, _OBJECT, {}))
+        place, found = self.place_of(key), self.value.get(key)
+        return ObjectPart(place, {} if found is None else _OBJECT.read(found, place))
 
     def at(self, path: str) -> ObjectPart:
         """Return the object at a dotted path, such as "metadata.labels"."""
@@ -119,7 +120,10 @@ class ObjectPart:
 
     def parts(self, key: str) -> list[ObjectPart]:
         """Return the objects in the list there."""
-        found, place = self.read(key, _OBJECTS, ()), self.place_of(key)
+        found = self.read(key, _OBJECTS, ())
+        if not found:
+            return []
+        place = self.place_of(key)
         numbered = ((f"{place} {number}", each) for number, each in enumerate(found, start=1))
         return [ObjectPart(at, _OBJECT.read(each, at)) for at, each in numbered]
 
@@ -160,7 +164,8 @@ def kind_of(kind: type | tuple[type, ...], wanted: str) -> ValueType:
     return ValueType(read)
 
 
-_OBJECT, _OBJECTS = kind_of(Mapping, "an object of keys and values"), kind_of(list, "a list of objects")
+# a dict is looked for first: asking an abstract class takes many times as long
+_OBJECT, _OBJECTS = kind_of((dict, Mapping), "an object of keys and values"), kind_of(list, "a list of objects")
 _WORDS, _FLAG, _INTEGER = kind_of(str, "text"), kind_of(bool, "true or false"), kind_of(int, "an integer")
 
 

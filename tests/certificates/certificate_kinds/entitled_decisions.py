@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,15 +96,12 @@ def _levels(data: Mapping[str, Any]) -> None:
     require_feasible(market, shares)
     normaliser = type(filling.normaliser)(data.get("normaliser") or "own-partition")
     if data.get("rates") is not None:
-        _rise(data, market, market.utility(shares), normaliser.of(_alike(market)))
+        # the rates have the weights: ratios are to what a unit of weight is worth, in units of the mean weight
+        scale = normaliser.of(market) * market.weight.mean() / market.weight
+        _rise(data, market, market.utility(shares), scale)
         return
     decision = decide(filling(normaliser=normaliser), market)
     require((market.utility(shares) == decision.utilities).all(), "utilities are others")
-
-
-def _alike(market: Market) -> Market:
-    """Return the market without weights: where rates are told, ratios have none."""
-    return replace(market, weight=market.weight / market.weight)
 
 
 def _rise(data: Mapping[str, Any], market: Market, reached: Array, scale: Array) -> None:

@@ -1,0 +1,61 @@
+"""`fairopt check --verified`: files go to the verifier that Coq proves, where it is built (`make verified`)."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from fairopt import proofs
+from fairopt.errors import BadInput, NotInstalled, NotSolved
+
+PROGRAM = Path(proofs.__file__).parent / "verified" / "build" / "verify"
+#: What the lines of the program begin with, and its exit status of such a file.
+VERDICTS = {"accepted: ": 0, "REJECTED: ": 1, "cannot be read: ": 2, "NOT COVERED: ": 3}
+#: So many files are handed over at once; a command line has room for them.
+AT_ONCE = 200
+
+
+class Said(NamedTuple):
+    """What the program says of a file, without the file's name, and the exit status that this stands for."""
+
+    path: Path
+    status: int
+    said: str
+
+
+def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[Said]:
+    """Yield what the program says of each file.
+
+    Errors: `NotInstalled` where the program is not built, `NotSolved` where it ends before it has answered.
+    """
+    if not program.exists():
+        raise NotInstalled("the verifier that Coq proves is not built: run `make verified` in a checkout of fairopt")
+    for begin in range(0, len(files), AT_ONCE):
+        some = files[begin : begin + AT_ONCE]
+        asked = subprocess.run([program, "--", *some], capture_output=True, check=False)
+        lines = asked.stdout.decode("ascii").splitlines()
+        if len(lines) != len(some):
+            raise NotSolved(
+                f"{program} ended with {asked.returncode} at {some[len(lines)]}: {asked.stderr.decode()[:200]}"
+            )
+        for path, line in zip(some, lines, strict=True):
+            said = line.partition(": ")[2]  # no name of a file has a colon before a space
+            yield Said(path, next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said)
+
+
+def worst(statuses: Sequence[int]) -> int:
+    """Return the exit status of many files: 2 before 1, and that before 3, since what is not covered may be right.
+
+    >>> worst([0, 3, 1]), worst([3, 0]), worst([])
+    (1, 3, 0)
+    """
+    return next((each for each in (2, 1, 3) if each in statuses), 0)
+
+
+def refuse_tolerance(tolerance: object) -> None:
+    """Refuse a tolerance: it is for runs and schedules, which the program does not know."""
+    if tolerance is not None:
+        remedy = "Leave one of them out: certificates have no tolerance, and it decides no runs and schedules"
+        raise BadInput("not beside --verified", place="--tolerance", remedy=remedy)

@@ -1,0 +1,37 @@
+(** * The checker, and that what it accepts is so *)
+
+From Coq Require Import List QArith String.
+From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions.
+Import ListNotations.
+
+Definition not_covered (s : string) : result := NotCovered (word s).
+
+Definition check_certificate (c : certificate) : result :=
+  match c with
+  | ProgramBound p x v bound gap duals => check_program_bound p x v bound gap duals
+  | ProgramInfeasible p duals => check_program_infeasible p duals
+  | Bound m p x v bound gap duals named => check_bound m p x v bound gap duals named
+  | Infeasible m wanted duals => check_infeasible m wanted duals
+  | Property m x p holds => check_property m x p holds
+  | Envy m x i l => check_envy m x i l
+  | Dominance m x y => check_dominance m x y
+  | ParetoWeights m x lambda prices demand_duals => check_pareto_weights m x lambda prices demand_duals
+  | Misreport m policy_name who report gain truth lie => check_misreport m policy_name who report gain truth lie
+  | Decide d => check_decision d
+  | _ => not_covered "this kind of certificate"
+  end.
+
+Theorem check_certificate_sound c s : check_certificate c = Accepted s -> meaning s.
+Proof.
+  destruct c; simpl; try discriminate.
+  - apply check_program_bound_sound.
+  - apply check_program_infeasible_sound.
+  - apply check_bound_sound.
+  - apply check_infeasible_sound.
+  - apply check_property_sound.
+  - apply check_envy_sound.
+  - apply check_dominance_sound.
+  - apply check_pareto_weights_sound.
+  - apply check_misreport_sound.
+  - apply check_decision_sound.
+Qed.

@@ -1,0 +1,263 @@
+(** * What a statement means
+
+    To read it, this much Coq is enough: [A /\ B] is "and", [A -> B] is "if A then B", [f x y] is what mathematicians
+    write f(x, y), [x == y] says that two fractions are the same number, [nth j l 0] is the entry of a list at position
+    [j] (counted from 0).  Nothing here is run.
+
+    "OEF" is Mo, Xu and Lau, Optimal Resource Efficiency with Fairness in Heterogeneous GPU Clusters, Middleware 2024.
+    Its words are those of [proofs/theorems/Market.v], with weights, demands and numbers in the place of variables. *)
+
+From Coq Require Import List QArith Qminmax.
+From Verified Require Import Syntax.
+Import ListNotations.
+Local Open Scope Q_scope.
+
+Definition sum (l : list Q) : Q := fold_right Qplus 0 l.
+(** a_0 b_0 + a_1 b_1 + ... *)
+Fixpoint dot (a b : list Q) : Q :=
+  match a, b with x :: a, y :: b => x * y + dot a b | _, _ => 0 end.
+
+(** ** Programs that the certificate holds *)
+
+(** low <= x <= high, where there are such bounds. *)
+Definition between (low : option Q) (x : Q) (high : option Q) : Prop :=
+  match low with Some l => l <= x | None => True end /\ match high with Some h => x <= h | None => True end.
+
+Definition is_whole (x : Q) : Prop := exists z : Z, x == inject_Z z.
+
+Definition within (v : variable) (x : Q) : Prop :=
+  between (lower v) x (upper v) /\ (integer v = true -> is_whole x).
+Definition left_side (r : row) (x : list Q) : Q :=
+  sum (map (fun '(j, rate) => rate * nth (N.to_nat j) x 0) (terms r)).
+
+(** The points that a program allows, one value for each variable, and how good they are. *)
+Definition satisfies (p : program) (x : list Q) : Prop :=
+  Forall2 within (variables p) x /\ forall r, In r (rows p) -> between (least r) (left_side r x) (most r).
+Definition objective (p : program) (x : list Q) : Q := offset p + dot (map cost (variables p)) x.
+
+Definition is_bound (p : program) (bound : Q) : Prop :=
+  forall x, satisfies p x -> if maximize p then objective p x <= bound else bound <= objective p x.
+
+(** ** Markets: OEF Sec. 2.3 and 4.2.3 *)
+Section Market.
+Variable m : market.
+
+Definition total_weight : Q := sum (map weight (users m)).
+
+(** Each user has a bundle: how many GPUs it holds of each type. *)
+Definition shaped (x : table) : Prop :=
+  length x = length (users m) /\ forall b, In b x -> length b = length (capacity m).
+(** User [u] has the bundle [b]. *)
+Definition has (x : table) (u : user) (b : list Q) : Prop := In (u, b) (combine (users m) x).
+
+(** GPUs of type [j] that are given out. *)
+Definition given (x : table) (j : nat) : Q := sum (map (fun b => nth j b 0) x).
+
+(** OEF Eq. (4), (9b), (10b): no share is negative, no type is given out more often than it is there. *)
+Definition feasible (x : table) : Prop :=
+  shaped x /\ (forall b share, In b x -> In share b -> 0 <= share) /\
+  (forall j, (j < length (capacity m))%nat -> given x j <= nth j (capacity m) 0).
+
+(** sum_j w_i^j b^j *)
+Definition value (u : user) (b : list Q) : Q := dot (speedup u) b.
+
+(** *** Demands: a user runs on its fastest GPUs first, and on no more than it demands *)
+
+(** Type [i] comes before type [j]: it is faster, or as fast and named earlier. *)
+Definition comes_first (s : list Q) (i j : nat) : bool :=
+  negb (Qle_bool (nth i s 0) (nth j s 0)) || (Qeq_bool (nth i s 0) (nth j s 0) && (i <? j)%nat).
+Definition ahead (s b : list Q) (j : nat) : Q :=
+  sum (map (fun i => if comes_first s i j then nth i b 0 else 0) (seq 0 (length s))).
+(** How many GPUs of type [j] a user runs on, out of a bundle. *)
+Definition uses (u : user) (b : list Q) (j : nat) : Q :=
+  if Qeq_bool (nth j (speedup u) 0) 0 then 0
+  else match demand u with
+       | None => nth j b 0
+       | Some d => Qmax 0 (Qmin (nth j b 0) (d - ahead (speedup u) b j))
+       end.
+Definition used (u : user) (b : list Q) : list Q := map (uses u b) (seq 0 (length (speedup u))).
+(** A user's throughput; [value] where its demand is not limited. *)
+Definition worth (u : user) (b : list Q) : Q :=
+  match demand u with None => value u b | Some _ => value u (used u b) end.
+
+(** The weight's part of every type. *)
+Definition own_part (u : user) : list Q := map (fun there => weight u / total_weight * there) (capacity m).
+Definition fair_share (u : user) : Q := worth u (own_part u).
+
+(** What the file must say of a market for anything to be proved. *)
+Definition valid : Prop :=
+  users m <> [] /\ capacity m <> [] /\ length (types m) = length (capacity m) /\
+  (forall there, In there (capacity m) -> 0 <= there) /\
+  (forall u, In u (users m) ->
+     length (speedup u) = length (capacity m) /\ (forall s, In s (speedup u) -> 0 <= s) /\ 0 < weight u /\
+     match demand u with Some d => 0 < d | None => True end /\ 0 < fair_share u).
+
+(** ** Properties: OEF Sec. 2.3.1 *)
+
+Definition sharing_incentive (x : table) : Prop := forall u b, has x u b -> fair_share u <= worth u b.
+
+Definition scaled (a : Q) (b : list Q) : list Q := map (fun share => a * share) b.
+Definition envies (x : table) (u : user) (b : list Q) (v : user) (c : list Q) : Prop :=
+  worth u b < worth u (scaled (weight u / weight v) c).
+Definition envy_free (x : table) : Prop :=
+  forall u b v c, has x u b -> has x v c -> ~ envies x u b v c.
+
+Definition everybody_at_least (x y : table) : Prop :=
+  forall u b c, In (u, (b, c)) (combine (users m) (combine x y)) -> worth u b <= worth u c.
+Definition pareto_efficient (x : table) : Prop :=
+  feasible x /\ forall y, feasible y -> everybody_at_least x y -> everybody_at_least y x.
+
+(** GPUs of a type that nobody runs on. *)
+Definition idle (x : table) (j : nat) : Q :=
+  nth j (capacity m) 0 - sum (map (fun '(u, b) => nth j (used u b) 0) (combine (users m) x)).
+Definition wants_more (u : user) (b : list Q) : Prop :=
+  match demand u with Some d => sum (used u b) < d | None => True end.
+Definition work_conserving (x : table) : Prop :=
+  forall u b j, has x u b -> wants_more u b -> (j < length (capacity m))%nat -> 0 < idle x j ->
+    nth j (speedup u) 0 == 0.
+
+(** Between two types that a user holds, it holds every one of which there are GPUs. *)
+Definition adjacent (x : table) : Prop :=
+  forall b i j l, In b x -> (i < j < l)%nat -> 0 < nth i b 0 -> 0 < nth l b 0 ->
+    ~ nth i (capacity m) 0 == 0 -> ~ nth j (capacity m) 0 == 0 -> ~ nth l (capacity m) 0 == 0 -> 0 < nth j b 0.
+
+Definition has_property (x : table) (p : property) : Prop :=
+  match p with
+  | Feasibility => feasible x
+  | SharingIncentive => sharing_incentive x
+  | EnvyFreeness => envy_free x
+  | WorkConservation => work_conserving x
+  | AdjacentTypes => adjacent x
+  | ParetoEfficiency => pareto_efficient x
+  end.
+
+(** ** Policies *)
+
+(** Feasible, and nobody holds what it cannot use or does not demand. *)
+Definition sensible (x : table) : Prop :=
+  feasible x /\ forall u b, has x u b ->
+    (forall j, (j < length (capacity m))%nat -> nth j (speedup u) 0 == 0 -> nth j b 0 == 0) /\
+    match demand u with Some d => sum b <= d | None => True end.
+
+Definition total (x : table) : Q := sum (map (fun '(u, b) => value u b) (combine (users m) x)).
+
+(** [reaches p x t]: policy [p] may choose [x], and what it wants to be large is [t] there. *)
+Definition reaches (p : policy) (x : table) (t : Q) : Prop :=
+  sensible x /\
+  match p with
+  (** OEF Eq. (4) *)
+  | MaxEfficiency => total x == t
+  (** OEF Eq. (9): throughput is the same for each unit of weight *)
+  | OefNoncooperative => total x == t /\ exists level, forall u b, has x u b -> value u b == weight u * level
+  (** OEF Eq. (10): nobody prefers another's GPUs, all of them counted even where it demands fewer *)
+  | OefCooperative =>
+      total x == t /\ forall u b v c, has x u b -> has x v c -> weight u / weight v * value u c <= value u b
+  (** Gavel Sec. 4.1: everybody has at least [t] times the worth of its own part *)
+  | MaxMin => forall u b, has x u b -> fair_share u * t <= value u b
+  end.
+
+Definition none_beyond (p : policy) (bound : Q) : Prop := forall y t, reaches p y t -> t <= bound.
+
+(** *** Nash welfare: the product of throughputs, each to a power in proportion to the weight *)
+
+Fixpoint power (q : Q) (n : nat) : Q := match n with O => 1 | S n => q * power q n end.
+Definition product (l : list Q) : Q := fold_right Qmult 1 l.
+Definition nash_welfare (powers : list nat) (x : table) : Q :=
+  product (map (fun '(k, (u, b)) => power (value u b) k) (combine powers (combine (users m) x))).
+(** Whole numbers in proportion to the weights. *)
+Definition by_weights (powers : list nat) : Prop :=
+  exists unit, 0 < unit /\ Forall2 (fun k u => inject_Z (Z.of_nat k) == unit * weight u) powers (users m).
+Definition maximises_nash (x : table) : Prop :=
+  sensible x /\ (forall u b, has x u b -> 0 < value u b) /\
+  forall y powers, sensible y -> by_weights powers -> nash_welfare powers y <= nash_welfare powers x.
+
+(** *** Water filling: ratios of throughputs to what a normaliser says are lexicographically max-min *)
+
+(** Gavel's normalisers: the worth of the own part, what it would be without a demand, and that scaled down where the
+    part has more GPUs than the user demands. *)
+Definition normal (n : normaliser) (u : user) : Q :=
+  match n with
+  | OwnPartition => fair_share u
+  | EqualTime => value u (own_part u)
+  | Isolated =>
+    let gpus := sum (capacity m) * weight u / total_weight in
+    value u (own_part u) * match demand u with Some d => Qmin 1 (d / gpus) | None => 1 end
+  end.
+(** Whoever has more elsewhere has it from somebody whose ratio is not larger than its own. *)
+Definition max_min_fair (n : normaliser) (x : table) : Prop :=
+  sensible x /\ forall y, sensible y -> forall u b c, In (u, (b, c)) (combine (users m) (combine x y)) ->
+    value u b < value u c ->
+    exists v b' c', In (v, (b', c')) (combine (users m) (combine x y)) /\ value v c' < value v b' /\
+      value v b' / normal n v <= value u b / normal n u.
+
+(** *** What a rule may decide *)
+Definition optimum (r : rule) (x : table) : Prop :=
+  match r with
+  | OfProgram p => exists t, reaches p x t /\ none_beyond p t
+  | NashWelfare => maximises_nash x
+  | WaterFilling n => max_min_fair n x
+  | OfAuthor _ => False
+  end.
+
+(** A sum of shares times weights. *)
+Definition weighted (weights x : table) : Q := sum (map (fun '(w, b) => dot w b) (combine weights x)).
+Definition extreme (r : rule) (highest : bool) (weights : table) (v : Q) : Prop :=
+  (exists x, optimum r x /\ weighted weights x == v) /\
+  forall x, optimum r x -> if highest then weighted weights x <= v else v <= weighted weights x.
+
+End Market.
+
+(** ** What is stated *)
+
+Definition said_of (m : market) (x : table) (who : N) : user -> list Q -> Prop :=
+  fun u b => nth_error (combine (users m) x) (N.to_nat who) = Some (u, b).
+
+(** The same market: numbers may be written otherwise. *)
+Definition like_user (u v : user) : Prop :=
+  name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
+  match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
+Definition like (m m' : market) : Prop :=
+  types m = types m' /\ Forall2 Qeq (capacity m) (capacity m') /\ Forall2 like_user (users m) (users m').
+(** The market in which user [who] reports other speedups. *)
+Fixpoint replaced (l : list user) (who : nat) (report : list Q) : list user :=
+  match l, who with
+  | [], _ => []
+  | u :: l, O => User (name u) report (weight u) (demand u) :: l
+  | u :: l, S who => u :: replaced l who report
+  end.
+Definition misreported (m : market) (who : N) (report : list Q) : market :=
+  Market (types m) (capacity m) (replaced (users m) (N.to_nat who) report).
+
+Definition meaning (s : statement) : Prop :=
+  match s with
+  | IsBound p v bound => (exists x, satisfies p x /\ objective p x == v) /\ is_bound p bound
+  | NoPoint p => forall x, ~ satisfies p x
+  | IsOptimal m p x v => valid m /\ reaches m p x v /\ none_beyond m p v
+  | IsBounded m p x v bound => valid m /\ reaches m p x v /\ none_beyond m p bound
+  | NoAllocation m low =>
+      valid m /\ forall y, sensible m y ->
+        ~ (forall i least, In (i, least) low -> exists u b, said_of m y i u b /\ least <= value u b)
+  | HasProperty m x p holds possible =>
+      valid m /\ shaped m x /\ (if holds then has_property m x p else ~ has_property m x p) /\
+      (possible = true <-> feasible m x)
+  | Envies m x i l own theirs possible =>
+      valid m /\ (exists u b v c, said_of m x i u b /\ said_of m x l v c /\ worth u b == own /\
+        worth u (scaled (weight u / weight v) c) == theirs /\ own < theirs) /\
+      (possible = true <-> feasible m x)
+  | Dominated m x i gain =>
+      valid m /\ feasible m x /\ exists y, feasible m y /\ everybody_at_least m x y /\ 0 < gain /\
+        exists u b c, said_of m x i u b /\ said_of m y i u c /\ worth u c == worth u b + gain
+  | ParetoEfficient m x => valid m /\ pareto_efficient m x
+  | LevelsAre m x n => valid m /\ max_min_fair m n x
+  | MaximisesNash m x => valid m /\ maximises_nash m x
+  | ExtremeIs m r highest weights v => valid m /\ shaped m weights /\ extreme m r highest weights v
+  | Rewards m r who report gain always =>
+      valid m /\ 0 < gain /\ ~ like m (misreported m who report) /\
+      exists lie, like (misreported m who report) lie /\ valid lie /\
+      let gains x y more := exists u b c, said_of m x who u b /\ nth_error y (N.to_nat who) = Some c /\
+                              worth u c == worth u b + more in
+      (exists x y, optimum m r x /\ optimum lie r y /\ gains x y gain) /\
+      (always = true -> forall x y, optimum m r x -> optimum lie r y -> exists more, gain <= more /\ gains x y more)
+  (** Not decided yet: nothing is stated of these. *)
+  | _ => False
+  end.

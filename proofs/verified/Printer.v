@@ -1,0 +1,188 @@
+(** * What is printed of a statement: the same words as [proofs/verifier] prints *)
+
+From Coq Require Import ZArith NArith QArith List String Bool.
+From Verified Require Import Syntax Json Numbers Sha256 Print Reader.
+Import ListNotations.
+Local Open Scope string_scope.
+Local Open Scope list_scope.
+Local Open Scope Z_scope.
+
+(** ** Markets and programs: in full where they are small, and by their digest *)
+Definition market_digest (m : market) : text :=
+  digest (json_list
+    [json_string (codes "market");
+     json_list (map json_string (types m));
+     json_row (capacity m);
+     json_list (map (fun u => json_list [json_string (name u); json_row (speedup u); json_number (weight u);
+                                         json_or_null (demand u)]) (users m))]).
+
+Definition user_shown (u : user) : text :=
+  quoted (name u) ++ codes " " ++ row_shown (speedup u)
+    ++ (if Qeq_bool (weight u) 1 then [] else codes " weight " ++ shown (weight u))
+    ++ match demand u with None => [] | Some d => codes " demand " ++ shown d end.
+
+Definition market_shown (m : market) : text :=
+  codes "market " ++ market_digest m ++ codes ": " ++
+  (if most_shown <? size (users m) * size (types m)
+   then plural (size (users m)) "users" ++ codes ", " ++ plural (size (types m)) "types"
+   else commas (map (fun '(there, t) => shown there ++ codes " " ++ quoted t) (combine (capacity m) (types m)))
+        ++ codes " for " ++ commas (map user_shown (users m))).
+
+Definition signed (p : program) (q : Q) : Q := if maximize p then q else Qopp q.
+
+Definition program_digest (p : program) : text :=
+  let variable v :=
+    json_list [json_number (signed p (cost v)); json_or_null (lower v); json_or_null (upper v); json_bool (integer v)] in
+  let term '(at_, rate) := json_list [natural (Z.of_N at_); json_number rate] in
+  let row r := json_list [json_list (map term (terms r)); json_or_null (least r); json_or_null (most r)] in
+  digest (json_list
+    (json_list [json_string (codes "program"); if maximize p then codes "1" else codes "-1"; json_number (signed p (offset p))]
+     :: map variable (variables p) ++ map row (rows p))).
+
+Definition program_shown (p : program) : text :=
+  codes "program " ++ program_digest p ++ codes ": " ++ plural (size (variables p)) "variables"
+    ++ (if existsb integer (variables p) then codes " with integers" else [])
+    ++ codes ", " ++ plural (size (rows p)) "rows".
+
+(** ** Names of users, policies, properties *)
+Definition user_named (m : market) (i : N) : text :=
+  match nth_error (users m) (N.to_nat i) with Some u => quoted (name u) | None => codes "nobody" end.
+
+Definition word_in {A : Type} (is : A -> bool) (known : list (string * A)) : text :=
+  match find (fun '(_, a) => is a) known with Some (w, _) => codes w | None => [] end.
+
+Definition policy_word (p : policy) : text :=
+  codes (match p with MaxEfficiency => "max-efficiency" | OefNoncooperative => "oef-noncooperative"
+                    | OefCooperative => "oef-cooperative" | MaxMin => "max-min" end).
+
+Definition policy_shown (p : policy) (m : market) : text :=
+  policy_word p ++
+  match p with
+  | OefCooperative =>
+    if existsb (fun u => match demand u with Some _ => true | None => false end) (users m)
+    then codes " (read so that envy counts all GPUs of the other, even beyond the own demand)" else []
+  | _ => []
+  end.
+
+Definition filling_word (n : normaliser) : text :=
+  codes (match n with OwnPartition => "water-filling" | EqualTime => "water-filling, equal-time"
+                    | Isolated => "water-filling, isolated" end).
+
+Definition rule_shown (r : rule) (m : market) : text :=
+  match r with
+  | OfProgram p => policy_shown p m
+  | WaterFilling n => filling_word n
+  | NashWelfare => codes "nash-welfare"
+  | OfAuthor author => quoted author
+  end.
+
+Definition property_word (p : property) : text :=
+  codes (match p with
+         | Feasibility => "feasibility" | SharingIncentive => "sharing_incentive" | EnvyFreeness => "envy_freeness"
+         | WorkConservation => "work_conservation" | AdjacentTypes => "adjacent_types"
+         | ParetoEfficiency => "pareto_efficiency" end).
+
+Definition property_meaning (p : property) (m : market) : text :=
+  match p with
+  | Feasibility => codes "no share is negative, no type is given out more often than it is there"
+  | SharingIncentive => codes "everybody gets at least what its weight's part of every type is worth to it"
+  | EnvyFreeness => codes "nobody would get more out of another's shares, scaled by the two weights"
+  | WorkConservation => codes "no GPU is idle that somebody who wants more could run on"
+  | AdjacentTypes =>
+    codes "nobody holds two types, and none of a type between them, in the order "
+      ++ commas (map (fun '(_, t) => quoted t)
+                   (filter (fun '(there, _) => negb (Qeq_bool there 0)) (combine (capacity m) (types m))))
+      ++ codes " (types without GPUs do not count)"
+  | ParetoEfficiency => codes "no feasible allocation gives nobody less and somebody more"
+  end.
+
+Definition impossible (possible : bool) : text := if possible then [] else codes ", which gives out what is not there".
+
+(** A weighted sum of shares: in full where it is short. *)
+Definition shares_shown (weights : table) (m : market) : text :=
+  let terms := flat_map (fun '(u, row) =>
+    flat_map (fun '(w, t) =>
+      if Qeq_bool w 0 then []
+      else [shown w ++ codes " x[" ++ quoted (name u) ++ codes ", " ++ quoted t ++ codes "]"])
+      (combine row (types m))) (combine (users m) weights) in
+  if size terms <=? most_shown then match terms with [] => codes "0" | _ => join (codes " + ") terms end
+  else codes "the sum of shares weighted by the table " ++ digest_of weights.
+
+(** ** Statements *)
+Definition about (said : text) (notes : list text) : text := said ++ codes " [" ++ join (codes "; ") notes ++ codes "]".
+Definition allocation_shown (x : table) : text := codes "allocation " ++ table_shown x.
+
+Definition bounded (what : text) (value bound : Q) : text :=
+  codes "a feasible point of " ++ what ++ codes " has objective " ++ shown value ++ codes ", none is beyond "
+    ++ shown bound ++ (if Qeq_bool value bound then codes ": optimal" else []).
+
+Definition not_decided : text := codes "whether it is the policy's program is not decided here".
+
+Definition always_or_not (always : bool) : text :=
+  codes (if always then "whatever optima are chosen"
+         else "by the two decisions given; where optima tie, the policy may choose others").
+
+Definition rewards (named : text) (m : market) (who : N) (report : list Q) (gain : Q) (always : bool) : text :=
+  named ++ codes " rewards " ++ user_named m who ++ codes " for reporting " ++ row_shown report ++ codes ": "
+    ++ shown gain ++ codes " more, " ++ always_or_not always.
+
+Definition extreme_shown (named : text) (m : market) (highest : bool) (weights : table) (value : Q) : text :=
+  codes "over all optima of " ++ named ++ codes ", the " ++ codes (if highest then "maximum" else "minimum") ++ codes " of "
+    ++ shares_shown weights m ++ codes " is " ++ shown value.
+
+Definition better (what : text) (m : market) (who : N) (gain : Q) : text :=
+  what ++ codes " is not Pareto-efficient: " ++ user_named m who ++ codes " could get " ++ shown gain ++ codes " more".
+
+Definition print (s : statement) : text :=
+  match s with
+  | IsBound p value bound => about (bounded (codes "the program") value bound) [program_shown p]
+  | NoPoint p => about (codes "no point satisfies the program") [program_shown p]
+  | IsOptimal m p x value =>
+    about (codes "the allocation is optimal for " ++ policy_shown p m ++ codes ", objective " ++ shown value)
+      [market_shown m; allocation_shown x]
+  | IsBounded m p x value bound => about (bounded (policy_shown p m) value bound) [market_shown m; allocation_shown x]
+  | NoAllocation m at_least =>
+    about (codes "no feasible allocation gives "
+             ++ join (codes " and ") (map (fun '(i, q) => user_named m i ++ codes " " ++ shown q) at_least))
+      [market_shown m]
+  | HasProperty m x p holds possible =>
+    about (property_word p ++ codes (if holds then " holds" else " fails") ++ codes " for the allocation"
+             ++ match p with Feasibility => [] | _ => impossible possible end)
+      [codes "it means: " ++ property_meaning p m; market_shown m; allocation_shown x]
+  | Envies m x envious envied own theirs possible =>
+    about (user_named m envious ++ codes " gets " ++ shown own ++ codes ", and would get " ++ shown theirs
+             ++ codes " out of the shares of " ++ user_named m envied ++ impossible possible)
+      [codes "shares are scaled by the two weights"; market_shown m; allocation_shown x]
+  | Dominated m x who gain =>
+    about (better (codes "the allocation") m who gain) [market_shown m; allocation_shown x]
+  | OptimaDominated m r who gain =>
+    about (better (codes "any optimum of " ++ rule_shown r m) m who gain) [market_shown m]
+  | ParetoEfficient m x => about (codes "the allocation is Pareto-efficient") [market_shown m; allocation_shown x]
+  | Rewards m r who report gain always => about (rewards (rule_shown r m) m who report gain always) [market_shown m]
+  | LevelsAre m x n =>
+    about (codes "ratios to "
+             ++ codes (match n with OwnPartition => "own partitions" | EqualTime => "equal-time throughputs"
+                                  | Isolated => "isolated throughputs" end)
+             ++ codes " are lexicographically max-min, as " ++ filling_word n ++ codes " makes them")
+      [market_shown m; allocation_shown x]
+  | MaximisesNash m x => about (codes "the allocation maximises Nash welfare") [market_shown m; allocation_shown x]
+  | NashWithin m x gap lowest highest =>
+    about (codes "wherever Nash welfare is largest, the throughputs of the users are at least " ++ row_shown lowest
+             ++ codes " and at most " ++ row_shown highest
+             ++ codes "; the sum of weight * log throughput of this allocation is less than " ++ shown gap
+             ++ codes " below the largest")
+      [market_shown m; allocation_shown x]
+  | ExtremeIs m r highest weights value =>
+    about (extreme_shown (rule_shown r m) m highest weights value) [market_shown m]
+  | AuthorsOptimum p m author x value =>
+    about (codes "the embedded program, which the author of " ++ quoted author
+             ++ codes " wrote, has this optimum: objective " ++ shown value)
+      [not_decided; program_shown p; market_shown m; allocation_shown x]
+  | AuthorsReward before after m author who report gain always =>
+    about (codes "by the two embedded programs, which the author of " ++ quoted author ++ codes " wrote, "
+             ++ rewards (quoted author) m who report gain always)
+      [not_decided; codes "on the truth " ++ program_shown before ++ codes "; on the misreport " ++ program_shown after;
+       market_shown m]
+  | AuthorsExtreme p m author highest weights value =>
+    about (extreme_shown (quoted author) m highest weights value) [not_decided; program_shown p; market_shown m]
+  end.

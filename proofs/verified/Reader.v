@@ -1,0 +1,400 @@
+(** * From the bytes of a file to a certificate
+
+    Which keys each kind has, and which of them may be left out, is as in [proofs/verifier]. What this program does not
+    know is said to be unknown, never passed over: entitlements, speedups within bounds, rates that are told, and the
+    kinds [unknown_kinds]. *)
+
+From Coq Require Import ZArith NArith QArith List String Ascii Bool Mergesort Orders.
+From Verified Require Import Syntax Json Numbers Decode.
+Import ListNotations.
+Local Open Scope string_scope.
+Local Open Scope list_scope.
+Local Open Scope Z_scope.
+
+Definition is_kind (kind : text) (s : string) : bool := same kind (codes s).
+
+Definition user_at (known : list text) (j : json) : outcome N := let* i := position known j in Ok (N.of_nat i).
+Definition natural_of (j : json) : outcome N := let* z := integer j in Ok (Z.to_N z).
+
+(** ** No key twice in a long list: sorted, neighbours differ *)
+Fixpoint compare_positions (a b : list N) : comparison :=
+  match a, b with
+  | [], [] => Eq
+  | [], _ => Lt
+  | _, [] => Gt
+  | x :: a, y :: b => match (x ?= y)%N with Eq => compare_positions a b | c => c end
+  end.
+
+Module ByPositions <: TotalLeBool.
+  Definition t := list N.
+  Definition leb (a b : t) : bool := match compare_positions a b with Gt => false | _ => true end.
+  Theorem leb_total : forall a b, leb a b = true \/ leb b a = true.
+  Proof.
+    unfold leb. induction a as [|x a IH]; destruct b as [|y b]; cbn; auto.
+    rewrite (N.compare_antisym x y). destruct (x ?= y)%N; cbn; auto.
+  Qed.
+End ByPositions.
+Module Import Sorted := Sort ByPositions.
+
+Fixpoint neighbours_differ (l : list (list N)) : bool :=
+  match l with
+  | a :: (b :: _) as rest => match compare_positions a b with Eq => false | _ => neighbours_differ rest end
+  | _ => true
+  end.
+
+Definition no_key_twice (l : list (list N)) : bool := neighbours_differ (sort l).
+
+(** ** Markets *)
+Definition user_of (whole : bool) (types : nat) (j : json) : outcome user :=
+  let more := if whole then ["least"; "most"] else [] in
+  let* l := object_of (keys ["name"; "speedup"]) (keys (["weight"; "demand"] ++ more)) j in
+  let* name := field l "name" name in
+  let* speedup := field l "speedup" (numbers types) in
+  let* weight := field l "weight" (or_null positive) in
+  let* demand := field l "demand" (or_null positive) in
+  let* _ := require (absent l "least" && absent l "most") Unknown "speedups within bounds" in
+  Ok (User name speedup (match weight with Some w => w | None => 1%Q end) demand).
+
+Definition names_of (m : market) : list text := map Syntax.name (users m).
+Definition user_count (m : market) : nat := List.length (users m).
+Definition type_count (m : market) : nat := List.length (types m).
+
+(** [whole]: whether the kind allows entitlements and bounds of speedups, which this program does not know. *)
+Definition market_of (whole : bool) (j : json) : outcome market :=
+  let* l := object_of (keys ["schema"; "types"; "capacity"; "user"]) (keys (if whole then ["entitlements"] else [])) j in
+  let* _ := field l "schema" version in
+  let* types := field l "types" names in
+  let count := List.length types in
+  let* capacity := field l "capacity" (numbers count) in
+  let* users := field l "user" (list_of (user_of whole count)) in
+  let* _ := require (distinct (map Syntax.name users)) NoCertificate "a name stands twice" in
+  let* _ := require (absent l "entitlements") Unknown "entitlements" in
+  let* _ := require (match types, users with [], _ | _, [] => false | _, _ => true end) NoCertificate
+              "there are no users, or no types" in
+  let* _ := require (forallb (fun q => 0 <=? Qnum q) capacity) NoCertificate "a capacity is negative" in
+  let* _ := require (forallb (fun u => forallb (fun q => 0 <=? Qnum q) (speedup u)) users) NoCertificate
+              "a speedup is negative" in
+  Ok (Market types capacity users).
+
+Definition table_of (m : market) (j : json) : outcome Syntax.table := Decode.table (user_count m) (type_count m) j.
+
+(** ** Programs *)
+Definition bound_of : json -> outcome (option Q) := or_null number.
+
+Definition variable_of (j : json) : outcome variable :=
+  let* l := object_of (keys ["cost"; "lower"; "upper"; "integer"]) [] j in
+  let* cost := field l "cost" number in
+  let* lower := field l "lower" bound_of in
+  let* upper := field l "upper" bound_of in
+  let* integer := field l "integer" truth in
+  Ok (Column cost lower upper integer).
+
+Definition pair_of {A B : Type} (first : json -> outcome A) (second : json -> outcome B) (j : json) : outcome (A * B) :=
+  match j with
+  | Arr [a; b] => let* a := first a in let* b := second b in Ok (a, b)
+  | _ => unreadable "no list of two"
+  end.
+
+Definition row_of_json (variables : N) (j : json) : outcome row :=
+  let* l := object_of (keys ["terms"; "lower"; "upper"]) [] j in
+  let* terms := field l "terms" (list_of (pair_of natural_of number)) in
+  let* _ := require (forallb (fun '(v, _) => (v <? variables)%N) terms
+                     && no_key_twice (map (fun '(v, _) => [v]) terms)) NoCertificate "a term is strange" in
+  let* lower := field l "lower" bound_of in
+  let* upper := field l "upper" bound_of in
+  Ok (Row terms lower upper).
+
+Definition senses : list (string * bool) := [("maximize", true); ("minimize", false)].
+
+Definition program_of (j : json) : outcome program :=
+  let* l := object_of (keys ["sense"; "offset"; "variables"; "rows"]) [] j in
+  let* maximize := field l "sense" (choice senses) in
+  let* offset := field l "offset" number in
+  let* variables := field l "variables" (list_of variable_of) in
+  let* rows := field l "rows" (list_of (row_of_json (N.of_nat (List.length variables)))) in
+  Ok (Program maximize offset variables rows).
+
+(** ** Multipliers, and values of variables by name *)
+Fixpoint parts_of_dual (l : list json) : outcome (list N * Q) :=
+  match l with
+  | [] => unreadable "no [row, ..., number]"
+  | [last] => let* q := number last in Ok ([], q)
+  | j :: rest => let* i := natural_of j in let* found := parts_of_dual rest in Ok (i :: fst found, snd found)
+  end.
+
+Definition dual_of (j : json) : outcome (text * list N * Q) :=
+  match j with
+  | Arr (Str word :: first :: more) =>
+    let* found := parts_of_dual (first :: more) in Ok (word, fst found, snd found)
+  | _ => unreadable "no [row, ..., number]"
+  end.
+
+Definition duals_of (j : json) : outcome (list dual) :=
+  let* l := list_of dual_of j in
+  let key '(word, at_, _) := map Z.to_N word ++ 1114112%N :: at_ in
+  let* _ := require (no_key_twice (map key l)) NoCertificate "a row has two multipliers" in
+  Ok (map (fun '(word, at_, q) => Dual word at_ q) l).
+
+Definition named_of (j : json) : outcome (list (text * Q)) :=
+  match j with
+  | Null => Ok []
+  | Obj l => all_of (fun '(k, v) => let* q := number v in Ok (k, q)) l
+  | _ => unreadable "no object"
+  end.
+
+Definition some_numbers (count : nat) : json -> outcome (option (list Q)) := or_null (numbers count).
+
+(** ** Decisions *)
+Definition policies : list (string * policy) :=
+  [("max-efficiency", MaxEfficiency); ("oef-noncooperative", OefNoncooperative);
+   ("oef-cooperative", OefCooperative); ("max-min", MaxMin)].
+
+Definition normalisers : list (string * normaliser) :=
+  [("own-partition", OwnPartition); ("equal-time", EqualTime); ("isolated", Isolated)].
+
+(** Policies whose decisions are proved from the market, not by a program that is given. *)
+Definition of_markets : list string :=
+  map fst policies ++ ["equal-split"; "second-price-trading"; "water-filling"; "nash-welfare"; "partial-allocation";
+                       "oef-efficient"].
+
+Definition optimality_of (l : json) : outcome decision :=
+  let* l := object_of (keys ["market"; "policy"; "allocation"; "value"; "duals"]) (keys ["variables"]) l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* p := field l "policy" (choice policies) in
+  let* named := field l "variables" named_of in
+  let* value := field l "value" number in
+  let* duals := field l "duals" duals_of in
+  Ok (Optimality m p x value duals named).
+
+Definition filling_of (known : list text) (j : json) : outcome filling :=
+  let* l := object_of (keys ["level"; "fixed"; "duals"]) [] j in
+  let* level := field l "level" number in
+  let* fixed := field l "fixed" (list_of (user_at known)) in
+  let* duals := field l "duals" duals_of in
+  Ok (Filling level fixed duals).
+
+Definition levels_of (l : json) : outcome decision :=
+  let* l := object_of (keys ["market"; "allocation"; "rounds"]) (keys ["normaliser"; "owed"; "rates"]) l in
+  let* m := field l "market" (market_of true) in
+  let* x := field l "allocation" (table_of m) in
+  let* _ := require (absent l "rates") Unknown "rates that are told" in
+  let* _ := require (absent l "owed") NoCertificate "what is owed is what entitlements make of groups" in
+  let* n := field l "normaliser" (or_null (choice normalisers)) in
+  let* rounds := field l "rounds" (list_of (filling_of (names_of m))) in
+  Ok (Levels m x (match n with Some n => n | None => OwnPartition end) rounds).
+
+Definition equilibrium_of (l : json) : outcome decision :=
+  let* l := object_of (keys ["market"; "allocation"; "prices"]) (keys ["demand_duals"]) l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* prices := field l "prices" (numbers (type_count m)) in
+  let* duals := field l "demand_duals" (some_numbers (user_count m)) in
+  Ok (Equilibrium m x prices duals).
+
+Definition embedded_of (l : json) : outcome decision :=
+  let* l := object_of (keys ["program"; "point"; "value"; "bound"; "gap"; "duals"; "market"; "policy"; "shares"]) [] l in
+  let* m := field l "market" (market_of true) in
+  let* p := field l "program" program_of in
+  let* point := field l "point" (list_of number) in
+  let* value := field l "value" number in
+  let* bound := field l "bound" number in
+  let* gap := field l "gap" number in
+  let* duals := field l "duals" duals_of in
+  let* shares := field l "shares" (list_of (list_of natural_of)) in
+  let* _ := exactly_many (user_count m) shares in
+  let* _ := all_of (exactly_many (type_count m)) shares in
+  let* author := field l "policy" name in
+  let* _ := require (negb (existsb (is_kind author) of_markets)) NotProved
+              "decisions of this policy are proved from the market, not by a program that is given" in
+  Ok (Embedded p point value bound gap duals m author shares).
+
+(** The market that a decision is on. *)
+Fixpoint subject (d : decision) : market :=
+  match d with
+  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
+  | Extreme of _ _ _ _ _ _ => subject of
+  end.
+
+Definition unknown_kinds : list string := ["partial"; "trace"; "efficient"; "frontier"; "gangs"].
+
+(** The word that says what a certificate states, and the rest of it. *)
+Definition opened (j : json) : outcome (text * fields) :=
+  match j with
+  | Obj l =>
+    let* _ := require (has l "schema" && has l "certificate") NoCertificate "it has no keys schema and certificate" in
+    let* _ := field l "schema" version in
+    let* kind := field l "certificate" string_of in
+    Ok (kind, filter (fun '(k, _) => negb (same k "schema" || same k "certificate")) l)
+  | _ => unreadable "it has no keys schema and certificate"
+  end.
+
+(** A decision that is no range over optima. *)
+Definition choice_of (kind : text) (l : fields) : outcome decision :=
+  if is_kind kind "optimality" then optimality_of (Obj l)
+  else if is_kind kind "levels" then levels_of (Obj l)
+  else if is_kind kind "equilibrium" then equilibrium_of (Obj l)
+  else if is_kind kind "bound" && has l "shares" then embedded_of (Obj l)
+  else if is_kind kind "bound" then rejected "a bound on a bare program does not say whose shares it decides"
+  else if existsb (is_kind kind) ["partial"; "trace"; "efficient"] then not_covered (codes "the kind " ++ kind)
+  else rejected "a certificate inside of another is no decision".
+
+Definition extreme_of (l : fields) : outcome decision :=
+  let* l := object_of (keys ["of"; "sense"; "weights"; "allocation"; "value"; "duals"]) (keys ["variables"]) (Obj l) in
+  let* of := field l "of" (fun j =>
+    let* found := opened j in
+    if is_kind (fst found) "extreme" then rejected "a range leaves no choice over which a range is certified"
+    else choice_of (fst found) (snd found)) in
+  let m := subject of in
+  let* highest := field l "sense" (choice senses) in
+  let* weights := field l "weights" (table_of m) in
+  let* x := field l "allocation" (table_of m) in
+  let* named := field l "variables" named_of in
+  let* value := field l "value" number in
+  let* duals := field l "duals" duals_of in
+  Ok (Extreme of highest weights x value duals named).
+
+Definition decision_of (j : json) : outcome decision :=
+  let* found := opened j in
+  if is_kind (fst found) "extreme" then extreme_of (snd found) else choice_of (fst found) (snd found).
+
+(** ** Certificates *)
+Definition properties : list (string * property) :=
+  [("feasibility", Feasibility); ("sharing_incentive", SharingIncentive); ("envy_freeness", EnvyFreeness);
+   ("work_conservation", WorkConservation); ("adjacent_types", AdjacentTypes); ("pareto_efficiency", ParetoEfficiency)].
+
+Definition unknown_properties : list string :=
+  ["guarantee_kept"; "cap_kept"; "guarantee_incentive"; "nobody_starves_while_lent"; "whole_gpu_conservation";
+   "group_fairness"; "envy_within_peers"].
+
+Definition property_of (j : json) : outcome property :=
+  match j with
+  | Str s => if existsb (is_kind s) unknown_properties then not_covered (codes "the property " ++ s)
+             else choice properties j
+  | _ => choice properties j
+  end.
+
+Definition answer_of (j : json) : outcome bool :=
+  match j with
+  | Str s => if is_kind s "HOLDS" then Ok true else if is_kind s "FAILS" then Ok false
+             else rejected "the property does not get this answer"
+  | _ => rejected "the property does not get this answer"
+  end.
+
+Definition of_property (l : json) : outcome certificate :=
+  let* l := object_of (keys ["market"; "allocation"; "property"; "answer"]) (keys ["speedups"]) l in
+  let* m := field l "market" (market_of true) in
+  let* x := field l "allocation" (table_of m) in
+  let* p := field l "property" property_of in
+  let* _ := require (absent l "speedups") NoCertificate "speedups are of no use here" in
+  let* holds := field l "answer" answer_of in
+  Ok (Property m x p holds).
+
+Definition of_envy (l : json) : outcome certificate :=
+  let* l := object_of (keys ["market"; "allocation"; "user"; "envied"]) [] l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* i := field l "user" (user_at (names_of m)) in
+  let* other := field l "envied" (user_at (names_of m)) in
+  Ok (Envy m x i other).
+
+Definition of_dominance (l : json) : outcome certificate :=
+  let* l := object_of (keys ["market"; "allocation"; "better"]) (keys ["optima"]) l in
+  let* m := field l "market" (market_of true) in
+  let* x := field l "allocation" (table_of m) in
+  let* better := field l "better" (table_of m) in
+  let* optima := field l "optima" (or_null (list_of decision_of)) in
+  Ok (match optima with None => Dominance m x better | Some ds => DominanceOptima m x better ds end).
+
+Definition of_pareto_weights (l : json) : outcome certificate :=
+  let* l := object_of (keys ["market"; "allocation"; "weights"; "prices"]) (keys ["demand_duals"]) l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* weights := field l "weights" (numbers (user_count m)) in
+  let* prices := field l "prices" (numbers (type_count m)) in
+  let* duals := field l "demand_duals" (some_numbers (user_count m)) in
+  Ok (ParetoWeights m x weights prices duals).
+
+Definition of_misreport (l : json) : outcome certificate :=
+  let* l := object_of (keys ["market"; "policy"; "user"; "report"; "gain"; "truth"; "lie"]) [] l in
+  let* m := field l "market" (market_of true) in
+  let* p := field l "policy" string_of in
+  let* i := field l "user" (user_at (names_of m)) in
+  let* report := field l "report" (numbers (type_count m)) in
+  let* gain := field l "gain" number in
+  let* truth := field l "truth" decision_of in
+  let* lie := field l "lie" decision_of in
+  Ok (Misreport m p i report gain truth lie).
+
+Definition of_nash_bounds (l : fields) : outcome certificate :=
+  let* _ := require (negb (has l "costs")) Unknown "bounds on Nash welfare within entitlements" in
+  let* l := object_of (keys ["market"; "allocation"; "gap"; "lower"; "upper"; "prices"; "demand_duals"]) [] (Obj l) in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* prices := field l "prices" (numbers (type_count m)) in
+  let* duals := field l "demand_duals" (some_numbers (user_count m)) in
+  let* lower := field l "lower" (numbers (user_count m)) in
+  let* upper := field l "upper" (numbers (user_count m)) in
+  let* gap := field l "gap" positive in
+  Ok (NashBounds m x gap lower upper prices duals).
+
+Definition of_bound (l : fields) : outcome certificate :=
+  if has l "shares" then let* d := embedded_of (Obj l) in Ok (Decide d)
+  else if has l "program" then
+    let* l := object_of (keys ["program"; "point"; "value"; "bound"; "gap"; "duals"]) [] (Obj l) in
+    let* p := field l "program" program_of in
+    let* point := field l "point" (list_of number) in
+    let* duals := field l "duals" duals_of in
+    let* value := field l "value" number in
+    let* bound := field l "bound" number in
+    let* gap := field l "gap" number in
+    Ok (ProgramBound p point value bound gap duals)
+  else
+    let* l := object_of (keys ["market"; "allocation"; "policy"; "value"; "bound"; "gap"; "duals"]) (keys ["variables"])
+                (Obj l) in
+    let* m := field l "market" (market_of false) in
+    let* x := field l "allocation" (table_of m) in
+    let* p := field l "policy" (choice policies) in
+    let* named := field l "variables" named_of in
+    let* duals := field l "duals" duals_of in
+    let* value := field l "value" number in
+    let* bound := field l "bound" number in
+    let* gap := field l "gap" number in
+    Ok (Bound m p x value bound gap duals named).
+
+Definition of_infeasibility (l : fields) : outcome certificate :=
+  if has l "program" then
+    let* l := object_of (keys ["program"; "duals"]) [] (Obj l) in
+    let* p := field l "program" program_of in
+    let* duals := field l "duals" duals_of in
+    Ok (ProgramInfeasible p duals)
+  else
+    let* l := object_of (keys ["market"; "at_least"; "duals"]) [] (Obj l) in
+    let* m := field l "market" (market_of false) in
+    let* least := field l "at_least" (list_of (pair_of (user_at (names_of m)) number)) in
+    let* _ := require (no_key_twice (map (fun '(i, _) => [i]) least)) NoCertificate "a name stands twice" in
+    let* duals := field l "duals" duals_of in
+    Ok (Infeasible m least duals).
+
+Definition certificate_of (j : json) : outcome certificate :=
+  let* found := opened j in
+  let '(kind, l) := found in
+  if is_kind kind "property" then of_property (Obj l)
+  else if is_kind kind "envy" then of_envy (Obj l)
+  else if is_kind kind "dominance" then of_dominance (Obj l)
+  else if is_kind kind "pareto_weights" then of_pareto_weights (Obj l)
+  else if is_kind kind "misreport" then of_misreport (Obj l)
+  else if is_kind kind "nash_bounds" then of_nash_bounds l
+  else if is_kind kind "bound" then of_bound l
+  else if is_kind kind "infeasibility" then of_infeasibility l
+  else if is_kind kind "extreme" then let* d := extreme_of l in Ok (Decide d)
+  else if existsb (is_kind kind) ["optimality"; "levels"; "equilibrium"] then let* d := choice_of kind l in Ok (Decide d)
+  else if existsb (is_kind kind) unknown_kinds then not_covered (codes "the kind " ++ kind)
+  else unreadable "it is a certificate of no kind that there is".
+
+(** What a file is, if it is no certificate, is not known here: it may be a run or a schedule. *)
+Definition certificate_in (j : json) : outcome certificate :=
+  match j with
+  | Obj l => if has l "certificate" then certificate_of j else not_covered "it is no certificate; it may be a run or a schedule"
+  | _ => not_covered "it is no certificate; it may be a run or a schedule"
+  end.

@@ -1,0 +1,107 @@
+(** * What a certificate holds, and what a checker answers
+
+    Data only.  Numbers are fractions of whole numbers ([Q]); they need not be in lowest terms.  Positions of users,
+    GPU types, variables and rows are counted from 0.  Whatever a file names by a word (a user) stands here as a
+    position, except for the names that a statement prints.  Nothing here is known to fit together: that lists have
+    the same length, that weights are positive and so on is for the checker to find out. *)
+
+From Coq Require Import List QArith.
+Import ListNotations.
+
+(** Words and names: the numbers of their characters in Unicode. *)
+Definition text := list Z.
+
+(** ** Markets *)
+
+(** A user: its throughput on one GPU of each type, its weight, and the most GPUs that it can use at once ([None]: any
+    number). *)
+Record user := User { name : text; speedup : list Q; weight : Q; demand : option Q }.
+(** GPU types, how many GPUs there are of each, and users.  There are neither entitlements nor bounds of speedups. *)
+Record market := Market { types : list text; capacity : list Q; users : list user }.
+
+(** A row for each user, a column for each type. *)
+Definition table := list (list Q).
+
+(** ** Programs *)
+
+(** [None] is no bound. *)
+Record variable := Column { cost : Q; lower : option Q; upper : option Q; integer : bool }.
+(** The constraint lower <= sum of rates times variables <= upper. *)
+Record row := Row { terms : list (N * Q); least : option Q; most : option Q }.
+Record program := Program { maximize : bool; offset : Q; variables : list variable; rows : list row }.
+
+(** A multiplier of the row that a word and positions name: ["capacity"; 0], ["envy_free"; 0; 1], ["row"; 4]. *)
+Record dual := Dual { of_row : text; at_row : list N; rate : Q }.
+
+(** ** Words *)
+
+Inductive policy := MaxEfficiency | OefNoncooperative | OefCooperative | MaxMin.
+Inductive property :=
+  Feasibility | SharingIncentive | EnvyFreeness | WorkConservation | AdjacentTypes | ParetoEfficiency.
+Inductive normaliser := OwnPartition | EqualTime | Isolated.
+
+(** ** Certificates *)
+
+(** A round of water filling: the level, who is fixed there, multipliers. *)
+Record filling := Filling { level : Q; fixed : list N; held_by : list dual }.
+
+(** What a policy decides.  [named] are values of a program's variables that are no shares, by name. *)
+Inductive decision :=
+| Optimality (m : market) (p : policy) (x : table) (value : Q) (duals : list dual) (named : list (text * Q))
+| Levels (m : market) (x : table) (n : normaliser) (rounds : list filling)
+| Equilibrium (m : market) (x : table) (prices : list Q) (demand_duals : option (list Q))
+(** Over all optima of a decision, the largest ([highest]) or smallest sum of shares times weights. *)
+| Extreme (of : decision) (highest : bool) (weights : table) (x : table) (value : Q) (duals : list dual)
+    (named : list (text * Q))
+(** The program of a policy's author; [shares] says which variable is whose share. *)
+| Embedded (p : program) (point : list Q) (value bound gap : Q) (duals : list dual) (m : market) (policy_name : text)
+    (shares : list (list N)).
+
+Inductive certificate :=
+| ProgramBound (p : program) (point : list Q) (value bound gap : Q) (duals : list dual)
+| ProgramInfeasible (p : program) (duals : list dual)
+| Bound (m : market) (p : policy) (x : table) (value bound gap : Q) (duals : list dual) (named : list (text * Q))
+| Infeasible (m : market) (at_least : list (N * Q)) (duals : list dual)
+| Property (m : market) (x : table) (p : property) (holds : bool)
+| Envy (m : market) (x : table) (envious envied : N)
+| Dominance (m : market) (x better : table)
+(** The same of every optimum: each user's most at any of them. *)
+| DominanceOptima (m : market) (x better : table) (optima : list decision)
+| ParetoWeights (m : market) (x : table) (lambda prices : list Q) (demand_duals : option (list Q))
+| Misreport (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q) (truth lie : decision)
+| NashBounds (m : market) (x : table) (gap : Q) (lowest highest prices : list Q) (demand_duals : option (list Q))
+| Decide (d : decision).
+
+(** ** Answers *)
+
+(** A policy as a statement names it. *)
+Inductive rule :=
+| OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OfAuthor (policy_name : text).
+
+(** What is proved.  [possible]: whether the allocation is feasible. *)
+Inductive statement :=
+| IsBound (p : program) (value bound : Q)
+| NoPoint (p : program)
+| IsOptimal (m : market) (p : policy) (x : table) (value : Q)
+| IsBounded (m : market) (p : policy) (x : table) (value bound : Q)
+| NoAllocation (m : market) (at_least : list (N * Q))
+| HasProperty (m : market) (x : table) (p : property) (holds possible : bool)
+| Envies (m : market) (x : table) (envious envied : N) (own theirs : Q) (possible : bool)
+| Dominated (m : market) (x : table) (who : N) (gain : Q)
+| OptimaDominated (m : market) (r : rule) (who : N) (gain : Q)
+| ParetoEfficient (m : market) (x : table)
+(** [always]: whatever optima are chosen; else by the two decisions that the certificate gives. *)
+| Rewards (m : market) (r : rule) (who : N) (report : list Q) (gain : Q) (always : bool)
+| LevelsAre (m : market) (x : table) (n : normaliser)
+| MaximisesNash (m : market) (x : table)
+| NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
+| ExtremeIs (m : market) (r : rule) (highest : bool) (weights : table) (value : Q)
+| AuthorsOptimum (p : program) (m : market) (policy_name : text) (x : table) (value : Q)
+(** The same on the truth and on the misreport, by two programs of the policy's author. *)
+| AuthorsReward (before after : program) (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q)
+    (always : bool)
+(** Over all optima of a program of the policy's author. *)
+| AuthorsExtreme (p : program) (m : market) (policy_name : text) (highest : bool) (weights : table) (value : Q).
+
+(** [NotCovered]: the certificate may be right, but is of a kind that is not decided here. *)
+Inductive result := Accepted (s : statement) | Rejected (why : text) | NotCovered (what : text).

@@ -1,0 +1,71 @@
+(** * The checker: from the bytes of a file to an answer, and to the line that is printed *)
+
+From Coq Require Import ZArith List String.
+From Verified Require Import Syntax Meaning Check Json Reader Printer.
+Import ListNotations.
+Local Open Scope string_scope.
+Local Open Scope list_scope.
+Local Open Scope Z_scope.
+
+(** [Unreadable]: the file is no JSON. [Rejected]: it is no certificate, or proves nothing. [NotCovered]: it is of a kind
+    that is not decided here, or has something that this program does not know. *)
+Inductive answer :=
+| Accepted (s : statement)
+| Rejected (why : text)
+| Unreadable (why : text)
+| NotCovered (what : text).
+
+Definition refused (what : fault) (why : text) : answer :=
+  match what with
+  | NoCertificate => Rejected (codes "it is not built like a certificate: " ++ why)
+  | NotProved => Rejected why
+  | Unknown => NotCovered why
+  end.
+
+Definition decided (r : result) : answer :=
+  match r with
+  | Syntax.Accepted s => Accepted s
+  | Syntax.Rejected why => Rejected why
+  | Syntax.NotCovered what => NotCovered what
+  end.
+
+(** A file packed by gzip begins so. *)
+Definition packed (bytes : list Z) : bool := match bytes with 31 :: 139 :: _ => true | _ => false end.
+
+Definition verify (bytes : list Z) : answer :=
+  if packed bytes then NotCovered "a packed file" else
+  match read bytes with
+  | Error _ why => Unreadable why
+  | Ok j =>
+    match certificate_in j with
+    | Error what why => refused what why
+    | Ok c => decided (check_certificate c)
+    end
+  end.
+
+(** ** What is printed, and the exit status: the worst of those of all files, by [worse] *)
+Definition line (a : answer) : text :=
+  match a with
+  | Accepted s => codes "accepted: " ++ print s
+  | Rejected why => codes "REJECTED: " ++ why
+  | Unreadable why => codes "cannot be read: " ++ why
+  | NotCovered what => codes "NOT COVERED: " ++ what
+  end.
+
+Definition status (a : answer) : Z :=
+  match a with Accepted _ => 0 | Rejected _ => 1 | Unreadable _ => 2 | NotCovered _ => 3 end.
+
+(** ** What an answer is worth *)
+
+(** What is accepted is so, whatever the file holds. *)
+Theorem verify_sound bytes s : verify bytes = Accepted s -> meaning s.
+Proof.
+  unfold verify. destruct (packed bytes); [discriminate|]. destruct (read bytes) as [j|what why]; [|discriminate].
+  destruct (certificate_in j) as [c|what why]; [|now destruct what].
+  destruct (check_certificate c) as [s'|why|what] eqn:found; cbn; try discriminate.
+  intros [= <-]. exact (check_certificate_sound c s' found).
+Qed.
+
+(** What is printed after "accepted: " is the statement. *)
+Lemma line_accepted bytes s : verify bytes = Accepted s -> line (verify bytes) = codes "accepted: " ++ print s.
+Proof. now intros ->. Qed.
