@@ -31,7 +31,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 endef
 
 .PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
-	transcripts docs docs-links release clean
+	transcripts live-plan docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
 	@$(BIN)/fairopt compare fairopt/datasets/oef_example.toml
@@ -130,6 +130,10 @@ notebook: .venv/ready ## run the notebooks again and keep their outputs
 
 transcripts: .venv/ready ## run the sessions of docs/first-ten-minutes and of tutorials again and write what is printed now into the pages
 	$(BIN)/python tests/documents/transcripts.py
+
+live-plan: .venv/ready ## a plan on a live Slurm, for its tutorial; needs root, installs Slurm, takes a quarter of an hour
+	sh tests/live/install.sh
+	$(BIN)/python tests/live/live_plan.py
 
 docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error
 	$(SITE) html docs build/docs
