@@ -10,7 +10,7 @@ from typing import IO, Any
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import DEEPEST, SMALL, bounded, json_documents, opened_zip
-from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
+from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places, both_owed
 from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
@@ -106,7 +106,7 @@ SNAPSHOT: Mapping[str, str] = (
         "schedulerParams.",
     )
     | {
-        "config.actions": "the rule allocates, reclaims and preempts, in this order",
+        "config.actions": TAKEN,
         "config.queueDepthPerAction": "all gangs of a queue are looked at",
         "config.scenarioSearchBudgets": "the search is not cut short",
         "config.tiers[].plugins[].name": BOOKKEEPING,
@@ -201,6 +201,16 @@ def _number(value: Any, unit: Fraction) -> int | float:
 _PIECE = re.compile(r"rawObjects\.(\w+)\.item|config|schedulerParams|discovery")
 #: Values in one object of a large snapshot; a node's or a pod's are some hundreds.
 LONGEST = 1_000_000
+
+
+def actions_of(part: ObjectPart, places: Places) -> str:
+    """Return the actions of a snapshot's configuration that the rule has, in order, and note the others."""
+    named = [each.strip() for each in part.part("config").text("actions").split(",")]
+    for name in named:
+        if name and name not in ("allocate", "reclaim", "preempt"):
+            why = {"consolidation": _MOVES, "stalegangeviction": _TIME}.get(name, "no action that is known here")
+            places.note("snapshot, config.actions", "the scheduler's", name, why)
+    return ", ".join(name for name in named if name in ("allocate", "reclaim", "preempt"))
 
 
 def snapshot(path: AnyPath) -> Iterator[ObjectPart]:

@@ -31,7 +31,11 @@ CONFIGURATION: Mapping[str, str] = (
     | fields("the order by past use of LocalQueues is not modelled: they are one user here", "admissionFairSharing")
     | fields("waiting until pods are ready is not modelled", "waitForPodsReady")
     | fields("other clusters are not in the file", "multiKueue")
-    | fields("resources that are left out or transformed are read as the Workloads state them", "resources")
+    | fields(TAKEN, "resources.excludeResourcePrefixes")
+    | fields(
+        "resources are read as the Workloads state them",
+        "resources.transformations resources.deviceClassMappings resources.quotaCheckStrategy",
+    )
     | fields("the rule has its defaults for this gate", "featureGates.*")
     | fields(
         BOOKKEEPING,
@@ -64,6 +68,18 @@ def configured(found: Iterable[tuple[AnyPath, ObjectPart]]) -> Iterator[tuple[An
 def _named(part: ObjectPart, name: str) -> ObjectPart:
     """Return a Configuration with a name, which it has none of."""
     return ObjectPart(part.place, {"metadata": {"name": name}, **part.value})
+
+
+def uncounted(found: Mapping[str, ObjectPart]) -> tuple[str, ...] | None:
+    """Return how the names of resources begin that no quota counts; None where no Configuration is given."""
+    prefixes: list[str] = []
+    for part in found.values():
+        resources = part.part("resources")
+        given = resources.value.get("excludeResourcePrefixes") or []
+        known = isinstance(given, list) and all(isinstance(each, str) for each in given)
+        require(known, shown(given), f"{resources.place}, excludeResourcePrefixes", "Give a list of texts")
+        prefixes += given
+    return tuple(prefixes) if found else None
 
 
 def settings_of(found: Mapping[str, ObjectPart], queues: Mapping[str, ImportedQueue], places: Places) -> dict[str, str]:

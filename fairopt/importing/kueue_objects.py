@@ -78,6 +78,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | {_AFS + "consumedResources": TAKEN, _AFS + "lastUpdate": "the decayed usage is taken as of now"}
     | fields(BOOKKEEPING, "conditions pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
     | fields(BOOKKEEPING, "flavorsReservation flavorsUsage flavorUsage flavors", "status."),
+    "Topology": {**OBJECT, **_OWN, "spec.levels[].nodeLabel": TAKEN},
     "ResourceFlavor": {**OBJECT, **_OWN, "spec.nodeLabels": TAKEN, "spec.topologyName": _PLACING}
     | fields(TAKEN, "key value effect", "spec.nodeTaints[].")
     | fields(TAKEN, "key operator value effect", "spec.tolerations[].")

@@ -13,7 +13,6 @@ from fairopt.properties.property import (
     AllocationProperty,
     Effort,
     MechanismProperty,
-    OutcomeProperty,
     OverOptima,
     Property,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "Feasibility",
     "MechanismProperty",
     "Misreport",
-    "OutcomeProperty",
     "OverOptima",
     "ParetoEfficiency",
     "ParetoWeights",

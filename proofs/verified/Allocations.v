@@ -15,6 +15,14 @@ Proof.
   - intros (b & [<-|i] & e); [auto|right; exists b; auto].
 Qed.
 
+Definition everybody (m : market) (x : table) (f : user -> list Q -> bool) : bool :=
+  forallb (fun '(u, b) => f u b) (combine (users m) x).
+
+Lemma everybody_ok m x f : everybody m x f = true <-> forall u b, has m x u b -> f u b = true.
+Proof.
+  unfold everybody; rewrite forallb_forall; split; [intros h u b i; apply (h (u, b) i)|intros h [u b] i; apply h; exact i].
+Qed.
+
 (** ** Feasible *)
 
 Definition shaped_b (m : market) (x : table) : bool :=

@@ -1,0 +1,168 @@
+"""Schedulers' own test cases, played: their objects go through the importers, and the policies decide.
+
+A case is the set-up and the expected outcome of one row of a scheduler's own tests, as data: ``objects`` as kubectl
+prints them (a number stands for one of the file's ``shared`` ones), and ``want``. It was taken before the policy's
+outcome was seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairopt import decide
+from fairopt.errors import FairoptError
+from fairopt.importing.imported import MINOR, Imported
+from fairopt.importing.kai import read as read_kai
+from fairopt.importing.kubernetes import pod_requests
+from fairopt.importing.kueue import read as read_kueue
+from fairopt.models import Kai, Kueue
+from fairopt.policy import DecisionReason, Policy
+from fairopt.problem import Gangs
+from fairopt.problem.files.schema import ObjectPart
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass
+class Case:
+    """A row of a scheduler's own tests, with its objects in full."""
+
+    scheduler: str
+    said: Mapping[str, Any]
+    objects: list[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        return f"{self.said['test']}: {self.said['name']}"
+
+    @property
+    def want(self) -> Any:
+        return self.said["want"]
+
+
+@dataclass
+class Played:
+    """What came out of a case, what the importer listed, and why nothing came out, if so."""
+
+    found: Any
+    listed: str
+    refused: str = ""
+
+
+def cases_of(scheduler: str) -> Iterator[Case]:
+    """Yield the cases of a scheduler's file."""
+    data = json.loads((FOLDER / f"{scheduler}.json").read_text(encoding="utf-8"))
+    for said in data["cases"]:
+        found = [data["shared"][each] if isinstance(each, int) else each for each in said["objects"]]
+        yield Case(scheduler, said, found)
+
+
+def source_of(scheduler: str) -> tuple[str, str]:
+    """Return the repository and the commit that a scheduler's cases are from."""
+    data = json.loads((FOLDER / f"{scheduler}.json").read_text(encoding="utf-8"))
+    return data["repository"], data["commit"]
+
+
+def play(case: Case, folder: Path) -> Played:
+    """Return what fairopt makes of a case."""
+    path = folder / "objects.json"
+    path.write_text(json.dumps({"kind": "List", "items": case.objects}), encoding="utf-8")
+    try:
+        read, rule, outcome = RULES[case.scheduler](case, path)
+        decision = decide(rule, read.problem, exact=True)
+    except FairoptError as error:
+        return Played(None, str(error), str(error))
+    listed = "\n".join(str(each) for each in read.unplaced if each.why not in MINOR)
+    assert isinstance(decision.evidence, DecisionReason)
+    return Played(outcome(read, decision.evidence), listed)
+
+
+def changed(read: Imported, grounds: DecisionReason) -> tuple[dict[str, str], list[str]]:
+    """Return the gangs that start, with their types, and those that are stopped."""
+    owed = read.problem.entitlements
+    before: Gangs = owed.gangs
+    assert before.names == grounds.gangs.names
+    starts = {
+        before.names[at]: owed.types[grounds.gangs.on[at]]
+        for at in np.flatnonzero(before.pending & ~grounds.gangs.pending)
+    }
+    return starts, list(grounds.stopped)
+
+
+# -- Kueue ---------------------------------------------------------------------------------------------------------
+def _kueue(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    read = read_kueue(path, resource=case.said["resource"])
+    return read, Kueue(cycles=case.said.get("cycles", 1)), lambda *found: _kueue_outcome(case, *found)
+
+
+def _kueue_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return the flavor of each pod set of who is admitted, and who is preempted."""
+    starts, stopped = changed(read, grounds)
+    admitted: dict[str, dict[str, str | None]] = {}
+    known = {_key(each): each for each in case.objects if each["kind"] == "Workload"}
+    for gang, kind in starts.items():
+        workload = gang if gang in known else gang.rpartition("/")[0]
+        sets = known[workload]["spec"]["podSets"]
+        pod_sets = [each["name"] for each in sets]
+        asks = any(case.said["resource"] in json.dumps(each) for each in sets)
+        flavor = kind if asks else None  # of another resource, which is no type here
+        own = [gang.rpartition("/")[2]] if workload != gang else pod_sets
+        admitted.setdefault(workload, {}).update(dict.fromkeys(own, flavor))
+    gone = {each if each in known else each.rpartition("/")[0] for each in stopped}
+    return {"admitted": admitted, "preempted": sorted(gone)}
+
+
+def kueue_wanted(case: Case) -> dict[str, Any]:
+    """Return what is expected of a case in the words of the outcome."""
+    admitted = {}
+    for name, own in case.want["admitted"].items():
+        flavors = {pods: said.get(case.said["resource"]) for pods, said in own["flavors"].items()}
+        first = next((each for each in flavors.values() if each), None)  # pods that take nothing of it go along
+        admitted[name] = {pods: flavor or first for pods, flavor in flavors.items()}
+        if "pods" in own:
+            admitted[name]["pods"] = own["pods"]
+    return {"admitted": admitted, "preempted": case.want.get("preempted", [])}
+
+
+def _key(item: Mapping[str, Any]) -> str:
+    metadata = item["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+
+
+# -- KAI -----------------------------------------------------------------------------------------------------------
+def _kai(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    return read_kai(path), Kai(cycles=case.said.get("cycles", 1)), lambda *found: _kai_outcome(case, *found)
+
+
+def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many pods of each pod group run in the end; None where a group is no gangs of whole GPUs."""
+    gangs = grounds.gangs
+    cpu = gangs.resources.index("cpu") if "cpu" in gangs.resources else None
+    runs: dict[str, Any] = dict.fromkeys(case.want)
+    pods: dict[str, Any] = {}
+    first: dict[str, int] = {}
+    for each in case.objects:
+        if each.get("kind") == "PodGroup":
+            first[each["metadata"]["name"]] = each["spec"].get("minMember", 1)
+        elif each.get("kind") == "Pod":
+            pods[each["metadata"]["annotations"]["pod-group-name"]] = pod_requests(ObjectPart("", each["spec"]))
+    for at, gang in enumerate(gangs.names):
+        group = gang.split("/", 1)[1].partition("+")[0]
+        if group not in runs:
+            continue
+        one = pods[group]
+        gpus = one.get("nvidia.com/gpu", 0)
+        takes, each_takes = (gangs.gpus[at], gpus) if gpus else (gangs.other[at, cpu], one.get("cpu", 0))
+        count = takes / each_takes if each_takes else 1 if "+" in gang else first[group]  # of pods that take nothing
+        runs[group] = (runs[group] or 0) + (int(count) if gangs.on[at] >= 0 else 0)
+    return runs
+
+
+RULES = {"kueue": _kueue, "kai": _kai}
+WANTED = {"kueue": kueue_wanted, "kai": lambda case: dict(case.want)}
