@@ -1,4 +1,4 @@
-"""A plan on a live Slurm: 300 short jobs with equal shares, 300 with what `fairopt plan` says, by what `sacct` measured.
+"""A plan on a live Slurm: 300 short jobs with equal shares, 300 with what `fairopt plan` says, by what `sacct` says.
 
     make live-plan        # installs Slurm where it is absent; needs root
 
@@ -274,8 +274,8 @@ def page_text(found: SchedulerPlan, equal: Measured, planned: Measured, models: 
     )
     lines += [
         "",
-        f"{planned.jobs} jobs of {SECONDS} s, all waiting for {planned.seconds:.0f} s with the plan, and {equal.jobs} for "
-        f"{equal.seconds:.0f} s with equal shares, on {' and '.join(f'{n} {kind}' for kind, n in GPUS.items())}; "
+        f"{planned.jobs} jobs of {SECONDS} s, some of all waiting for {planned.seconds:.0f} s with the plan, and "
+        f"{equal.jobs} for {equal.seconds:.0f} s with equal shares, on {' and '.join(f'{n} {kind}' for kind, n in GPUS.items())}; "
         f"throughputs on one {' and one '.join(GPUS)}: {told}. The farthest measured part of a type is "
         f"{far(found, planned.gpus):.1%} from the plan's. A part is of the GPU seconds that all held of the type; "
         "throughputs are these parts of all GPUs.",
