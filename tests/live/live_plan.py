@@ -272,10 +272,11 @@ def page_text(found: SchedulerPlan, equal: Measured, planned: Measured, models: 
     told = "; ".join(
         f"{name}: {sum(SPEED[name]) and ' and '.join(f'{each:g}' for each in SPEED[name])}" for name in SPEED
     )
+    cluster = " and ".join(f"{count} {kind}" for kind, count in GPUS.items())
     lines += [
         "",
         f"{planned.jobs} jobs of {SECONDS} s, some of all waiting for {planned.seconds:.0f} s with the plan, and "
-        f"{equal.jobs} for {equal.seconds:.0f} s with equal shares, on {' and '.join(f'{n} {kind}' for kind, n in GPUS.items())}; "
+        f"{equal.jobs} for {equal.seconds:.0f} s with equal shares, on {cluster}; "
         f"throughputs on one {' and one '.join(GPUS)}: {told}. The farthest measured part of a type is "
         f"{far(found, planned.gpus):.1%} from the plan's. A part is of the GPU seconds that all held of the type; "
         "throughputs are these parts of all GPUs.",
