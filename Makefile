@@ -30,7 +30,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
+.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign torture differential mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
 	transcripts live-plan docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -75,6 +75,10 @@ campaign: .venv/ready ## the slow tests: more instances, larger markets
 
 torture: .venv/ready ## a million trials, hours; interrupted, the same command goes on; the counts go into docs/reliability.md
 	$(BIN)/python tests/torture --jobs $$(nproc) --journal build/torture.jsonl --write docs/reliability.md
+
+differential: .venv/ready ## 300,000 certificates for both verifiers, an hour; interrupted, the same command goes on; the counts go into a page
+	@proofs/verified/build.sh
+	$(BIN)/python tests/torture/differential.py --journal build/differential.jsonl --write docs/concepts/proved-verifier.md
 
 mutants: .venv/ready ## is every change of a verifier or property checker noticed? Hours; interrupted, the same command goes on; survivors are printed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,mutation]'

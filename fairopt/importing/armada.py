@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.armada_objects import FIELDS
+from fairopt.importing.armada_objects import FIELDS, RULES
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, Stock, add, pod_requests
@@ -130,7 +130,7 @@ def _imported(found: Objects, label: str, places: Places) -> Imported:
         [stock.amounts[kind] for kind in stock.types],
         weight=[1 if node.weight is None else node.weight for node in nodes.values()],
     )
-    return Imported(market, places.unplaced)
+    return Imported(market, places.unplaced, rules=RULES)
 
 
 # -- what there is, and what queues may have -----------------------------------------------------------------------

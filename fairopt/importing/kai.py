@@ -11,7 +11,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
-from fairopt.importing.kai_objects import FIELDS, GPUS, UNITS, VERSIONS
+from fairopt.importing.kai_objects import FIELDS, GPUS, RULES, UNITS, VERSIONS
 from fairopt.importing.kubernetes import Objects, add, objects, pod_requests
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -141,7 +141,7 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
     stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}
     declared = {name: said for name, said in stated.items() if said}
-    return Imported(market, places.unplaced, declared, _requested(asked, sliced, parents, own))
+    return Imported(market, places.unplaced, declared, _requested(asked, sliced, parents, own), rules=RULES)
 
 
 # -- queues and nodes ----------------------------------------------------------------------------------------------

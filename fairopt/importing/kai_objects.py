@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import IO, Any
 
 from fairopt.discovery import library
@@ -17,6 +18,19 @@ from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
 from fairopt.program import INFINITY
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "A queue and those above it hold at most resources.gpu.limit",
+        "held": "Reclaim takes only what is preemptible, from queues that hold more than their fair share",
+        "promised": "Quotas may add up to more than the node pool has: KAI divides what there is",
+        "gang": "A PodGroup starts with minMember pods at once",
+        "full": "Beyond its quota a queue has its part of what is left, by overQuotaWeight",
+        "good": "CPU and memory have quotas and limits as GPUs do",
+        "nothing": "Jobs are looked at in the order of their queues, and what is left over in the next cycle",
+    }
+)
 
 #: A queue's resources: what a Queue counts in one unit is so many of ours (GPUs, cores, bytes).
 #: Source: pkg/apis/scheduling/v2/resources.go (GPUs, thousandths of a core, 10^6 bytes).

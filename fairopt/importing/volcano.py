@@ -18,7 +18,7 @@ from fairopt.importing.imported import (
     market_of,
 )
 from fairopt.importing.kubernetes import Objects, Stock, add, documents, named, objects, pod_requests
-from fairopt.importing.volcano_objects import CLUSTER, KINDS, ROOT
+from fairopt.importing.volcano_objects import CLUSTER, KINDS, ROOT, RULES
 from fairopt.problem import Entitlements
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
@@ -85,7 +85,7 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     owed = entitlements_of(nodes, users, types, gangs, goods=columns.goods)
     weight = [1 if (own := nodes[name].weight) is None else own for name in users]
     market = market_of(owed, [columns.amounts[name] for name in types], weight=weight)
-    return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared))
+    return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared), rules=RULES)
 
 
 # -- queues --------------------------------------------------------------------------------------------------------

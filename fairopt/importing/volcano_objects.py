@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from fairopt.errors import BadInput, NotCapable
@@ -16,6 +17,20 @@ from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_n
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "A queue holds at most spec.capability",
+        "reserved": "spec.guarantee of a queue is kept free for it",
+        "held": "The reclaim action takes from reclaimable queues beyond what they deserve, if it is configured",
+        "promised": "What queues deserve may add up to more than the nodes have",
+        "gang": "A PodGroup starts with minMember tasks at once",
+        "full": "Beyond what it deserves a queue has what others leave",
+        "good": "CPU and memory are deserved, guaranteed and limited as GPUs are",
+        "nothing": "Queues are served by the part of what they deserve that they hold; the next session goes on",
+    }
+)
 
 #: The flavor of what is not counted by GPU type: CPU and memory of the whole cluster.
 CLUSTER = "cluster"

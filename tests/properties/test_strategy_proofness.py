@@ -342,14 +342,10 @@ def test_the_truth_that_is_given_is_the_truth() -> None:
 def test_the_truth_that_is_given_is_that_of_the_stated_speedups(given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    class Asked:
-        def __init__(self, policy: Any, market: Market, search: Any) -> None:
-            asked.append(search)
+    def ask(policy: Any, market: Market, search: Any, name: str) -> None:
+        asked.append(search)
 
-        def verdict(self, name: str) -> None:
-            return None
-
-    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.InRange", Asked)
+    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.in_range", ask)
     market = within("3/2", 3)
     stated = replace(market, least=None, most=None)
     truth = allocate(Swap(), stated, exact=True) if given else None

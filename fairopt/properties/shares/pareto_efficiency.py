@@ -28,7 +28,7 @@ from fairopt.properties.property import (
 )
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
-from fairopt.properties.shares.pareto_within_bounds import gain_at_all, rate_of, reached, worst_cycle
+from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import Boundary, SpeedupsThatHold
 
@@ -243,12 +243,12 @@ class ParetoEfficiency(AllocationProperty):
             if self.check(fails, used, tolerance=tolerance).answer is Answer.FAILS:
                 boundary = Boundary.of(market, Fraction(0), {"holds": known, "fails": fails})
                 return replace(stated, answer=Answer.DEPENDS, boundary=boundary, effort=effort)
-        cycle = worst_cycle(least, most, held)
-        rate = None if cycle is None else rate_of(cycle)
+        worst = worst_cycle(least, most, held)
+        rate, cycle = (None, ()) if worst is None else worst
         idle = used.sum(axis=0) < market.capacity * (1 - tolerance)
         if limited and ((rate is not None and rate < 1) or (idle & (most > 0).any(axis=0)).any()):
             return Verdict.undecided(self.name, "trades within demands are not decided for all speedups", effort=effort)
-        if cycle is None or rate is None:  # nobody can trade
+        if rate is None:  # nobody can trade
             return replace(stated, effort=effort, evidence=None)
         found = replace(stated, margin=rate - 1, unit=unit, effort=effort, evidence=None)
         if rate >= 1 - tolerance:
@@ -257,7 +257,7 @@ class ParetoEfficiency(AllocationProperty):
         ends = {"holds": shrunk(market, part) if part else known, "fails": replace(known, speedup=failing)}
         turns = zip(inner, (*inner[1:], inner[0]), strict=True)
         names = market.users, market.types
-        trades = tuple((names[0][leg.user], names[1][leg.gives], names[0][to.user]) for leg, to in turns)
+        trades = tuple((names[0][user], names[1][gives], names[0][to]) for (user, gives), (to, _) in turns)
         swaps = ", ".join(f"{giver} gives {name} to {taker}" for giver, name, taker in trades)
         what = f"beyond, trades may make all better off: {swaps}"
         boundary = Boundary.of(market, part, ends, what, trades=trades)
