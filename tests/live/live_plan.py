@@ -39,7 +39,7 @@ GPUS = {"a100": 9, "h100": 6}
 #: Throughput on one GPU of each type, and who submits.
 SPEED = {"vision": (1.0, 1.4), "speech": (1.0, 2.0), "language": (1.0, 4.0)}
 USERS = {account: f"u{number}" for number, account in enumerate(SPEED)}
-JOBS, SECONDS = 300, 20
+JOBS, SECONDS = 300, 30
 #: How far a measured part of a type may be from the planned one, as a part of it.
 NEAR = 0.05
 
@@ -90,9 +90,10 @@ def begun(slurm: Any) -> None:
 
 
 def submitted(slurm: Any, parts: Mapping[str, Sequence[float]]) -> None:
-    """Submit as many jobs for each account, on the types of which it has a part, to be held."""
+    """Submit jobs to be held, of each account and type as many as it has parts: so all have some to the end."""
+    gpus = sum(map(sum, parts.values()))
     for account, row in parts.items():
-        counts = np.floor(np.array(row, dtype=float) / sum(row) * (JOBS // len(parts)) + 0.5).astype(int)
+        counts = np.floor(np.array(row, dtype=float) / gpus * JOBS + 0.5).astype(int)
         for kind, count in zip(GPUS, counts, strict=True):
             own = [f"--uid={USERS[account]}", "-A", account, "-p", kind, f"--gres=gpu:{kind}:1", "-n1", "-o/dev/null"]
             if count:
