@@ -8,6 +8,7 @@ outcome was seen.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,13 @@ import numpy as np
 
 from fairopt import decide
 from fairopt.errors import FairoptError
+from fairopt.importing.armada import read as read_armada
 from fairopt.importing.imported import MINOR, Imported
 from fairopt.importing.kai import read as read_kai
 from fairopt.importing.kubernetes import pod_requests
 from fairopt.importing.kueue import read as read_kueue
-from fairopt.models import Kai, Kueue
+from fairopt.importing.volcano import read as read_volcano
+from fairopt.models import DominantResourceFairness, Kai, Kueue, VolcanoCapacity, VolcanoProportion
 from fairopt.policy import DecisionReason, Policy
 from fairopt.problem import Gangs
 from fairopt.problem.files.schema import ObjectPart
@@ -164,5 +167,90 @@ def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[st
     return runs
 
 
-RULES = {"kueue": _kueue, "kai": _kai}
-WANTED = {"kueue": kueue_wanted, "kai": lambda case: dict(case.want)}
+# -- Volcano -------------------------------------------------------------------------------------------------------
+def _volcano(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    rule = VolcanoCapacity() if case.said["plugin"] == "capacity" else VolcanoProportion()
+    return read_volcano(path, resource=case.said["resource"]), rule, lambda *found: _volcano_outcome(case, *found)
+
+
+def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many pods start, by pod group where the case says so, and how many are stopped."""
+    owed = read.problem.entitlements
+    groups: dict[str, list[Any]] = {}
+    least: dict[str, int] = {}
+    for each in case.objects:
+        if each["kind"] == "Pod":
+            group = each["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
+            groups.setdefault(f"{each['metadata'].get('namespace')}/{group}", []).append(each)
+        elif each["kind"] == "PodGroup":
+            least[_key(each)] = each["spec"].get("minMember", 0)
+
+    def pods(gang: str) -> tuple[str, int]:
+        """Return the group of a gang, and how many pods it is: the first of those that run, and of those that wait."""
+        group, beyond = gang.partition("+")[0], "+" in gang
+        runs = sum("nodeName" in each["spec"] for each in groups[group])
+        waits = owed.gangs.on[owed.gangs.names.index(gang)] < 0
+        if not waits:
+            return group, 1 if beyond or not least[group] else min(least[group], runs)
+        before = -(-runs // 1) if not least[group] else 1 + max(0, runs - least[group]) if runs else 0
+        first = max(0, least[group] - runs)
+        number = int(gang.rpartition("+")[2]) if beyond else 0
+        return group, first if first > 1 and number == before else 1
+
+    starts, stopped = changed(read, grounds)
+    count: Counter[str] = Counter()
+    for gang in starts:
+        group, number = pods(gang)
+        count[group.rpartition("/")[2]] += number
+    found: dict[str, Any] = {"stops": sum(pods(gang)[1] for gang in stopped)}
+    if "starts" in case.want:
+        found["starts"] = dict(count) if isinstance(case.want["starts"], dict) else sum(count.values())
+    return found
+
+
+# -- Armada --------------------------------------------------------------------------------------------------------
+def _armada(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    """Jobs stand in rows of equal ones, and are written out as the API's answer has them."""
+    jobs: dict[str, Any] = {}
+    for row in case.said["jobs"]:
+        for _ in range(row["count"]):
+            name = f"{row['queue']}-{len(jobs):04}"
+            pod = {"priorityClassName": row["class"], "containers": [{"resources": {"requests": row["requests"]}}]}
+            pod |= {key: row[key] for key in ("nodeSelector", "affinity", "tolerations") if key in row}
+            spec = {"priority": row.get("priority", 1000), "podSpecs": [pod], "annotations": row.get("annotations", {})}
+            time = f"2026-08-01T{len(jobs) // 3600:02}:{len(jobs) // 60 % 60:02}:{len(jobs) % 60:02}Z"
+            jobs[name] = {
+                "jobId": name,
+                "queue": row["queue"],
+                "state": row["state"],
+                "submittedTs": time,
+                "jobSpec": spec,
+            }
+    path.write_text(json.dumps({"items": [*case.objects, {"jobDetails": jobs}]}), encoding="utf-8")
+    gpus = any("nvidia.com/gpu" in row["requests"] for row in case.said["jobs"])
+    read = read_armada(path, resource=None if gpus else "cpu")
+    rule = DominantResourceFairness(counting_next=True, preempt=True, passing=True)
+    return read, rule, lambda *found: _armada_outcome(case, *found)
+
+
+def _armada_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many jobs of each queue start, and how many are preempted."""
+    gangs = grounds.gangs
+    size = Counter(gang for row in case.said["jobs"] for gang in [row.get("annotations", {}).get(_GANG)] * row["count"])
+    users = dict(zip(gangs.names, (read.problem.users[at] for at in gangs.user), strict=True))
+    starts, stopped = changed(read, grounds)
+    found: dict[str, Counter[str]] = {"starts": Counter(), "stops": Counter()}
+    for key, names in (("starts", list(starts)), ("stops", stopped)):
+        for name in names:
+            found[key][users[name]] += size.get(name, 1)
+    return {key: dict(count) for key, count in found.items()}
+
+
+_GANG = "armadaproject.io/gangId"
+RULES = {"kueue": _kueue, "kai": _kai, "volcano": _volcano, "armada": _armada}
+WANTED = {
+    "kueue": kueue_wanted,
+    "kai": lambda case: dict(case.want),
+    "volcano": lambda case: dict(case.want),
+    "armada": lambda case: dict(case.want),
+}
