@@ -56,11 +56,15 @@ class ParetoWeights:
     prices: Array
     demand_prices: Array
 
+    def worth(self, market: Market) -> Number:
+        """Return what no allocation is above, by weighted throughputs; the efficient ones of these weights reach it."""
+        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
+        bound: Number = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
+        return bound
+
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
         """Return the conditions of the proof that fail; empty for a valid proof. Nothing is solved."""
-        value = (self.weights * market.utility(shares)).sum()
-        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
-        bound = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
+        value, bound = (self.weights * market.utility(shares)).sum(), self.worth(market)
         worth, paid = self.weights[:, None] * market.speedup, self.prices + self.demand_prices[:, None]
         broken = {
             "a weight is not positive": ~(self.weights > 0),
