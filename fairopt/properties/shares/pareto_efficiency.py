@@ -20,12 +20,7 @@ from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import (
-    AllocationProperty,
-    CitedInstance,
-    OverOptima,
-    SlackCase,
-)
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
