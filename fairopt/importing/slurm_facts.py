@@ -228,7 +228,7 @@ class Facts:
             found.parent = key[0]
         elif above and key[0] != above:
             if found.parent and found.parent != above:
-                remedy = "Give files of the same moment"
+                remedy = "Give files of the same moment, and of one cluster: sacctmgr show assoc tree -P cluster=NAME"
                 raise BadInput(
                     f"{key[0]!r} is in {found.parent!r}, too", place=f"{record.place}, {what}", remedy=remedy
                 )
@@ -276,7 +276,14 @@ class Facts:
         name = check_name(record.value["name"].strip(), f"{record.place}, Name")
         text = said(record.value.get("priority", ""))
         self.priority[name] = integer(text or 0, f"{record.place}, Priority")
-        self.preempted |= set(filter(None, said(record.value.get("preempt", "")).split(",")))
+        preempted = set(filter(None, said(record.value.get("preempt", "")).split(",")))
+        self.preempted |= preempted
+        if preempted:
+            told = f"{name}: {', '.join(sorted(preempted))}"
+            why = (
+                "where preemption is on, its jobs go before those that they may stop, and stop them; no rule here does"
+            )
+            self.note(SlurmCommand.QOS.value, "Preempt", told, why)
 
     # -- machines and jobs -------------------------------------------------------------------------------------------
     def _partition(self, record: ObjectPart) -> None:

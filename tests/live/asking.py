@@ -56,8 +56,8 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> Outcome:
     still = replace(case.settings, further=(f"SchedulerParameters={STILL}",))
     _qos(slurm, case)
     slurm.begin(going, case.accounts, case.usage)
-    slurm.tell(case.later)
     if case.later:
+        slurm.tell(case.later)
         time.sleep(65)  # fair-share of new associations is computed with the next PriorityCalcPeriod, a minute at least
     for job in case.running:
         _submit(slurm, job, 60)
@@ -158,10 +158,12 @@ def _start(slurm: Cluster, outcome: Outcome, policy: SlurmQueue, market: Market,
     outcome.computed = start(market, order, backfill=policy.backfill, one_partition=policy.one_partition).started
     before = len(_allocated(slurm))
     slurm.configure(going)
-    end, seen = time.monotonic() + (45 if policy.backfill else 10), before - 1
-    while time.monotonic() < end and not (seen == len(_allocated(slurm)) >= before + len(outcome.computed)):
-        seen = len(_allocated(slurm))
-        time.sleep(1.5)
+    longest = 36 if policy.backfill else 5  # backfill looks after 30 s whether it is switched on
+    seen, since = before, time.monotonic()
+    while time.monotonic() < since + (3 if seen >= before + len(outcome.computed) else longest):
+        time.sleep(0.5)
+        if (now := len(_allocated(slurm))) != seen:
+            seen, since = now, time.monotonic()
     outcome.started = _allocated(slurm)[before:]
     if outcome.started == outcome.computed:
         return

@@ -196,8 +196,8 @@ class Cluster:
 
     def tell(self, lines: Sequence[str]) -> None:
         """Have sacctmgr do these lines, each of which it must accept."""
-        for line in lines:
-            self.run("sacctmgr", "-i", *line.split())
+        if lines:
+            self.run("sacctmgr", "-i", given="\n".join(lines) + "\n")
 
     def configure(self, settings: Settings) -> None:
         """Write slurm.conf again, and have slurmctld read it."""
@@ -329,13 +329,16 @@ class Cluster:
         path = os.environ.get("PATH", "/usr/bin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
         return os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": path, "TZ": "UTC", "LC_ALL": "C"}
 
-    def run(self, *words: str, seconds: float = PATIENCE, check: bool = True) -> str:
-        """Return what a command prints, run inside. Errors: `CalledProcessError`, `TimeoutExpired`."""
+    def run(self, *words: str, seconds: float = PATIENCE, check: bool = True, given: str = "") -> str:
+        """Return what a command prints, run inside, with ``given`` as its input.
+
+        Errors: `CalledProcessError`, `TimeoutExpired`.
+        """
         ran = subprocess.run(
             self._words(words),
             env=self._environment,
             cwd="/",
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             text=True,
             timeout=seconds,

@@ -59,9 +59,9 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
     lines = [
         HEADING,
         "",
-        f"`make live-slurm` asked Slurm {version}: a tree for each of {len(outcomes)} seeds, {late} of them changed while",
-        "slurmctld ran. Compared are each number of `sshare -l`, each job's priority and fair-share factor of `sprio`,",
-        "and which jobs started, in which order.",
+        f"`make live-slurm` asked Slurm {version}: a tree for each of {len(outcomes)} seeds, {late} of them changed",
+        "while slurmctld ran. Compared are each number of `sshare -l`, each job's priority and fair-share factor of",
+        "`sprio`, and which jobs started, in which order.",
         "",
         *table,
         "",
