@@ -166,8 +166,13 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     if facts.nodes:
         there: dict[str, int] = {}
         known = any(runs(job) for job in facts.jobs.values())  # else what is held would look free
-        for node in facts.nodes.values():
-            for kind, count in (node.gpus if node.up else node.held if known else {}).items():
+        placed = any(node.partitions for node in facts.nodes.values())
+        for name, node in facts.nodes.items():
+            offers = node.up and bool(node.partitions or not placed)
+            if node.up and not offers and node.gpus:
+                why = "it is in no partition, so that no job can ask for its GPUs"
+                facts.note("scontrol show node", "Partitions", name, why)
+            for kind, count in (node.gpus if offers else node.held if known else {}).items():
                 there[kind] = there.get(kind, 0) + count
         there = {kind: count for kind, count in there.items() if count}
         if there:

@@ -48,9 +48,8 @@ class Outcome:
         return f"tree {self.case.seed:3d}  {kind:20s}  {told}  {self.ties} ties  {len(self.started)} started: {verdict}"
 
 
-def ask(slurm: Cluster, case: Case, folder: Path) -> Outcome:
-    """Make the tree, export, compare; then let jobs start, and compare which did."""
-    outcome = Outcome(case)
+def ask(slurm: Cluster, case: Case, folder: Path) -> None:
+    """Make the tree and export; then let jobs start, and export again. What was asked is in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     going = replace(case.settings, further=(f"SchedulerParameters={GOING}",))
     still = replace(case.settings, further=(f"SchedulerParameters={STILL}",))
@@ -66,13 +65,29 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> Outcome:
     for job in case.pending:
         _submit(slurm, job, job.minutes)
     time.sleep(0.5)
-    files = export(slurm, folder)
+    export(slurm, folder)
+    (folder / "sprio").write_text(slurm.run("sprio", "-h", "-o", "%i|%Y|%f"), encoding="utf-8")
+    before = len(_allocated(slurm))
+    slurm.configure(going)
+    longest = 36 if case.settings.backfill else 5  # backfill looks after 30 s whether it is switched on
+    seen, since = before, time.monotonic()
+    while time.monotonic() < since + longest:
+        time.sleep(0.5)
+        if (now := len(_allocated(slurm))) != seen:
+            seen, since, longest = now, time.monotonic(), longest if seen == before else 5
+    (folder / "started").write_text("\n".join(_allocated(slurm)[before:]), encoding="utf-8")
+    export(slurm, folder / "after")
+
+
+def compare(case: Case, folder: Path) -> Outcome:
+    """Compare what Slurm stated and did, in ``folder``, with what is computed from its exports."""
+    outcome = Outcome(case)
     policy = policy_of(case.settings)
-    found = audit(files, importer="slurm", policies=[policy], properties=[])
+    found = audit([folder / name for name in SLURM], importer="slurm", policies=[policy], properties=[])
     _values(outcome, found)
-    _priorities(slurm, outcome, policy, found.market)
-    _start(slurm, outcome, policy, found.market, going)
-    _reasons(slurm, outcome, folder / "after")
+    _priorities(outcome, policy, found.market, (folder / "sprio").read_text(encoding="utf-8"))
+    _start(outcome, policy, found.market, (folder / "started").read_text(encoding="utf-8").split())
+    _reasons(outcome, folder / "after")
     return outcome
 
 
@@ -119,14 +134,14 @@ def _values(outcome: Outcome, found: Any) -> None:
             continue
         known += 1
         stated, computed = float(each.stated), float(each.computed)
-        if stated != computed and not abs(stated - computed) <= CLOSE * max(1.0, abs(stated)):
+        if each.differs or (stated != computed and not abs(stated - computed) <= CLOSE * max(1.0, abs(stated))):
             outcome.wrong.append(str(each))
     outcome.values["sshare"] = known
     outcome.ties = sum("level fair-shares tie" in each.why for each in found.unplaced)
 
 
-def _priorities(slurm: Cluster, outcome: Outcome, policy: SlurmQueue, market: Market) -> None:
-    """Compare sprio's whole priority, and its normalised factors of fair-share and QOS, for each pending job."""
+def _priorities(outcome: Outcome, policy: SlurmQueue, market: Market, text: str) -> None:
+    """Compare sprio's whole priority, and its normalised factor of fair-share, for each pending job."""
     owed = market.entitlements
     assert owed is not None
     tree, _ = AssociationTree.from_entitlements(owed)
@@ -134,8 +149,8 @@ def _priorities(slurm: Cluster, outcome: Outcome, policy: SlurmQueue, market: Ma
     computed = policy.priorities(owed.gangs, factor)
     of = dict(zip(owed.gangs.names, range(len(owed.gangs.names)), strict=True))
     known = 0
-    for line in slurm.run("sprio", "-h", "-o", "%i|%Y|%f|%q").split():
-        name, whole, fair, _qos_part = (part.strip() for part in line.split("|"))
+    for line in text.splitlines():
+        name, whole, fair = (part.strip() for part in line.split("|"))
         if name not in of:
             outcome.aside.append(f"job {name} of sprio is left aside")
             continue
@@ -149,22 +164,14 @@ def _priorities(slurm: Cluster, outcome: Outcome, policy: SlurmQueue, market: Ma
     outcome.values["sprio"] = known
 
 
-def _start(slurm: Cluster, outcome: Outcome, policy: SlurmQueue, market: Market, going: Settings) -> None:
-    """Let Slurm start jobs, and compare which it did, and in which order."""
+def _start(outcome: Outcome, policy: SlurmQueue, market: Market, started: list[str]) -> None:
+    """Compare which jobs started, and in which order."""
     owed = market.entitlements
     assert owed is not None
     tree, _ = AssociationTree.from_entitlements(owed)
     order = policy.order(owed.gangs, policy.find(tree)[0])
-    outcome.computed = start(market, order, backfill=policy.backfill, one_partition=policy.one_partition).started
-    before = len(_allocated(slurm))
-    slurm.configure(going)
-    longest = 36 if policy.backfill else 5  # backfill looks after 30 s whether it is switched on
-    seen, since = before, time.monotonic()
-    while time.monotonic() < since + (3 if seen >= before + len(outcome.computed) else longest):
-        time.sleep(0.5)
-        if (now := len(_allocated(slurm))) != seen:
-            seen, since = now, time.monotonic()
-    outcome.started = _allocated(slurm)[before:]
+    room = start(market, order, backfill=policy.backfill, one_partition=policy.one_partition)
+    outcome.started, outcome.computed = started, room.started
     if outcome.started == outcome.computed:
         return
     said = f"started {' '.join(outcome.started) or 'none'}; computed {' '.join(outcome.computed) or 'none'}"
@@ -183,9 +190,9 @@ def _allocated(slurm: Cluster) -> list[str]:
     return re.findall(r"(?:sched: Allocate|_start_job: Started) JobId=(\d+)", log)
 
 
-def _reasons(slurm: Cluster, outcome: Outcome, folder: Path) -> None:
+def _reasons(outcome: Outcome, folder: Path) -> None:
     """What waits states a reason, none of which may be unknown."""
-    files = export(slurm, folder)
+    files = [folder / name for name in SLURM]
     outcome.reasons = list(_stated(files[-1].read_text(encoding="utf-8")))
     found = audit(files, importer="slurm", policies=[], properties=[])
     outcome.wrong += [f"reason {each.value}: {each.why}" for each in found.unplaced if "not known" in each.why]

@@ -89,7 +89,7 @@ def _accounts(rng: random.Random, case: Case, *, tied: bool) -> tuple[list[str],
             case.usage[name, f"u{number}"] = used
             made.append(f"add user u{number} account={name} fairshare={share} qos=normal,high,low")
             users.append((name, f"u{number}"))
-    late = len(made) - rng.randrange(1, 4) if case.seed % 8 == 2 else len(made)
+    late = len(made) - rng.randrange(1, 4) if case.seed % 16 == 2 else len(made)
     case.accounts, case.later = made[:late], made[late:]
     case.usage = {user: used for user, used in case.usage.items() if used}
     users = [each for each in users if not any(f"user {each[1]} account={each[0]} " in line for line in case.later)]
