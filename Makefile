@@ -30,7 +30,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: live-slurm demo test house words test-lowest test-newest sbom kernels check format campaign torture mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
+.PHONY: live-slurm demo test house words test-lowest test-newest sbom kernels check format campaign validation torture differential mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -73,8 +73,15 @@ format: .venv/ready
 campaign: .venv/ready ## the slow tests: more instances, larger markets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
+validation: .venv/ready ## published traces under published policies, into docs/validation.md: some minutes; interrupted, the same command goes on
+	$(BIN)/python -m fairopt.benchmarks.validation
+
 torture: .venv/ready ## a million trials, hours; interrupted, the same command goes on; the counts go into docs/reliability.md
 	$(BIN)/python tests/torture --jobs $$(nproc) --journal build/torture.jsonl --write docs/reliability.md
+
+differential: .venv/ready ## 300,000 certificates for both verifiers, an hour; interrupted, the same command goes on; the counts go into a page
+	@proofs/verified/build.sh
+	$(BIN)/python tests/torture/differential.py --journal build/differential.jsonl --write docs/concepts/proved-verifier.md
 
 mutants: .venv/ready ## is every change of a verifier or property checker noticed? Hours; interrupted, the same command goes on; survivors are printed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,mutation]'
@@ -134,6 +141,11 @@ notebook: .venv/ready ## run the notebooks again and keep their outputs
 
 transcripts: .venv/ready ## run the sessions of docs/first-ten-minutes and of tutorials again and write what is printed now into the pages
 	$(BIN)/python tests/documents/transcripts.py
+
+.PHONY: live-plan
+live-plan: .venv/ready ## a plan on a live Slurm, for its tutorial; needs root, installs Slurm, takes a quarter of an hour
+	sh tests/live/install.sh
+	$(BIN)/python tests/live/live_plan.py
 
 docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error
 	$(SITE) html docs build/docs

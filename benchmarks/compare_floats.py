@@ -19,7 +19,7 @@ from time import process_time
 from fairopt import compare, discovery
 from fairopt.benchmarks.misreports import random_market
 from fairopt.problem import Market
-from fairopt.properties import MechanismProperty, OutcomeProperty, Property
+from fairopt.properties import AllocationProperty, MechanismProperty, Property
 
 
 def seconds(market: Market, asked: list[Property], *, exact: bool) -> float:
@@ -37,7 +37,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
     known = discovery.properties(Market)
-    of_allocations = [each for each in known if isinstance(each, OutcomeProperty)]
+    of_allocations = [each for each in known if isinstance(each, AllocationProperty)]
     searched = [each for each in known if isinstance(each, MechanismProperty)]
     seconds(random_market(3, 2, 0), known, exact=True)  # what is imported on demand is counted for nobody
     print(f"{given.users} users, {given.types} types, every policy; processor seconds")

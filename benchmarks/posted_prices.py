@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.datasets.astraea_workload import Form, astraea_small, astraea_workload
+from fairopt.datasets.astraea_workload import astraea_small, astraea_workload
 from fairopt.experiment.bench.figures import put_between
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
@@ -138,20 +138,24 @@ class _Clock:
         return found
 
 
+#: The forms of utility, and whether they are convex.
+FORMS = {"linear": False, "convex": True}
+
+
 def ratios(trials: int) -> Iterator[str]:
     """Yield the Markdown of the ratios to the offline optimum."""
     yield f"Total utility of `posted-prices` over that of the optimum, {trials} trials each: mean (least); * where some"
     yield "optima were not reached and a bound proved by prices stands for them.\n"
     jobs = (5, 10, 15)
-    yield "| servers | " + " | ".join(f"{form.value}, {n} jobs" for form in Form for n in jobs) + " |"
-    yield "|---:|" + "---:|" * (len(jobs) * len(Form))
+    yield "| servers | " + " | ".join(f"{form}, {n} jobs" for form in FORMS for n in jobs) + " |"
+    yield "|---:|" + "---:|" * (len(jobs) * len(FORMS))
     for servers in (5, 15, 25, 35, 45):
         cells = []
-        for form in Form:
+        for convex in FORMS.values():
             for n in jobs:
                 found = []
                 for seed in range(trials):
-                    batch = astraea_small(jobs=n, servers=servers, seed=seed, utility=form)
+                    batch = astraea_small(jobs=n, servers=servers, seed=seed, convex=convex)
                     found.append(ratio(batch, decide(PostedPricePacking(), batch)))
                 values = [each.value for each in found]
                 mark = "" if all(each.exact for each in found) else "*"
@@ -166,15 +170,15 @@ def baselines(workload: Workload, trials: int) -> Iterator[str]:
     yield f"Total utility on {SERVERS} servers, mean of {trials} trials (seeds 0, 1, ...), and jobs that run:\n"
     yield f"| jobs, utility | {' | '.join(names)} |"
     yield f"|---|{'---:|' * len(names)}"
-    for form in Form:
+    for form, convex in FORMS.items():
         for jobs in (50, 100, 200):
-            batches = [workload(jobs=jobs, servers=SERVERS, seed=seed, utility=form) for seed in range(trials)]
+            batches = [workload(jobs=jobs, servers=SERVERS, seed=seed, convex=convex) for seed in range(trials)]
             cells = []
             for policy in policies:
                 plans = [decide(policy, batch) for batch in batches]
                 run = mean(len(plan.schedules) for plan in plans)
                 cells.append(f"{mean(float(plan.revenue) for plan in plans):.0f} ({run:.0f})")
-            yield f"| {jobs}, {form.value} | {' | '.join(cells)} |"
+            yield f"| {jobs}, {form} | {' | '.join(cells)} |"
 
 
 def larger() -> Iterator[str]:
@@ -182,14 +186,14 @@ def larger() -> Iterator[str]:
     yield "| jobs | servers | utilities | ratio | against | s |"
     yield "|---:|---:|---|---:|---|---:|"
     for jobs, servers in ((30, 25), (60, 50)):
-        for form in Form:
-            batch = astraea_small(jobs=jobs, servers=servers, seed=0, utility=form)
+        for form, convex in FORMS.items():
+            batch = astraea_small(jobs=jobs, servers=servers, seed=0, convex=convex)
             plan = decide(PostedPricePacking(), batch)
             begun = process_time()
             one = ratio(batch, plan, packing=CompactExponentialPacking(time_limit=20, most_cuts=3))
             against = "the optimum" if one.exact else "a bound by prices"
             spent = process_time() - begun
-            yield f"| {jobs} | {servers} | {form.value} | {float(one.value):.3f} | {against} | {spent:.0f} |"
+            yield f"| {jobs} | {servers} | {form} | {float(one.value):.3f} | {against} | {spent:.0f} |"
 
 
 PARTS = ("speed", "growth", "ratio", "larger", "baselines")

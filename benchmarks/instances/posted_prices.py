@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from fairopt.benchmarks.instances.markets import Check, whole
-from fairopt.datasets.astraea_workload import Form, astraea_small, astraea_workload
+from fairopt.datasets.astraea_workload import astraea_small, astraea_workload
 from fairopt.errors import BadInput
 from fairopt.experiment.bench import Family, Instance
 from fairopt.policy import Plan
@@ -18,9 +18,9 @@ from fairopt.problem.numbers import shown
 from fairopt.schedules.document import document
 
 
-def form(value: Any, place: str) -> Form:
-    """Return the form of utility with that name."""
-    named = {each.value: each for each in Form}
+def form(value: Any, place: str) -> bool:
+    """Return whether utilities of the form of that name are convex."""
+    named = {"linear": False, "convex": True}
     if value not in named:
         raise BadInput(f"got {shown(value)}", place=place, remedy=nearest(str(value), named, "form"))
     return named[value]
@@ -37,7 +37,7 @@ def size(value: Any, place: str) -> bool:
 KNOWN: Mapping[str, tuple[Any, Check]] = {
     "jobs": (None, whole(1)),
     "servers": (100, whole(1)),
-    "utility": (Form.LINEAR.value, form),
+    "utility": ("linear", form),
     "small": (False, size),
 }
 
@@ -61,7 +61,7 @@ class PostedPriceBatches(Family):
             for name, (default, check) in KNOWN.items()
         }
         make = astraea_small if chosen.pop("small") else astraea_workload
-        batch = make(seed=seed, **chosen)
+        batch = make(seed=seed, convex=chosen.pop("utility"), **chosen)
         given = ", ".join(f"{name} {value}" for name, value in parameters.items())
         return Instance(
             family=self.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, DeclaredValue, alternatives, chosen, compared, is_large
 from fairopt.audit.reading import read_source, with_rates, with_speedups
-from fairopt.audit.reasons import Reason, reason_of
+from fairopt.audit.reasons import Cause, Reason, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
@@ -46,7 +46,8 @@ class Audit(Tabular):
     * ``guarantees`` and ``caps``: what is broken; ``mends``: the smallest reclaim for all who starve, type by type.
     * ``declared``: what the file states that can be computed. ``alternatives``: what policies would give.
     * ``verdicts``: ``properties`` of what is held, by name. ``rules``: the policies.
-    * ``unplaced``: what the file says and the market has no place for.
+    * ``unplaced``: what the file says and the market has no place for. ``scheduler_rules``: the scheduler's own, in
+      words, by the cause that they explain.
 
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
@@ -67,6 +68,7 @@ class Audit(Tabular):
     verdicts: Mapping[str, Verdict]
     rules: tuple[Policy, ...]
     unplaced: tuple[Unplaced, ...]
+    scheduler_rules: Mapping[str, str]
 
     form = ResultForm(
         "Who is starved, who borrows, and why.",
@@ -113,6 +115,12 @@ class Audit(Tabular):
         ),
         Key("groups", list[NodeStatus], "How each group stands.", lambda it: [row for row in it.rows if row.is_group]),
         Key("reasons", dict[str, Reason], "By user that waits: why its first gang does, by type."),
+        Key(
+            "rules",
+            dict[str, str],
+            "By cause of these reasons: the rule of the scheduler that makes it so.",
+            lambda it: it.rules_behind(it.reasons.values()),
+        ),
         Key(
             "broken_guarantees",
             list[BrokenGuarantee],
@@ -202,6 +210,12 @@ class Audit(Tabular):
         """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
         return self.rows[self.accounts.said.node(name)]
 
+    def rules_behind(self, reasons: Iterable[Reason]) -> dict[str, str]:
+        """Return the scheduler's rules, in words, that make some reasons so, by cause; empty where none is known."""
+        causes = {stop.cause for reason in reasons for stop in reason.stops}
+        values = [each.value for each in Cause if each in causes]
+        return {each: self.scheduler_rules[each] for each in values if each in self.scheduler_rules}
+
     def rule(self, name: str) -> Policy:
         """Return the policy of that name among those that were asked."""
         return next(each for each in self.rules if each.name == name)
@@ -290,6 +304,7 @@ def audit(
         verdicts=verdicts,
         rules=tuple(rules),
         unplaced=source.unplaced,
+        scheduler_rules=source.rules,
     )
 
 

@@ -126,6 +126,12 @@ class Explanation(Tabular):
             "Why its gangs wait: a reason, and how many gangs have it.",
             lambda it: WAITS.list(it.waits),
         ),
+        Key(
+            "rules",
+            dict[str, str],
+            "By cause of these reasons: the rule of the scheduler that makes it so.",
+            lambda it: it.found.rules_behind(it.waits),
+        ),
         Key("mends", list[Mend], f"{SMALLEST} that lets its starving gangs run."),
         LEFT_ASIDE._replace(value=lambda it: it.found.unlooked),
         Key(

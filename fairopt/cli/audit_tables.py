@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, WhatIf
+from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, Reason, WhatIf
 from fairopt.audit.alternatives import Alternative
 from fairopt.cli.tables import answers, say, table_of, texts
 from fairopt.importing.imported import Unplaced
@@ -130,6 +130,15 @@ def _reasons(found: Audit, *, in_full: bool) -> None:
         say(f"  {name}: {reason}")
     if len(ordered) > REASONS and not in_full:
         say(f"  and {len(ordered) - REASONS} more: --verbose shows all, `fairopt explain FILE USER` one")
+    _rules(found, found.reasons.values() if in_full else [reason for _, reason in ordered[:REASONS]])
+
+
+def _rules(found: Audit, reasons: Iterable[Reason]) -> None:
+    """Print which of the scheduler's rules make these reasons so."""
+    if rules := found.rules_behind(reasons):
+        say(f"Rules of {found.source} that make it so:")
+    for rule in rules.values():
+        say(f"  {rule}")
 
 
 def _broken(found: Audit, *, in_full: bool) -> None:
@@ -256,6 +265,7 @@ def explanation(found: Explanation) -> None:
         say(f"  {waits}{more}")
     if len(found.waits) > REASONS:
         say(f"  and for {len(found.waits) - REASONS} other reasons: --json has all")
+    _rules(found.found, found.waits[:REASONS])
     for mend in found.mends:
         say(f"Smallest remedy: {mend}")
     if found.loans and not any(mend.gangs for mend in found.mends):

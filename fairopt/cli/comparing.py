@@ -20,6 +20,7 @@ from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_
 from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
 from fairopt.compare import compare as compared
+from fairopt.compare.answer import answer, together
 from fairopt.errors import BadInput, NotSolved
 from fairopt.numbers import counted
 from fairopt.policy import Policy
@@ -159,7 +160,9 @@ def compare(
         write_page(problem, rows, wanted, html, Path(str(file)).name)
     if json_:
         said = {row.policy.name: _row_json(problem, row) for row in rows}
-        print_json(forms.COMPARISON.json({}, policies=said, left_out=others or ABSENT))
+        alike = [[row.policy.name for row in group] for group in together(problem, rows)]
+        said_of_all = answer(problem, rows, wanted)
+        print_json(forms.COMPARISON.json({}, policies=said, answer=said_of_all, alike=alike, left_out=others or ABSENT))
     else:
         comparison_tables.compared(problem, rows, wanted, why or "")
         if allocations:

@@ -139,5 +139,7 @@ COMPARISON = ResultForm(
     "What is said of each policy.",
     SCHEMA_KEY,
     Key("policies", by_name(COMPARED), "By the policy's name."),
+    Key("answer", list[str], "What it comes to, in sentences."),
+    Key("alike", list[list[str]], "Policies that give the same and of which the same is said, the best first."),
     beside=[LEFT_OUT],
 )

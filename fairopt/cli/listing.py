@@ -21,7 +21,7 @@ from fairopt.numbers import arithmetic
 from fairopt.policy import Policy
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import OutcomeProperty, Property
+from fairopt.properties import MechanismProperty, Property
 from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
 
 T = TypeVar("T")
@@ -280,17 +280,17 @@ def _with_article(noun: str) -> str:
     return f"{'an' if noun.startswith(tuple('aeiou')) else 'a'} {noun}"
 
 
-def outcome_properties(names: list[str] | None, problem: object) -> list[OutcomeProperty]:
+def outcome_properties(names: list[str] | None, problem: object) -> list[Property]:
     """Return those of `wanted_properties` that an outcome can have; `BadInput` where one was named that cannot."""
     wanted = wanted_properties(names, problem)
     for each in wanted if names else ():
-        if not isinstance(each, OutcomeProperty):
+        if isinstance(each, MechanismProperty):
             raise BadInput(
                 f"{each.name} is a property of a {each.of}, not of one outcome",
                 place="--property",
                 remedy="Ask `fairopt compare FILE --policy NAME`, which searches for misreports",
             )
-    return [each for each in wanted if isinstance(each, OutcomeProperty)]
+    return [each for each in wanted if not isinstance(each, MechanismProperty)]
 
 
 def chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> list[T]:

@@ -29,7 +29,6 @@ from fairopt.program import Number
 from fairopt.properties import (
     Effort,
     MechanismProperty,
-    OutcomeProperty,
     Property,
     Verdict,
 )
@@ -289,7 +288,7 @@ def verify(
         require(fits, type_of(outcome), "outcome", f"Of a {kind.__name__}, give a {made.__name__}")
     verdicts, problem = {}, _measured(problem, error)
     for each in _asked(problem, properties):
-        if not isinstance(each, OutcomeProperty):
+        if isinstance(each, MechanismProperty):
             if properties is None:
                 continue
             remedy = "Leave it out; `compare` asks it of a policy"

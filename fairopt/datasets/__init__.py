@@ -9,9 +9,8 @@ SOURCES.md beside this file has the origin, licence and checksum of each data fi
 from __future__ import annotations
 
 from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
-from fairopt.datasets.gavel import Throughput, gavel_example, gavel_market, gavel_pair_speeds, gavel_throughputs
+from fairopt.datasets.gavel import gavel_example, gavel_market, gavel_pair_speeds, gavel_throughputs
 from fairopt.datasets.papers import (
-    Timing,
     astraea_philly_cluster,
     astraea_venus_cluster,
     fft_cluster,
@@ -23,11 +22,10 @@ from fairopt.datasets.papers import (
     oef_example,
 )
 from fairopt.datasets.philly import philly_cluster, philly_trace
-from fairopt.datasets.tables import dataset_path
+from fairopt.datasets.tables import Throughput, dataset_path
 
 __all__ = [
     "Throughput",
-    "Timing",
     "astraea_example",
     "astraea_philly_cluster",
     "astraea_small",

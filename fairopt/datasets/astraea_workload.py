@@ -7,7 +7,6 @@ import gzip
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
 from math import ceil
 from os import PathLike
@@ -66,13 +65,6 @@ _CLUSTER = ("worker_bandwidth", "ps_bandwidth")
 SMALL = Ranges(epochs=("5", "10", "1"), chunks=("2", "5", "1"))
 
 
-class Form(Enum):
-    """The forms of utility that Sec. 5 compares."""
-
-    LINEAR = "linear"
-    CONVEX = "convex"
-
-
 class _Job(NamedTuple):
     name: str
     tenant: str
@@ -101,7 +93,7 @@ def astraea_workload(
     users: int | None = None,
     seed: int = 0,
     ranges: Ranges | None = None,
-    utility: Form = Form.LINEAR,
+    convex: bool = False,
     chunks_are_gpus: bool = False,
     data: str | PathLike[str] | None = None,
 ) -> Batch:
@@ -115,7 +107,8 @@ def astraea_workload(
 
     Sec. 5.1 takes the GPUs that a job asked for as its demand for workers. Here chunks are drawn, and GPUs only
     determine the tenants' shares; with ``chunks_are_gpus`` a job has as many chunks as it had GPUs, and the
-    mini-batches drawn are divided among them, so that the work is the same, up to rounding.
+    mini-batches drawn are divided among them, so that the work is the same, up to rounding. Utilities are linear, or
+    ``convex``: the two forms that Sec. 5 compares.
 
     ``data``: the folder with jobs_philly.csv.gz, whose jobs from `DENSE` on are used; None for the thousand jobs of
     eight tenants that are part of fairopt. The same arguments give the same batch; the jobs' parameters depend only on
@@ -139,7 +132,7 @@ def astraea_workload(
     workers = _machines(servers, cluster)
     owner = _dealt(servers, [used[name] for name in tenants])
     random = Random(f"jobs {seed}")
-    made = [_drawn(job, drawn, utility, random, chunks_are_gpus=chunks_are_gpus) for job in window]
+    made = [_drawn(job, drawn, random, convex=convex, chunks_are_gpus=chunks_are_gpus) for job in window]
     begin = window[0].submit
     return Batch.of(
         workers=workers,
@@ -158,7 +151,7 @@ def astraea_workload(
     )
 
 
-def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: Form = Form.LINEAR) -> Batch:
+def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, convex: bool = False) -> Batch:
     """Return a batch of the sizes of Fig. 5 (5 to 15 jobs of two users, 5 to 45 servers), with jobs as in `SMALL`.
 
     Source: Astraea (posted prices) Sec. 5.2, "Performance Ratio".
@@ -166,7 +159,7 @@ def astraea_small(*, jobs: int = 10, servers: int = 15, seed: int = 0, utility: 
     >>> astraea_small(jobs=5, servers=5)
     <Batch: 5 jobs of 2 tenants on 5 servers>
     """
-    return astraea_workload(jobs=jobs, servers=servers, users=2, seed=seed, ranges=SMALL, utility=utility)
+    return astraea_workload(jobs=jobs, servers=servers, users=2, seed=seed, ranges=SMALL, convex=convex)
 
 
 # -- the trace -----------------------------------------------------------------------------------------------------
@@ -222,18 +215,17 @@ def _window(table: Sequence[_Job], jobs: int, random: Random) -> list[_Job]:
 
 
 # -- random parameters ---------------------------------------------------------------------------------------------
-def _drawn(job: _Job, ranges: Ranges, form: Form, random: Random, *, chunks_are_gpus: bool) -> dict[str, Any]:
+def _drawn(job: _Job, ranges: Ranges, random: Random, *, convex: bool, chunks_are_gpus: bool) -> dict[str, Any]:
     """Return a job's parameters, in slots and megabits; the count of random draws does not depend on the form."""
     drawn: dict[str, Any] = {name: _draw(span, random) for name, span in vars(ranges).items() if name not in _CLUSTER}
     slope, height, scale, exponent = (drawn.pop(name) for name in ("slope", "height", "scale", "exponent"))
-    linear, convex = Linear(slope, height), Power(scale, exponent)
     drawn |= {name: int(drawn[name]) for name in ("epochs", "chunks", "minibatches")}
     if chunks_are_gpus:
         work = drawn["chunks"] * drawn["minibatches"]
         drawn |= {"chunks": job.gpus, "minibatches": ceil(Fraction(work, job.gpus))}
     drawn["update_time"] /= 1000 * SECONDS
     drawn["gradient"] *= MEGABYTE
-    return {**drawn, "utility": linear if form is Form.LINEAR else convex}
+    return {**drawn, "utility": Power(scale, exponent) if convex else Linear(slope, height)}
 
 
 def _draw(span: Span, random: Random) -> Fraction:

@@ -11,39 +11,17 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from fairopt.datasets.tables import by_user, market_of_choices, records
+from fairopt.datasets.tables import Throughput, by_user, market_of_choices, records
 from fairopt.errors import BadInput
 from fairopt.problem.labels import nearest
 from fairopt.problem.market import Market
 
 _TYPES = ("K80", "P100", "V100")
 _PLACEMENT = {True: "consolidated", False: "unconsolidated"}
-
-
-class Throughput(NamedTuple):
-    """One job as measured: training steps per second by GPU type on ``scale_factor`` GPUs together.
-
-    0 means that the job does not fit on the type, None that it was not measured. ``batch_size`` is None for the two
-    models with a single setting.
-
-    >>> gavel_throughputs()[0].model
-    'ResNet-18'
-    """
-
-    model: str
-    batch_size: int | None
-    scale_factor: int
-    consolidated: bool
-    steps_per_s: Mapping[str, Fraction | None]
-
-    @property
-    def name(self) -> str:
-        """The job as Gavel writes it, such as "ResNet-18 (batch size 64)"."""
-        return self.model if self.batch_size is None else f"{self.model} (batch size {self.batch_size})"
 
 
 def gavel_throughputs(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from fairopt.datasets.tables import by_user, market_of_choices, records
+from fairopt.datasets.tables import Throughput, by_user, market_of_choices, records
 from fairopt.errors import BadInput
 from fairopt.problem.cluster import Cluster
 from fairopt.problem.labels import nearest
@@ -15,34 +15,22 @@ from fairopt.problem.market import Market
 _NEWER = ("P40", "P100", "V100")
 
 
-class Timing(NamedTuple):
-    """One row of the table: milliseconds per mini-batch on a K80, and speedups over it by type (K80: 1).
+def gandiva_table1() -> tuple[Throughput, ...]:
+    """Return the seven rows of the table, in its order: mini-batches per second on a K80 and on newer GPUs.
 
-    >>> gandiva_table1()[0].model
-    'VAE'
-    """
-
-    model: str
-    k80_ms: Fraction
-    speedup: Mapping[str, Fraction]
-
-
-def gandiva_table1() -> tuple[Timing, ...]:
-    """Return the seven rows of the table, in its order.
+    The table has milliseconds per mini-batch on a K80, and speedups over it (`Throughput.over`).
 
     Source: Gandiva_fair Table 1.
 
-    >>> print(gandiva_table1()[0].speedup["V100"])
+    >>> print(gandiva_table1()[0].over("K80")["V100"])
     5/4
     """
-    return tuple(
-        Timing(
-            row["model"],
-            Fraction(row["K80_ms"]),
-            {"K80": Fraction(1)} | {name: Fraction(row[f"{name}_percent"]) / 100 for name in _NEWER},
-        )
-        for row in records("gandiva_fair_table1.csv")
-    )
+    made = []
+    for row in records("gandiva_fair_table1.csv"):
+        slow = 1000 / Fraction(row["K80_ms"])
+        speeds = {"K80": slow} | {name: slow * Fraction(row[f"{name}_percent"]) / 100 for name in _NEWER}
+        made.append(Throughput(row["model"], None, 1, True, speeds))
+    return tuple(made)
 
 
 def gandiva_market(
@@ -61,7 +49,7 @@ def gandiva_market(
     >>> gandiva_market({"K80": 60, "V100": 12}, {"A": "VAE", "B": "DCGAN"})
     <Market: 2 users, 2 types (K80, V100), 72 GPUs>
     """
-    table = {timing.model: timing.speedup for timing in gandiva_table1()}
+    table = {row.model: row.over("K80") for row in gandiva_table1()}
     models = list(users.values()) if isinstance(users, Mapping) else list(users)
     for model in models:
         if model not in table:

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.problem.labels import aligned, nearest
@@ -14,6 +14,34 @@ from fairopt.problem.market import Market
 
 _FOLDER = Path(__file__).parent
 _SUFFIXES = (".csv", ".toml", ".md")
+
+
+class Throughput(NamedTuple):
+    """One job as measured: training steps per second by GPU type on ``scale_factor`` GPUs together.
+
+    0 means that the job does not fit on the type, None that it was not measured. ``batch_size`` is None where a model
+    has a single setting.
+
+    >>> Throughput("VAE", None, 1, True, {"K80": Fraction(2), "V100": Fraction(5)}).over("K80")["V100"]
+    Fraction(5, 2)
+    """
+
+    model: str
+    batch_size: int | None
+    scale_factor: int
+    consolidated: bool
+    steps_per_s: Mapping[str, Fraction | None]
+
+    @property
+    def name(self) -> str:
+        """The job as Gavel writes it, such as "ResNet-18 (batch size 64)"."""
+        return self.model if self.batch_size is None else f"{self.model} (batch size {self.batch_size})"
+
+    def over(self, slow: str) -> dict[str, Fraction]:
+        """Return the speedups over a type that it runs on, by type, where it was measured."""
+        unit = self.steps_per_s[slow]
+        assert unit
+        return {name: steps / unit for name, steps in self.steps_per_s.items() if steps is not None}
 
 
 def dataset_path(name: str) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.compare import Row
 from fairopt.compare.answer import answer, together
@@ -20,7 +20,7 @@ from fairopt.experiment.page import rendered, svg
 from fairopt.experiment.studies.playing import Observed, observe
 from fairopt.policy import Allocation
 from fairopt.problem.files.storage import naming, write_text
-from fairopt.program import number_text
+from fairopt.program import Number, number_text
 from fairopt.properties import Answer, Property
 from fairopt.simulation.history import History
 
@@ -28,14 +28,6 @@ from fairopt.simulation.history import History
 LINES = (("queue", "Jobs that wait"), ("utilisation", "Part of the GPUs in use"))
 #: The most users whose bars are drawn; the others are counted.
 USERS = 40
-
-
-class Segment(NamedTuple):
-    """A part of a bar: how wide, of the whole, whose or what it is by number (for its colour), and what it says."""
-
-    part: float
-    number: int
-    says: str
 
 
 def write_page(
@@ -55,7 +47,14 @@ def page(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property],
     held = held_by_all(groups, properties)
     some = [each for each in properties if each not in held]
     heads, of = numbers(problem)
-    words = {"mark": mark, "bars": bars, "throughputs": throughputs, "pictures": pictures, "numbers": of}
+    words = {
+        "mark": mark,
+        "bars": bars,
+        "throughputs": throughputs,
+        "pictures": pictures,
+        "numbers": of,
+        "text": number_text,
+    }
     return rendered(
         "comparison_page.html",
         __package__,
@@ -76,20 +75,18 @@ def page(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property],
     )
 
 
-def bars(decided: object) -> list[tuple[str, list[Segment]]]:
-    """Return for each GPU type of an allocation the bar of its GPUs, by user; none of another outcome."""
+def bars(decided: object) -> list[tuple[str, Number, float, dict[int, Number]]]:
+    """Return the bar of each GPU type of an allocation; none of another outcome.
+
+    It is the type, how many GPUs there are, how many the whole bar stands for, and how many each user has, by its row.
+    """
     if not isinstance(decided, Allocation):
         return []
-    market, made = decided.market, []
-    for kind, (name, there) in enumerate(zip(market.types, market.capacity, strict=True)):
-        held = decided.shares[:, kind]
-        whole = float(max(there, held.sum())) or 1.0
-        parts = []
-        for user in held.nonzero()[0].tolist():
-            says = f"{market.users[user]}: {number_text(held[user])} of {number_text(there)} {name}"
-            parts.append(Segment(float(held[user]) / whole, user, says))
-        made.append((name, parts))
-    return made
+    market = decided.market
+    return [
+        (name, there, float(max(there, held.sum())) or 1.0, {user: held[user] for user in held.nonzero()[0].tolist()})
+        for name, there, held in zip(market.types, market.capacity, decided.shares.T, strict=True)
+    ]
 
 
 def throughputs(decided: object) -> list[tuple[str, str, str, float]]:

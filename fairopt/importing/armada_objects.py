@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,6 +18,19 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
 from fairopt.importing.kubernetes import NODE, fields, pod_fields
 from fairopt.problem import Market
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "maximumResourceFractionPerQueue of a priority class limits a queue's part of each resource",
+        "held": "Preemptible jobs of queues beyond protectedFractionOfFairShare may be evicted in a scheduling round",
+        "promised": "Fair shares divide what there is by 1 / priorityFactor among queues that want more",
+        "gang": "Jobs of one gang start together",
+        "full": "No queue has a guarantee: whose share is the smallest for its priorityFactor is next",
+        "good": "CPU and memory count for the share of a queue as GPUs do",
+        "nothing": "A round starts so many jobs at most, whose queue has the smallest share first",
+    }
+)
 
 _PLACING = "where on the nodes a pod may run is known by GPU type only"
 _RATES = "how many jobs are started in a cycle or a second is not modelled"

@@ -34,7 +34,8 @@ class Imported(NamedTuple):
     ``declared``: what the file itself says that a rule computes, such as a queue's share in its status, by the name of
     the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
     file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
-    nobody asked for a name.
+    nobody asked for a name. ``rules``: which rule of the scheduler makes it so, in words, by the value of an audit's
+    `fairopt.audit.Cause`.
     """
 
     problem: Any
@@ -42,6 +43,7 @@ class Imported(NamedTuple):
     declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
     importer: str = ""
+    rules: Mapping[str, str] = MappingProxyType({})
 
 
 class ImportedGang(NamedTuple):

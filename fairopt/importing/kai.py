@@ -11,7 +11,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
-from fairopt.importing.kai_objects import FIELDS, GPUS, UNITS, VERSIONS
+from fairopt.importing.kai_objects import FIELDS, GPUS, RULES, UNITS, VERSIONS
 from fairopt.importing.kubernetes import Objects, add, objects, pod_requests
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -25,6 +25,7 @@ _AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 #: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
+_POOLED = "they count as one: that a gang fits on no nodes as they are, or that others could move, is not seen"
 _LONE = "its pod group is not in the files: it counts for that queue, and starts alone"
 _MIG = "nvidia.com/mig-"
 _Amounts = dict[str, Fraction]
@@ -60,7 +61,7 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
         for part in (*found["Queue"].values(), *found["PodGroup"].values()):
             version = VERSIONS[part.text("kind")]
             require(part.text("apiVersion") == version, part.text("apiVersion"), part.place, f"Give {version}")
-        return _imported(found, params["pool"], params["scheduler"], product, places)
+        return _imported(found, params, product, places)
 
 
 def _documents(
@@ -75,6 +76,8 @@ def _documents(
             given = part.part("schedulerParams")
             params["scheduler"] = given.text("schedulerName", params["scheduler"])
             params["pool"] = given.part("partitionParams").text("NodePoolLabelKey", params["pool"])
+            if part.part("config").text("actions"):
+                params["actions"] = kai.actions_of(part, places)
             rest = {key: value for key, value in part.value.items() if key != "rawObjects"}
             places.of("snapshot", "the scheduler's", rest, kai.SNAPSHOT)
             if given.value and not given.flag("fullHierarchyFairness", False):
@@ -91,7 +94,8 @@ def _versioned(part: ObjectPart, kind: str) -> ObjectPart:
     return ObjectPart(part.place, {**part.value, "kind": kind, "apiVersion": version})
 
 
-def _imported(found: Objects, label: str, scheduler: str, product: bool, places: Places) -> Imported:
+def _imported(found: Objects, params: Mapping[str, str], product: bool, places: Places) -> Imported:
+    label, scheduler = params["pool"], params["scheduler"]
     nodes = {name: _node(name, part, places) for name, part in found["Node"].items()}
     pool_of = {name: _pool(part, label) for name, part in found["Node"].items()}
     product_of = {name: part.at("metadata.labels").text(kai.PRODUCT) for name, part in found["Node"].items()}
@@ -117,18 +121,27 @@ def _imported(found: Objects, label: str, scheduler: str, product: bool, places:
     users = [name for name in parents if name not in parents.values()]
     if not users:
         remedy = "Add what kubectl get queues.scheduling.run.ai -o json prints, and nodes with the label of their pool"
-        raise BadInput("no queue in a node pool that has GPUs", place="queues and nodes", remedy=remedy)
+        slices = sorted(
+            {each for part in found["Node"].values() for each in part.at("status.allocatable").value if _MIG in each}
+        )
+        more = f": nodes have {slices[0]}, and slices of GPUs are not counted" if slices else ""
+        raise BadInput(f"no queue in a node pool that has GPUs{more}", place="queues and nodes", remedy=remedy)
     types = tuple(called.values())
     asked, sliced, gangs = _workloads(found, pods, {user: own[user] for user in users}, queues, places)
     goods = {Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")}
     nothing = dict.fromkeys([*types, *map(str, goods)], 0)
     for queue in queues.values():
         queue.cap = nothing | (queue.cap or {})
-    owed = entitlements_of(queues, users, types, gangs, goods=goods)
+    for pool, kind in called.items():
+        several = sum(pool_of[name] == pool and amounts["gpu"] > 0 for name, amounts in nodes.items())
+        if several > 1:
+            places.note("Node, GPUs by node", kind, f"{several} nodes", _POOLED)
+    settings = {name: said for name, said in params.items() if name == "actions"}
+    owed = entitlements_of(queues, users, types, gangs, goods=goods, settings=settings)
     market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
     stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}
     declared = {name: said for name, said in stated.items() if said}
-    return Imported(market, places.unplaced, declared, _requested(asked, sliced, parents, own))
+    return Imported(market, places.unplaced, declared, _requested(asked, sliced, parents, own), rules=RULES)
 
 
 # -- queues and nodes ----------------------------------------------------------------------------------------------
@@ -274,6 +287,13 @@ def _workloads(
         require(said in known, shown(said), place, "Give preemptible or non-preemptible")
         preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
         first, created = spec.whole("minMember", 1), part.part("metadata").read("creationTimestamp", SECONDS, 0)
+        running = sum(pod.runs for pod in pods[name])
+        if 0 < running < first:
+            why = "fewer pods run than start together; that KAI evicts such a group after a time is not modelled"
+            places.note("PodGroup, spec.minMember", name, f"{running} of {first} pods run", why)
+        if len(pods[name]) > first:
+            why = "pods beyond the minimum are gangs of their own, in the order of their groups; KAI takes turns"
+            places.note("PodGroup, pods beyond spec.minMember", name, len(pods[name]) - first, why)
         if queue not in types:
             why = "no queue without queues below it, in a node pool with GPUs, is called so"
             places.note("PodGroup, spec.queue", name, queue, why)

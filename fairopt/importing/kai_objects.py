@@ -5,18 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import IO, Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import DEEPEST, SMALL, bounded, json_documents, opened_zip
-from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
+from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places, both_owed
 from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
 from fairopt.program import INFINITY
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "A queue and those above it hold at most resources.gpu.limit",
+        "held": "Reclaim takes only what is preemptible, from queues that hold more than their fair share",
+        "promised": "Quotas may add up to more than the node pool has: KAI divides what there is",
+        "gang": "A PodGroup starts with minMember pods at once",
+        "full": "Beyond its quota a queue has its part of what is left, by overQuotaWeight",
+        "good": "CPU and memory have quotas and limits as GPUs do",
+        "nothing": "Jobs are looked at in the order of their queues, and what is left over in the next cycle",
+    }
+)
 
 #: A queue's resources: what a Queue counts in one unit is so many of ours (GPUs, cores, bytes).
 #: Source: pkg/apis/scheduling/v2/resources.go (GPUs, thousandths of a core, 10^6 bytes).
@@ -106,7 +120,7 @@ SNAPSHOT: Mapping[str, str] = (
         "schedulerParams.",
     )
     | {
-        "config.actions": "the rule allocates, reclaims and preempts, in this order",
+        "config.actions": TAKEN,
         "config.queueDepthPerAction": "all gangs of a queue are looked at",
         "config.scenarioSearchBudgets": "the search is not cut short",
         "config.tiers[].plugins[].name": BOOKKEEPING,
@@ -201,6 +215,16 @@ def _number(value: Any, unit: Fraction) -> int | float:
 _PIECE = re.compile(r"rawObjects\.(\w+)\.item|config|schedulerParams|discovery")
 #: Values in one object of a large snapshot; a node's or a pod's are some hundreds.
 LONGEST = 1_000_000
+
+
+def actions_of(part: ObjectPart, places: Places) -> str:
+    """Return the actions of a snapshot's configuration that the rule has, in order, and note the others."""
+    named = [each.strip() for each in part.part("config").text("actions").split(",")]
+    for name in named:
+        if name and name not in ("allocate", "reclaim", "preempt"):
+            why = {"consolidation": _MOVES, "stalegangeviction": _TIME}.get(name, "no action that is known here")
+            places.note("snapshot, config.actions", "the scheduler's", name, why)
+    return ", ".join(name for name in named if name in ("allocate", "reclaim", "preempt"))
 
 
 def snapshot(path: AnyPath) -> Iterator[ObjectPart]:

@@ -5,14 +5,12 @@ Source: kubernetes-sigs/kueue ff69552e, apis/config/v1beta1 and v1beta2, configu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import yaml_documents
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, ImportedQueue, Places
 from fairopt.importing.kubernetes import OBJECT, fields
 from fairopt.problem.files.schema import ObjectPart
-from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.numbers import shown
 
 #: The API group, and the key of a ConfigMap that holds such a document.
@@ -31,7 +29,11 @@ CONFIGURATION: Mapping[str, str] = (
     | fields("the order by past use of LocalQueues is not modelled: they are one user here", "admissionFairSharing")
     | fields("waiting until pods are ready is not modelled", "waitForPodsReady")
     | fields("other clusters are not in the file", "multiKueue")
-    | fields("resources that are left out or transformed are read as the Workloads state them", "resources")
+    | fields(TAKEN, "resources.excludeResourcePrefixes")
+    | fields(
+        "resources are read as the Workloads state them",
+        "resources.transformations resources.deviceClassMappings resources.quotaCheckStrategy",
+    )
     | fields("the rule has its defaults for this gate", "featureGates.*")
     | fields(
         BOOKKEEPING,
@@ -42,28 +44,16 @@ CONFIGURATION: Mapping[str, str] = (
 )
 
 
-def configured(found: Iterable[tuple[AnyPath, ObjectPart]]) -> Iterator[tuple[AnyPath, ObjectPart]]:
-    """Yield objects, and of a ConfigMap the Configuration that it holds, with the ConfigMap's name."""
-    for path, part in found:
-        text = part.part("data").text(KEY) if part.text("kind") == "ConfigMap" else ""
-        if not text:
-            named = part.text("apiVersion").rpartition("/")[0] == CONFIGURATIONS
-            yield path, _named(part, "the file") if named else part
-            continue
-        try:
-            for _, value in yaml_documents(text):
-                require(
-                    isinstance(value, Mapping), shown(value), f"{part.place}, data, {KEY}", "Give it as kubectl does"
-                )
-                yield path, _named(ObjectPart(f"{part.place}, data, {KEY}", value), part.part("metadata").text("name"))
-        except BadInput as error:
-            error.place = f"{part.place}, data, {KEY}, {error.place}" if KEY not in error.place else error.place
-            raise
-
-
-def _named(part: ObjectPart, name: str) -> ObjectPart:
-    """Return a Configuration with a name, which it has none of."""
-    return ObjectPart(part.place, {"metadata": {"name": name}, **part.value})
+def uncounted(found: Mapping[str, ObjectPart]) -> tuple[str, ...] | None:
+    """Return how the names of resources begin that no quota counts; None where no Configuration is given."""
+    prefixes: list[str] = []
+    for part in found.values():
+        resources = part.part("resources")
+        given = resources.value.get("excludeResourcePrefixes") or []
+        known = isinstance(given, list) and all(isinstance(each, str) for each in given)
+        require(known, shown(given), f"{resources.place}, excludeResourcePrefixes", "Give a list of texts")
+        prefixes += given
+    return tuple(prefixes) if found else None
 
 
 def settings_of(found: Mapping[str, ObjectPart], queues: Mapping[str, ImportedQueue], places: Places) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from fairopt.discovery import library
@@ -19,6 +20,20 @@ from fairopt.problem.entitled_rows import TOP, own_part
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.market import Market
 from fairopt.program import INFINITY, Array
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "A ClusterQueue uses at most nominalQuota and borrowingLimit, a cohort what it has and its parent lends",
+        "reserved": "What lendingLimit keeps back is for the ClusterQueue itself only",
+        "held": "Borrowed quota comes back by preemption alone: reclaimWithinCohort of who waits says from whom",
+        "promised": "Quotas may promise more than there is: Kueue does not compare them with nodes",
+        "gang": "A Workload gets its whole quota at once",
+        "full": "Beyond its nominalQuota a ClusterQueue has what others of its cohort leave",
+        "good": "CPU, memory and other resources have quotas as GPUs do",
+        "nothing": "A cycle looks at the first Workload of each ClusterQueue; with StrictFIFO the others wait too",
+    }
+)
 
 GROUP = "kueue.x-k8s.io"
 VERSION = f"{GROUP}/v1beta2"
@@ -78,6 +93,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | {_AFS + "consumedResources": TAKEN, _AFS + "lastUpdate": "the decayed usage is taken as of now"}
     | fields(BOOKKEEPING, "conditions pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
     | fields(BOOKKEEPING, "flavorsReservation flavorsUsage flavorUsage flavors", "status."),
+    "Topology": {**OBJECT, **_OWN, "spec.levels[].nodeLabel": TAKEN},
     "ResourceFlavor": {**OBJECT, **_OWN, "spec.nodeLabels": TAKEN, "spec.topologyName": _PLACING}
     | fields(TAKEN, "key value effect", "spec.nodeTaints[].")
     | fields(TAKEN, "key operator value effect", "spec.tolerations[].")

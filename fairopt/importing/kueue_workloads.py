@@ -12,6 +12,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing.documents import AMOUNTS, SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
 from fairopt.importing.kubernetes import Objects, add, pod_requests
+from fairopt.importing.kueue_configuration import uncounted
 from fairopt.importing.kueue_quotas import FlavorColumns, in_units
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
@@ -24,12 +25,13 @@ _RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admitte
 
 
 class PodSet(NamedTuple):
-    """Pods that are alike: what all of them take, the flavor by resource where they run, and the pods' own spec."""
+    """Pods that are alike: what all of them take, flavors by resource where they run, their own spec and topology."""
 
     name: str
     amounts: Amounts
     flavors: Mapping[str, str]
     pod: ObjectPart
+    topology: ObjectPart
 
 
 def gangs_in(
@@ -72,9 +74,12 @@ def gangs_in(
             places.note("Workload", name, queue, "its ClusterQueue is not in the file")
         elif not admitted and (why := _stopped(found["ClusterQueue"][queue], stopped)) != "None":
             places.note("Workload, stopPolicy", name, why, "its queue is stopped: it does not wait")
+        elif not admitted and (lacking := _lacking(queues[queue], found["ResourceFlavor"])):
+            why = "there is no such ResourceFlavor, so that Kueue holds the ClusterQueue inactive: it does not wait"
+            places.note("Workload, flavors", name, lacking, why)
         else:
             listed = queues[queue].guarantee or {}
-            gangs += _of_work(gang, pod_sets, listed, found["ResourceFlavor"], columns, places, runs=bool(admitted))
+            gangs += _of_work(gang, pod_sets, listed, found, columns, places, runs=bool(admitted))
     for name, owner in queues.items() if found["Workload"] else ():
         for (good, nominal), (_, usage) in product((owner.guarantee or {}).items(), (_RESERVING, _ADMITTED)):
             total = counted[name].get(f"{usage} {good} total", Fraction(0))
@@ -87,6 +92,15 @@ def _stopped(queue: ObjectPart, local: str) -> str:
     """Return the stop policy of a ClusterQueue, or else that of its LocalQueue."""
     own = queue.part("spec").text("stopPolicy", "None")
     return local if own == "None" else own
+
+
+def _lacking(queue: ImportedQueue, flavors: Mapping[str, ObjectPart]) -> str:
+    """Return a flavor of a ClusterQueue that is not among those in the files, "" where they hold none at all.
+
+    Source: pkg/cache/scheduler/clusterqueue.go, inactiveReason.
+    """
+    named = (good.flavor for good in queue.guarantee or ())
+    return next((each for each in named if flavors and each not in flavors), "")
 
 
 def _count(row: Amounts, pod_sets: Iterable[PodSet], *, admitted: bool, let_run: bool) -> None:
@@ -129,7 +143,7 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
             amounts["pods"], count = Fraction(left), left
         if left < count:
             amounts = {resource: amount / count * left for resource, amount in amounts.items()}
-        yield PodSet(name, amounts, flavors, pod)
+        yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"))
 
 
 # -- gangs ---------------------------------------------------------------------------------------------------------
@@ -137,7 +151,7 @@ def _of_work(
     gang: ImportedGang,
     pod_sets: Iterable[PodSet],
     listed: Iterable[Good],
-    flavors: Mapping[str, ObjectPart],
+    found: Objects,
     columns: FlavorColumns,
     places: Places,
     *,
@@ -147,9 +161,21 @@ def _of_work(
 
     ``gang`` says all but what it takes and where; ``listed`` is what its ClusterQueue has quotas of.
     """
-    fits = None if runs else {good: flavors.get(good.flavor) for good in listed if good in columns.type_of}
+    fits = None if runs else _Flavors(listed, found["ResourceFlavor"], found["Topology"], columns)
+    covered, free = {good.resource for good in listed}, uncounted(found["Configuration"])
     parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
     for pods in pod_sets:
+        strange = [each for each, amount in pods.amounts.items() if amount and each not in covered and each != "pods"]
+        if free is not None:
+            strange = [each for each in strange if not each.startswith(free)]
+        if strange and not runs:
+            why = "its ClusterQueue has no quota of this resource, so that Kueue does not admit it"
+            unless = (
+                "" if free is not None else " unless its Configuration, which is not given, leaves the resource out"
+            )
+            places.note(f"Workload, {strange[0]}", gang.name, in_full(pods.amounts[strange[0]]), why + unless)
+            if free is not None:
+                return
         asked = [each for each in columns.resources if pods.amounts.get(each)]
         other = {each: amount for each, amount in pods.amounts.items() if amount and each not in columns.resources}
         for each in other:
@@ -168,6 +194,9 @@ def _of_work(
         for _, _, _, other in parts:
             add(total, other)
         gpus = sum(gpus for _, gpus, _, _ in parts)
+        if sum(bool(each[1]) for each in parts) > 1 and len(common) > 1 and not runs:
+            why = "pod sets share one flavor here, and Kueue finds one for each"
+            places.note("Workload, spec.podSets", gang.name, "several", why)
         parts = [("", gpus, tuple(each for each in columns.types if each in common), total)]
     elif len(parts) > 1 and not runs:
         why = "pod sets on several flavors start apart here, not together"
@@ -182,12 +211,51 @@ def _of_work(
         yield gang._replace(name=called, gpus=gpus, allowed=allowed, on=on, other=other)
 
 
-def _types_for(
-    pods: PodSet, listed: Mapping[Good, ObjectPart | None] | None, resource: str | None, columns: FlavorColumns
-) -> tuple[str, ...]:
+class _Flavors:
+    """The flavors of types of which a ClusterQueue has quotas, as far as they are given, and their topologies' levels.
+
+    ``implied``: whether all flavors of the ClusterQueue have a topology, so that its workloads need not ask for one.
+    """
+
+    def __init__(
+        self,
+        listed: Iterable[Good],
+        flavors: Mapping[str, ObjectPart],
+        topologies: Mapping[str, ObjectPart],
+        columns: FlavorColumns,
+    ) -> None:
+        goods = list(listed)
+        self.topologies = topologies
+        self.of = {good: flavors.get(good.flavor) for good in goods if good in columns.type_of}
+        named = [flavors.get(good.flavor) for good in goods]
+        self.implied = all(each is not None and _topology(each) for each in named)
+
+    def fits(self, pods: PodSet, flavor: ObjectPart) -> bool:
+        """Return whether pods may run on a flavor.
+
+        Source: tas_flavorassigner.go, checkPodSetAndFlavorMatchForTAS; workload.go, IsExplicitlyRequestingTAS.
+        """
+        asked = {key: value for key, value in pods.topology.value.items() if key in _LEVELS and value is not None}
+        levels = self.topologies.get(_topology(flavor))
+        there = None if levels is None else {each.text("nodeLabel") for each in levels.part("spec").parts("levels")}
+        named = {each for key, each in asked.items() if key in _LEVELS[:3] and isinstance(each, str)}
+        if not self.implied and (bool(asked) != bool(_topology(flavor)) or (there is not None and not named <= there)):
+            return False
+        return _fits(pods.pod, flavor)
+
+
+#: What a pod set may ask of a topology; the first three name a level.
+_LEVELS = ("required", "preferred", "podSetSliceRequiredTopology", "unconstrained", "podSetSliceSize")
+
+
+def _topology(flavor: ObjectPart) -> str:
+    return flavor.part("spec").text("topologyName")
+
+
+def _types_for(pods: PodSet, listed: _Flavors | None, resource: str | None, columns: FlavorColumns) -> tuple[str, ...]:
     """Return the types where a pod set may run; all of them where it takes none of what is shared.
 
-    ``listed``: the flavors of which its ClusterQueue has quotas, as far as they are given; None where it runs already.
+    ``listed`` is None where it runs already.
     """
     if listed is None:
         if resource is not None:
@@ -195,8 +263,8 @@ def _types_for(
             return () if own is None else (own,)
         used = set(pods.flavors.values())
         return tuple(kind for good, kind in columns.type_of.items() if good.flavor in used) or columns.types
-    asked = {good: flavor for good, flavor in listed.items() if resource in (None, good.resource)}
-    own_types = {columns.type_of[good] for good, flavor in asked.items() if flavor is None or _fits(pods.pod, flavor)}
+    asked = {good: flavor for good, flavor in listed.of.items() if resource in (None, good.resource)}
+    own_types = {columns.type_of[good] for good, flavor in asked.items() if flavor is None or listed.fits(pods, flavor)}
     allowed = tuple(each for each in columns.types if each in own_types)
     return allowed or (columns.types if resource is None else ())
 

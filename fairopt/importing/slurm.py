@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from fairopt.errors import BadInput
@@ -19,6 +20,19 @@ from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Number
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "GrpTRES of an association, and of each account above it, limits what its jobs hold together",
+        "held": "Shares order jobs that wait; those that run stay, but where a QOS or a partition preempts",
+        "promised": "Slurm has no guarantees: shares only order the jobs that wait",
+        "gang": "A job starts with all that it asks for at once",
+        "full": "Who has used less than its share is before others; nobody is promised GPUs",
+        "good": "CPU and memory are limited as GPUs are",
+        "nothing": "Jobs start by priority; backfill starts another only where that delays none before it",
+    }
+)
 
 #: Where resources are counted that belong to no GPU type.
 ANYWHERE = "any"
@@ -48,7 +62,7 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
             facts.add(json_records(path) if begins(path) in ("{", "[") else text_records(path))
     with naming(", ".join(map(str, paths))):
         _complete(facts)
-        return Imported(_market(facts, gpus), facts.unplaced, _declared(facts))
+        return Imported(_market(facts, gpus), facts.unplaced, _declared(facts), rules=RULES)
 
 
 def name_of(key: Key) -> str:

@@ -12,7 +12,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing.documents import found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.yarn_config import children, effective, queues
-from fairopt.importing.yarn_objects import DEFAULT, GPU, METRICS, PREFIX, QUEUE, ROOT, properties
+from fairopt.importing.yarn_objects import DEFAULT, GPU, METRICS, PREFIX, QUEUE, ROOT, RULES, properties
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
@@ -129,7 +129,7 @@ def _market(
     declared = {path: _declared(part) for path, part in said.items() if path in found}
     default = "Default" in given.get(f"{PREFIX}resource-calculator", "")
     counts = ("memory-mb",) if default else ()
-    return Imported(market, places.unplaced, declared, _counted(declared, used, stock, counts))
+    return Imported(market, places.unplaced, declared, _counted(declared, used, stock, counts), rules=RULES)
 
 
 def _counted(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape
@@ -23,6 +24,19 @@ from fairopt.problem import Entitlements, Market
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
+
+#: Which rule of the scheduler makes what an audit says of a gang that waits.
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cap": "A queue holds at most maximum-capacity of its parent, and a user user-limit-factor times the capacity",
+        "held": "What goes beyond a capacity is preempted where the monitor runs and disable_preemption is unset",
+        "promised": "Capacities of one parent add up to what it has, which may be more than the nodes have now",
+        "gang": "A container needs all that it asks for on one node",
+        "full": "Beyond its capacity a queue has what others leave, up to maximum-capacity",
+        "good": "Memory and cores are part of the capacity as GPUs are",
+        "nothing": "Queues are served by the part of their capacity that they use, when a node reports",
+    }
+)
 
 PREFIX, ROOT, GPU = "yarn.scheduler.capacity.", "root", "yarn.io/gpu"
 #: What the partition without a label is called.

@@ -5,7 +5,6 @@
 u2 gets 0.5; with the shares of u3, by weight, it would get 3
 """
 
-from fairopt.properties.misreports.exact_reports import Misreport
 from fairopt.properties.misreports.shrinking import Shrunk, shrink, shrink_market, shrinking_misreports, shrinks
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.over_optima import over_optima
@@ -13,9 +12,9 @@ from fairopt.properties.property import (
     AllocationProperty,
     Effort,
     MechanismProperty,
-    OutcomeProperty,
     OverOptima,
     Property,
+    SlackCase,
 )
 from fairopt.properties.shares.adjacent_types import AdjacentTypes
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
@@ -35,14 +34,13 @@ __all__ = [
     "EnvyFreeness",
     "Feasibility",
     "MechanismProperty",
-    "Misreport",
-    "OutcomeProperty",
     "OverOptima",
     "ParetoEfficiency",
     "ParetoWeights",
     "Property",
     "SharingIncentive",
     "Shrunk",
+    "SlackCase",
     "StrategyProofness",
     "Verdict",
     "WorkConservation",

@@ -8,14 +8,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import log, prod
+from itertools import accumulate, pairwise
+from math import prod
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.deadline import left
 from fairopt.errors import BadInput, NotInstalled, type_of
+from fairopt.methods.efficient_faces import improving_circle
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Number, number_text
@@ -29,8 +31,6 @@ IDLE = "(idle)"
 ROOT = "(cluster)"
 #: Less than this part of a user's equal share, or of a type, is rounding of floats; logarithms are off by less.
 ROUNDED, OFF = 1e-9, 1e-13
-#: The logarithm of a rate beyond which it counts as nothing.
-_FAR = 600.0
 
 
 @dataclass(frozen=True)
@@ -126,35 +126,25 @@ def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
     Each user gives GPUs of one type to the next, the last to the first. GPUs that are idle (`IDLE`), or held by who
     cannot use them, are a gift for nothing. It shows by
     itself that the shares (n, k) are not Pareto-efficient. Of markets without demands there is one if and only if they
-    are not; a gain within rounding is none, nor one below `OFF` of what is traded.
+    are not; a gain within rounding is none.
 
-    Errors: as `envy_graph`. Source: `fairopt.properties.shares.pareto_within_bounds`; negative cycles by networkx
-    (Bellman and Ford).
+    Errors: as `envy_graph`. Source: `fairopt.methods.efficient_faces`.
 
     >>> from fairopt import Market
     >>> market = Market.of([[1, 2, 0], [0, 1, 2], [2, 0, 1]], [1, 1, 1])
     >>> for gift in trade_cycle(market, [[1, 0, 0], [0, 1, 0], [0, 0, 1]]):
     ...     print(gift)
-    u2 gives u1 0.5625 T2
-    u1 gives u3 0.75 T1
-    u3 gives u2 1 T3
+    u3 gives u2 0.5625 T3
+    u2 gives u1 0.75 T2
+    u1 gives u3 1 T1
     """
-    networkx = _networkx()
     _, given, market = _users(market, shares)
     free = next(_free(market, given), None)
     if free is not None:
         return (free[0],)
-    legs, best = networkx.DiGraph(), _best_legs(market, given)
-    for pair, (rate, _) in best.items():
-        legs.add_edge(*pair, weight=OFF + (max(-_FAR, log(rate)) if rate else -_FAR))
-    legs.add_weighted_edges_from((ROOT, kind, 0) for kind in [*legs])
-    try:
-        around = networkx.find_negative_cycle(legs, ROOT)
-    except (networkx.NetworkXError, networkx.NodeNotFound):  # there is none, or nobody holds anything
-        return ()
-    chain = [(best[pair][1], *pair) for pair in pairwise(around)]
-    gifts = _around(market, given, _merged(chain))
-    return gifts if _gains(market, given, gifts, market.fair_utility()) else ()
+    circle = improving_circle(market.speedup, np.where(market.speedup > 0, given, 0 * given))
+    gifts = () if circle is None else _around(market, given, circle)
+    return gifts if gifts and _gains(market, given, gifts, market.fair_utility()) else ()
 
 
 def group_tree(owed: Entitlements) -> Any:
@@ -340,46 +330,21 @@ def _held(market: Market, shares: Array) -> Array:
     return np.asarray(shares > (0 if arithmetic(shares).exact else ROUNDED) * market.capacity, dtype=bool)
 
 
-def _best_legs(market: Market, shares: Array) -> dict[tuple[int, int], tuple[Number, int]]:
-    """Return by two types, received and given, the least of the second that a holder wants for the first, and who."""
-    best: dict[tuple[int, int], tuple[Number, int]] = {}
-    for i, gives in zip(*np.nonzero(_held(market, shares)), strict=True):
-        for gets in np.flatnonzero(market.speedup[i] > 0).tolist():
-            rate = market.speedup[i, gives] / market.speedup[i, gets]
-            pair = (gets, int(gives))
-            if gets != gives and (pair not in best or rate < best[pair][0]):
-                best[pair] = rate, int(i)
-    return best
+def _around(market: Market, shares: Array, circle: Sequence[tuple[int, int]]) -> tuple[Gift, ...]:
+    """Return the gifts of a circle: each gives a little less than it would for what it gets, all in the same part.
 
-
-def _merged(chain: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return legs (user, gets, gives) in which neighbours differ: who passes a type on need not have it."""
-    turned = next((at for at in range(len(chain)) if chain[at][0] != chain[at - 1][0]), 0)
-    merged: list[tuple[int, int, int]] = []
-    for user, gets, gives in chain[turned:] + chain[:turned]:
-        if merged and merged[-1][0] == user:
-            merged[-1] = (user, merged[-1][1], gives)
-        else:
-            merged.append((user, gets, gives))
-    return merged
-
-
-def _around(market: Market, shares: Array, chain: list[tuple[int, int, int]]) -> tuple[Gift, ...]:
-    """Return the gifts of a cycle: each gives a little less than it would for what it gets, all in the same part."""
+    Each pair of a user and a type gives the type to the user of the next pair.
+    """
     number = arithmetic(shares).number
-    speed = [(market.speedup[user, gets], market.speedup[user, gives]) for user, gets, gives in chain]
-    would = [gets / gives for gets, gives in speed if gives]  # so much of the second for one of the first
-    spare = float(prod(would, start=number(1))) ** (-1 / len(chain))
+    # so much of what a user gives for one of what it gets
+    pairs, speed = zip(circle, (*circle[-1:], *circle[:-1]), strict=True), market.speedup
+    would = [speed[i, gets] / speed[i, gives] for (i, gives), (_, gets) in pairs]
+    spare = float(prod(would, start=number(1))) ** (-1 / len(circle))
     steps = int(min(spare, 0.999999) / (1 - min(spare, 0.999999))) + 1
     part = number(steps) / number(steps + 1)  # the simplest above what would leave nobody a gain
-    # who gives what is of no use to it gives so much that the first gets more than it gave for
-    free = max(number(2), 2 / prod((part * each for each in would), start=number(1)))
-    amounts, amount = [], number(1)
-    for gets, gives in speed:
-        amount = amount * (part * gets / gives if gives else free)
-        amounts.append(amount)
-    scale = min(shares[user, gives] / each for (user, _, gives), each in zip(chain, amounts, strict=True))
+    amounts = [*accumulate((part * each for each in would), mul)]
+    scale = min(shares[pair] / each for pair, each in zip(circle, amounts, strict=True))
     return tuple(
         Gift(market.users[user], market.types[gives], each * scale, market.users[taker])
-        for (user, _, gives), (taker, _, _), each in zip(chain, chain[1:] + chain[:1], amounts, strict=True)
+        for (user, gives), (taker, _), each in zip(circle, (*circle[1:], circle[0]), amounts, strict=True)
     )

@@ -82,6 +82,8 @@ class Property(ABC):
     broken: ClassVar[str] = ""
     #: Whether a case fails by the bare definition, of what was decided: of a market and shares, or of a run.
     fails: Callable[..., bool]
+    #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
+    check: Callable[..., Verdict]
 
     @classmethod
     def asks(cls) -> str:
@@ -96,9 +98,19 @@ class Property(ABC):
         """Whether the property is asked on a problem where nobody names it."""
         return isinstance(problem, self.problem)
 
-    @abstractmethod
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
-        """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, within ``effort``."""
+        """Decide of a `Market`'s `Allocation`, a `Setting`'s `History` or a `Batch`'s `Plan`, whoever decided it.
+
+        One that is of the policy itself searches within ``effort``.
+        """
+        return self.verify(problem, outcome)
+
+    def verify(self, problem: Any, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
+        """Decide of anybody's outcome: shares (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
+
+        ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
+        """
+        return self.check(outcome, tolerance=tolerance)
 
     def case(self, slack: Number, size: Number, **shown: Any) -> SlackCase:
         """Return a case; ``shown`` are its parts by name, as `says` and `fails` read them."""
@@ -150,6 +162,10 @@ class SlackCase:
             return shown[name]
         raise AttributeError(f"a case of {self.of.name} shows no {name}" if shown else name)
 
+    def but(self, **shown: Any) -> SlackCase:
+        """Return the case with other parts."""
+        return replace(self, shown={**self.shown, **shown})
+
     def refutes(self, *outcome: Any) -> bool:
         """Whether the case fails by the bare definition: of shares (n, k), after their market, or of a run."""
         return self.of.fails(self, *outcome)
@@ -168,29 +184,6 @@ class SlackCase:
 
     def __repr__(self) -> str:
         return f"<SlackCase of {self.of.name}: {self}>"
-
-
-class OutcomeProperty(Property):
-    """A property of what was decided, whoever decided it.
-
-    >>> from fairopt.properties import EnvyFreeness, StrategyProofness
-    >>> isinstance(EnvyFreeness(), OutcomeProperty), isinstance(StrategyProofness(), OutcomeProperty)
-    (True, False)
-    """
-
-    #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
-    check: Callable[..., Verdict]
-
-    def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
-        """Decide of ``outcome`` alone."""
-        return self.verify(problem, outcome)
-
-    def verify(self, problem: Any, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
-        """Decide of anybody's outcome: shares (n, k) of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
-
-        ``tolerance``: relative slack that counts as none; None for none in exact numbers, `TOLERANCE` in floats.
-        """
-        return self.check(outcome, tolerance=tolerance)
 
 
 def _positive(market: Market) -> Market:
@@ -218,6 +211,8 @@ class MechanismProperty(Property):
     """
 
     of = "policy"
+    #: Makes a case of a misreport and what it gives.
+    told: Callable[..., SlackCase]
 
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Search for a counterexample to what was decided; see `search`."""
@@ -271,7 +266,7 @@ class OverOptima:
     lacking: Array | None = None
 
 
-class AllocationProperty(OutcomeProperty):
+class AllocationProperty(Property):
     """A property of an allocation, however the allocation was made.
 
     ``instances`` are cited; the property holds for at least one and fails for at least one. `fails` of a case, a market
@@ -306,10 +301,6 @@ class AllocationProperty(OutcomeProperty):
             return ""
         lacking = sorted(each.value for each in self.needs - (said or frozenset()))
         return f"the market says no {' or '.join(lacking) or 'entitlements'}"
-
-    def judge(self, policy: Policy, problem: Market, outcome: Any, *, effort: Effort | None = None) -> Verdict:
-        """Decide of the shares that ``policy`` decided on."""
-        return self.verify(problem, outcome)
 
     def verify(self, problem: Market, outcome: Any, *, tolerance: Number | None = None) -> Verdict:
         """Decide of anybody's shares, or of those of an `Allocation`; see `check`.

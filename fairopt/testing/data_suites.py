@@ -1,9 +1,9 @@
 """The conformance suites of data sets, of importers and of generators of traces.
 
-from fairopt.testing.data_suites import Drawn, Import, dataset_suite, importer_suite, workload_suite
+from fairopt.testing.data_suites import dataset_suite, importer_suite, workload_suite
 dataset_suite().run([my_data_set]).require_complete()
-importer_suite().run([Import(my_importer, "example.file")]).require_complete()
-workload_suite().run([Drawn(MyWorkload(), my_cluster)]).require_complete()
+importer_suite("example.file").run([my_importer]).require_complete()
+workload_suite(my_cluster).run([MyWorkload()]).require_complete()
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import is_dataclass
 from inspect import getdoc
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, TypeAlias, get_type_hints
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, read_with
@@ -25,7 +25,7 @@ from fairopt.problem.files.storage import AnyPath
 from fairopt.testing.suite import Suite, Traits, checks_of
 from fairopt.workloads import Workload
 
-__all__ = ["Drawn", "Import", "dataset_suite", "importer_suite", "workload_suite"]
+__all__ = ["dataset_suite", "importer_suite", "workload_suite"]
 
 #: How a problem is read again from the file that it was written to.
 READERS: Mapping[type, Callable[[Path, Any], Any]] = {
@@ -34,31 +34,8 @@ READERS: Mapping[type, Callable[[Path, Any], Any]] = {
     Cluster: lambda path, _: read_cluster(path),
     Batch: lambda path, _: read_batch(path),
 }
-
-
-class Import(NamedTuple):
-    """An importer, and a file that it can read.
-
-    >>> from fairopt.datasets import dataset_path
-    >>> Import(read_market, dataset_path("oef_example.toml")).example.name
-    'oef_example.toml'
-    """
-
-    importer: Callable[[AnyPath], Any]
-    example: AnyPath
-
-
-class Drawn(NamedTuple):
-    """A generator of traces, and a cluster that it suits.
-
-    >>> from fairopt.datasets import philly_cluster
-    >>> from fairopt.discovery import workload
-    >>> Drawn(workload("poisson"), philly_cluster()).workload.name
-    'poisson'
-    """
-
-    workload: Workload
-    cluster: Cluster
+#: What reads a file of another tool.
+Importer: TypeAlias = Callable[[AnyPath], Any]
 
 
 def dataset_suite() -> Suite[Callable[[], Any]]:
@@ -74,29 +51,31 @@ def dataset_suite() -> Suite[Callable[[], Any]]:
     )
 
 
-def importer_suite() -> Suite[Import]:
-    """Return the suite of importers: functions of a path that return a problem.
+def importer_suite(example: AnyPath) -> Suite[Importer]:
+    """Return the suite of importers: functions of a path that return a problem; they can read the ``example``.
 
-    >>> [each.name for each in importer_suite().checks]
+    >>> [each.name for each in importer_suite("example.toml").checks]
     ['says what it reads', 'reads its example', 'refuses a missing file', 'refuses noise']
     """
     return Suite(
         "importers",
-        checks_of(says_what_it_reads, reads_its_example, refuses_a_missing_file, refuses_noise),
-        lambda each: Traits(_name(each.importer)),
+        checks_of(says_what_it_reads, reads_its_example, refuses_a_missing_file, refuses_noise, given=Path(example)),
+        lambda each: Traits(_name(each)),
     )
 
 
-def workload_suite() -> Suite[Drawn]:
-    """Return the suite of generators: frozen dataclasses derived from `Workload`.
+def workload_suite(cluster: Cluster) -> Suite[Workload]:
+    """Return the suite of generators: frozen dataclasses derived from `Workload`, whose traces suit the ``cluster``.
 
-    >>> [each.name for each in workload_suite().checks]
+    >>> [each.name for each in workload_suite(Cluster.uniform({"V100": (1, 4)})).checks]
     ['generator says what it is', 'depends on its seed only', 'trace survives a file', 'has a load']
     """
     return Suite(
         "workloads",
-        checks_of(generator_says_what_it_is, depends_on_its_seed_only, trace_survives_a_file, has_a_load),
-        lambda each: Traits(each.workload.name),
+        checks_of(
+            generator_says_what_it_is, depends_on_its_seed_only, trace_survives_a_file, has_a_load, given=cluster
+        ),
+        lambda each: Traits(each.name),
     )
 
 
@@ -118,70 +97,69 @@ def survives_a_file(made: Callable[[], Any]) -> None:
     _survives(made())
 
 
-def says_what_it_reads(each: Import) -> None:
+def says_what_it_reads(each: Importer) -> None:
     """Guards against importers of a format that nobody can look up."""
-    if get_type_hints(each.importer).get("return") is Imported:
-        assert "Source:" in (getdoc(each.importer) or ""), "the docstring does not say where the format is from"
+    if get_type_hints(each).get("return") is Imported:
+        assert "Source:" in (getdoc(each) or ""), "the docstring does not say where the format is from"
     else:
-        says_what_it_is(each.importer)
+        says_what_it_is(each)
 
 
-def reads_its_example(each: Import) -> None:
+def reads_its_example(each: Importer, given: Path) -> None:
     """Guards against importers that return something else than a problem, or write into the file."""
-    path = Path(each.example)
-    before = path.read_bytes() if path.is_file() else None
-    _survives(read_with(each.importer, [each.example]).problem)
-    assert before is None or path.read_bytes() == before, "the file was changed"
+    before = given.read_bytes() if given.is_file() else None
+    _survives(read_with(each, [given]).problem)
+    assert before is None or given.read_bytes() == before, "the file was changed"
 
 
-def refuses_a_missing_file(each: Import) -> None:
+def refuses_a_missing_file(each: Importer, given: Path) -> None:
     """Guards against a traceback where a name was mistyped."""
-    _refuses(each, Path(each.example).with_name("no such file"))
+    _refuses(each, given.with_name("no such file"))
 
 
-def refuses_noise(each: Import) -> None:
+def refuses_noise(each: Importer, given: Path) -> None:
     """Guards against tracebacks, or a problem made of nothing, where the file is of another kind."""
     with TemporaryDirectory() as folder:
-        path = Path(folder, Path(each.example).name)
+        path = Path(folder, given.name)
         path.write_bytes(b"\x00\xff\xfe 1 2 3\n,,;\n")
         _refuses(each, path)
 
 
-def generator_says_what_it_is(each: Drawn) -> None:
+def generator_says_what_it_is(each: Workload) -> None:
     """Guards against traces that nobody knows the origin of, and options that a study could not set."""
-    assert each.workload.name, "it has no name"
-    assert each.workload.source, "it has no source"
-    assert is_dataclass(each.workload), "it is no dataclass"
-    type(each.workload)()  # every option has a default
+    assert each.name, "it has no name"
+    assert each.source, "it has no source"
+    assert is_dataclass(each), "it is no dataclass"
+    type(each)()  # every option has a default
 
 
-def depends_on_its_seed_only(each: Drawn) -> None:
+def depends_on_its_seed_only(each: Workload, given: Cluster) -> None:
     """Guards against random numbers of another origin, and against state that one trace leaves to the next."""
-    traces = [each.workload.trace(seed, each.cluster) for seed in (1, 2, 1)]
+    traces = [each.trace(seed, given) for seed in (1, 2, 1)]
     with TemporaryDirectory() as folder:
         first, _, again = (_written(trace, Path(folder, f"{at}.json")) for at, trace in enumerate(traces))
     assert first == again, "the same seed gives another trace"
 
 
-def trace_survives_a_file(each: Drawn) -> None:
+def trace_survives_a_file(each: Workload, given: Cluster) -> None:
     """Guards against numbers that a file cannot hold: a run of the file would be another."""
-    trace = each.workload.trace(3, each.cluster)
+    trace = each.trace(3, given)
     assert trace.jobs.exact, "the numbers are floats"
-    assert trace.jobs.types == each.cluster.types, "the throughputs are for other types"
+    assert trace.jobs.types == given.types, "the throughputs are for other types"
     _survives(trace)
 
 
-def has_a_load(each: Drawn) -> None:
+def has_a_load(each: Workload, given: Cluster) -> None:
     """Guards against loads that are stated and not there, where there is an option ``load``."""
-    load = float(each.workload.load_of(each.workload.trace(4, each.cluster), each.cluster))
+    load = float(each.load_of(each.trace(4, given), given))
     assert load > 0
-    wanted = getattr(each.workload, "load", None)
+    wanted = getattr(each, "load", None)
     assert wanted is None or abs(load / wanted - 1) < 1e-3, f"the load is {load}, and not {wanted}"
 
 
-def _refuses(each: Import, path: Path) -> None:
+def _refuses(each: Importer, path: Path) -> None:
     try:
-        found: Any = each.importer(path)
+        found: Any = each(path)
     except BadInput as error:
         found = error
     assert isinstance(found, BadInput), f"made {found!r} of {path.name}"

@@ -2,7 +2,8 @@
 
 A `Suite` holds checks for one kind of thing (backends, policies, properties). Run on a subject it yields one
 `CheckResult` a check, and a `Report` that refuses to be green where a subject ran fewer checks than its declared
-capabilities imply: a skip is legitimate only if a declared capability is absent or the subject is not installed.
+capabilities imply: a skip is legitimate only if a declared capability is absent or the subject is not installed. A
+check that finds it cannot run raises `unittest.SkipTest`, and counts as missing, not as fine.
 
 >>> def adds_up(numbers):
 ...     '''Guards against sums that lose a term.'''
@@ -34,34 +35,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from unittest import SkipTest
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., None])
-
-
-class Skip(Exception):  # it is no error of the check
-    """Raised by a check that finds it cannot run; the report counts it as missing, not as fine.
-
-    >>> def needs_a_gpu(subject):
-    ...     '''Guards against kernels that give other answers.'''
-    ...     raise Skip("no GPU here")
-    >>> Suite("things", [check(needs_a_gpu)], lambda it: Traits("it")).run([1]).rows[0].outcome
-    <Outcome.MISSING: 'MISSING'>
-    """
-
-
-class SuiteFailed(AssertionError):
-    """A report that contradicts the subjects' declarations.
-
-    >>> def is_even(number):
-    ...     '''Guards against odd numbers.'''
-    ...     assert number % 2 == 0
-    >>> try:
-    ...     Suite("numbers", [check(is_even)], lambda it: Traits(str(it))).run([3]).require_complete()
-    ... except SuiteFailed as failed:
-    ...     print("3 x is even" in str(failed))
-    True
-    """
 
 
 class Outcome(enum.Enum):
@@ -238,7 +215,7 @@ class Suite(Generic[S]):
         known = traits.expected_failures.get(one.name, "")
         try:
             one.function(subject)
-        except Skip as skip:
+        except SkipTest as skip:
             return CheckResult(traits.name, one.name, Outcome.MISSING, f"skipped itself: {skip}", skip)
         except Exception as error:  # noqa: BLE001  # whatever a subject raises is what the report is about
             outcome = Outcome.EXPECTED_FAILURE if known else Outcome.FAILED
@@ -265,7 +242,7 @@ class Suite(Generic[S]):
                 pytest.xfail(row.reason)
             if row.outcome is not Outcome.RAN:
                 guards = f"the check guards against: {one.documentation}"
-                raise SuiteFailed(f"{_sentence(row)}\n{guards}") from row.error
+                raise AssertionError(f"{_sentence(row)}\n{guards}") from row.error
 
         pairs = [(subject, one) for subject in subjects for one in self.checks]
         names = [f"{self.traits(subject).name}: {one.name}" for subject, one in pairs]
@@ -296,14 +273,14 @@ class Report:
         return tuple(row for row in self.rows if row.outcome is outcome)
 
     def require_complete(self) -> None:
-        """Raise `SuiteFailed` unless every check that the declarations imply ran, and ended as it should."""
+        """Raise `AssertionError` unless every check that the declarations imply ran, and ended as it should."""
         kinds = (Outcome.FAILED, Outcome.MISSING, Outcome.SURPRISE)
         wrong = [_sentence(row) for kind in kinds for row in self.of(kind)]
         for subject, implied in self.expected.items():
             if (ran := self.ran(subject)) != implied:
                 wrong.append(f"{subject} ran {ran} checks; what it declares implies {implied}")
         if wrong:
-            raise SuiteFailed("\n".join([f"suite {self.title!r}:", *wrong, *self._tracebacks()]))
+            raise AssertionError("\n".join([f"suite {self.title!r}:", *wrong, *self._tracebacks()]))
 
     def _tracebacks(self) -> Iterator[str]:
         """Yield where the errors came from, once for each that came from the same lines."""

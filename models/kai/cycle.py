@@ -13,6 +13,8 @@ from fairopt.program import INFINITY, Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
 SCENARIOS = 20
+#: What a cycle does, in this order where nobody says otherwise.
+ACTIONS = ("allocate", "reclaim", "preempt")
 
 
 def in_order(pool: NodePool, jobs: Iterable[QueuedGang]) -> Iterator[QueuedGang]:
@@ -55,11 +57,10 @@ class Cycle:
         self.stopped: dict[int, str] = {}
         self.order: list[int] = []
 
-    def run(self) -> None:
-        """Play the cycle: allocate, reclaim, preempt."""
-        self.allocate()
-        self.reclaim()
-        self.preempt()
+    def run(self, actions: Iterable[str] = ACTIONS) -> None:
+        """Play the cycle: its actions in order."""
+        for name in actions:
+            getattr(self, name)()
 
     def allocate(self) -> None:
         """Start what fits. Source: allocate.go."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairopt.models.kai.cycle import Cycle, saturation
+from fairopt.errors import require
+from fairopt.models.kai.cycle import ACTIONS, Cycle, saturation
 from fairopt.models.kai.pool import NodePool
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
@@ -28,6 +29,8 @@ class Kai(Computed):
       as a share of the cluster's GPUs over time. Without past usage it changes nothing.
     * ``saturation``: how many times as saturated as the reclaiming queue the other must stay (at least 1).
     * ``cycles``: how many cycles are played; fewer where one changes nothing.
+    * ``actions``: what a cycle does, in order: allocate, reclaim, preempt; None for what the market's `settings` say of
+      the cluster, as a snapshot has it, else these three.
 
     Errors: `BadInput` for options out of range. Source: pkg/scheduler/plugins/proportion and pkg/scheduler/actions at
     d5bc503a; docs/schedulers/kai.md says what is not modelled.
@@ -45,6 +48,7 @@ class Kai(Computed):
     k: Number = 1
     saturation: Number = 1
     cycles: int = 1
+    actions: tuple[str, ...] | None = None
 
     name = "kai"
     source = "KAI Scheduler (NVIDIA), github.com/kai-scheduler/KAI-Scheduler at d5bc503a"
@@ -68,6 +72,8 @@ class Kai(Computed):
         amount(self.k, "k")
         amount(1 if self.saturation == 1 else self.saturation - 1, "saturation, less 1")
         whole(self.cycles, "cycles")
+        known = self.actions is None or (set(self.actions) <= set(ACTIONS) and len(self.actions) > 0)
+        require(known, ", ".join(self.actions or ()), "actions", f"Give some of {', '.join(ACTIONS)}")
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that queues hold after the cycles, and why."""
@@ -81,13 +87,15 @@ class Kai(Computed):
         fair = np.zeros((len(owed.nodes), k), dtype=object)
         share: dict[str, Number] = dict.fromkeys(owed.nodes, number(0))
         last = k - 1 - np.argmax(gangs.allowed[:, ::-1], axis=1)  # the type after which a gang waits for good
+        said = owed.settings.get("", {}).get("actions", ", ".join(ACTIONS))
+        actions = self.actions or replace(self, actions=tuple(filter(None, said.split(", "))) or None).actions or ()
         for cycle in range(self.cycles):
             before, now = gangs, owed.running(gangs) if cycle else owed
             waits.clear()
             for j in range(k):
                 pool = NodePool(problem, now, gangs, j, self.k)
                 play = Cycle(pool, self.saturation)
-                play.run()
+                play.run(actions)
                 on = gangs.on.copy()
                 on[list(play.started)] = j
                 on[list(play.stopped)] = -1

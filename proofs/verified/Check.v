@@ -1,16 +1,10 @@
 (** * The checker, and that what it accepts is so *)
 
 From Coq Require Import List QArith String.
-From Verified Require Import Syntax Meaning Programs Decided Pareto Shares.
+From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions Dominated.
 Import ListNotations.
 
 Definition not_covered (s : string) : result := NotCovered (word s).
-
-Definition check_decision (d : decision) : result :=
-  match d with
-  | Optimality m p x v duals named => check_optimality m p x v duals named
-  | _ => not_covered "this kind of decision"
-  end.
 
 Definition check_certificate (c : certificate) : result :=
   match c with
@@ -21,16 +15,12 @@ Definition check_certificate (c : certificate) : result :=
   | Property m x p holds => check_property m x p holds
   | Envy m x i l => check_envy m x i l
   | Dominance m x y => check_dominance m x y
+  | DominanceOptima m x y optima => check_dominance_optima m x y optima
   | ParetoWeights m x lambda prices demand_duals => check_pareto_weights m x lambda prices demand_duals
+  | Misreport m policy_name who report gain truth lie => check_misreport m policy_name who report gain truth lie
   | Decide d => check_decision d
   | _ => not_covered "this kind of certificate"
   end.
-
-Lemma check_decision_sound d s : check_decision d = Accepted s -> meaning s.
-Proof.
-  destruct d; simpl; try discriminate.
-  apply check_optimality_sound.
-Qed.
 
 Theorem check_certificate_sound c s : check_certificate c = Accepted s -> meaning s.
 Proof.
@@ -42,6 +32,8 @@ Proof.
   - apply check_property_sound.
   - apply check_envy_sound.
   - apply check_dominance_sound.
+  - apply check_dominance_optima_sound.
   - apply check_pareto_weights_sound.
+  - apply check_misreport_sound.
   - apply check_decision_sound.
 Qed.

@@ -85,7 +85,7 @@ Qed.
 
 (** ** Limits *)
 Definition most_plain_digits : Z := 4000.
-Definition most_depth : Z := 200.
+Definition most_depth : Z := 900.
 Definition most_keys : Z := 1000.
 
 (** ** Bytes and numbers by name: the program makes each of them once *)

@@ -158,12 +158,80 @@ Definition reaches (p : policy) (x : table) (t : Q) : Prop :=
 
 Definition none_beyond (p : policy) (bound : Q) : Prop := forall y t, reaches p y t -> t <= bound.
 
+(** *** Nash welfare: the product of throughputs, each to a power in proportion to the weight *)
+
+Fixpoint power (q : Q) (n : nat) : Q := match n with O => 1 | S n => q * power q n end.
+Definition product (l : list Q) : Q := fold_right Qmult 1 l.
+Definition nash_welfare (powers : list nat) (x : table) : Q :=
+  product (map (fun '(k, (u, b)) => power (value u b) k) (combine powers (combine (users m) x))).
+(** Whole numbers in proportion to the weights. *)
+Definition by_weights (powers : list nat) : Prop :=
+  exists unit, 0 < unit /\ Forall2 (fun k u => inject_Z (Z.of_nat k) == unit * weight u) powers (users m).
+Definition maximises_nash (x : table) : Prop :=
+  sensible x /\ (forall u b, has x u b -> 0 < value u b) /\
+  forall y powers, sensible y -> by_weights powers -> nash_welfare powers y <= nash_welfare powers x.
+
+(** *** Water filling: ratios of throughputs to what a normaliser says are lexicographically max-min *)
+
+(** Gavel's normalisers: the worth of the own part, what it would be without a demand, and that scaled down where the
+    part has more GPUs than the user demands. *)
+Definition normal (n : normaliser) (u : user) : Q :=
+  match n with
+  | OwnPartition => fair_share u
+  | EqualTime => value u (own_part u)
+  | Isolated =>
+    let gpus := sum (capacity m) * weight u / total_weight in
+    value u (own_part u) * match demand u with Some d => Qmin 1 (d / gpus) | None => 1 end
+  end.
+(** Whoever has more elsewhere has it from somebody whose ratio is not larger than its own. *)
+Definition max_min_fair (n : normaliser) (x : table) : Prop :=
+  sensible x /\ forall y, sensible y -> forall u b c, In (u, (b, c)) (combine (users m) (combine x y)) ->
+    value u b < value u c ->
+    exists v b' c', In (v, (b', c')) (combine (users m) (combine x y)) /\ value v c' < value v b' /\
+      value v b' / normal n v <= value u b / normal n u.
+
+(** *** What a rule may decide *)
+Definition optimum (r : rule) (x : table) : Prop :=
+  match r with
+  | OfProgram p => exists t, reaches p x t /\ none_beyond p t
+  | NashWelfare => maximises_nash x
+  | WaterFilling n => max_min_fair n x
+  | OfAuthor _ => False
+  end.
+
+(** A sum of shares times weights. *)
+Definition weighted (weights x : table) : Q := sum (map (fun '(w, b) => dot w b) (combine weights x)).
+Definition extreme (r : rule) (highest : bool) (weights : table) (v : Q) : Prop :=
+  (exists x, optimum r x /\ weighted weights x == v) /\
+  forall x, optimum r x -> if highest then weighted weights x <= v else v <= weighted weights x.
+
 End Market.
 
 (** ** What is stated *)
 
 Definition said_of (m : market) (x : table) (who : N) : user -> list Q -> Prop :=
   fun u b => nth_error (combine (users m) x) (N.to_nat who) = Some (u, b).
+
+(** The program that somebody else wrote has this optimum, and some of its variables are the shares. *)
+Definition authors_optimum (p : program) (m : market) (x : table) (v : Q) : Prop :=
+  valid m /\ feasible m x /\ is_bound p v /\ exists point, satisfies p point /\ objective p point == v /\
+    exists places, Forall2 (Forall2 (fun j share => nth j point 0 == share)) places x.
+
+(** The same market: numbers may be written otherwise. *)
+Definition like_user (u v : user) : Prop :=
+  name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
+  match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
+Definition like (m m' : market) : Prop :=
+  types m = types m' /\ Forall2 Qeq (capacity m) (capacity m') /\ Forall2 like_user (users m) (users m').
+(** The market in which user [who] reports other speedups. *)
+Fixpoint replaced (l : list user) (who : nat) (report : list Q) : list user :=
+  match l, who with
+  | [], _ => []
+  | u :: l, O => User (name u) report (weight u) (demand u) :: l
+  | u :: l, S who => u :: replaced l who report
+  end.
+Definition misreported (m : market) (who : N) (report : list Q) : market :=
+  Market (types m) (capacity m) (replaced (users m) (N.to_nat who) report).
 
 Definition meaning (s : statement) : Prop :=
   match s with
@@ -184,7 +252,27 @@ Definition meaning (s : statement) : Prop :=
   | Dominated m x i gain =>
       valid m /\ feasible m x /\ exists y, feasible m y /\ everybody_at_least m x y /\ 0 < gain /\
         exists u b c, said_of m x i u b /\ said_of m y i u c /\ worth u c == worth u b + gain
+  | OptimaDominated m r i gain =>
+      valid m /\ 0 < gain /\ exists y, feasible m y /\ (forall x, optimum m r x -> everybody_at_least m x y) /\
+        exists u c, said_of m y i u c /\
+          (forall x b, optimum m r x -> said_of m x i u b -> worth u b + gain <= worth u c) /\
+          (exists x b, optimum m r x /\ said_of m x i u b /\ worth u b + gain == worth u c)
   | ParetoEfficient m x => valid m /\ pareto_efficient m x
-  (** Not decided yet: nothing is stated of these. *)
+  | LevelsAre m x n => valid m /\ max_min_fair m n x
+  | MaximisesNash m x => valid m /\ maximises_nash m x
+  | ExtremeIs m r highest weights v => valid m /\ shaped m weights /\ extreme m r highest weights v
+  | Rewards m r who report gain always =>
+      valid m /\ 0 < gain /\ ~ like m (misreported m who report) /\
+      exists lie, like (misreported m who report) lie /\ valid lie /\
+      let gains x y more := exists u b c, said_of m x who u b /\ nth_error y (N.to_nat who) = Some c /\
+                              worth u c == worth u b + more in
+      (exists x y, optimum m r x /\ optimum lie r y /\ gains x y gain) /\
+      (always = true -> forall x y, optimum m r x -> optimum lie r y -> exists more, gain <= more /\ gains x y more)
+  | AuthorsOptimum p m _ x v => authors_optimum p m x v
+  | AuthorsReward before after m _ who report gain always =>
+      0 < gain /\ ~ like m (misreported m who report) /\ always = false /\
+      exists lie x y v w, like (misreported m who report) lie /\ authors_optimum before m x v /\ authors_optimum after lie y w /\
+        exists u b c, said_of m x who u b /\ nth_error y (N.to_nat who) = Some c /\ worth u c == worth u b + gain
+  (** Nothing is stated of these: no certificate of theirs is accepted. *)
   | _ => False
   end.

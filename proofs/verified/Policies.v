@@ -242,6 +242,30 @@ Proof.
   - apply IH; [simpl in l; lia|intro j; apply (p (S j))|intro j; apply (z (S j))].
 Qed.
 
+(** Rows of the policy are kept wherever it reaches [t], with [t] or its level for the further variable. *)
+Lemma policy_rows_kept p m y t : valid m -> reaches m p y t ->
+  exists z, (forall d k f, policy_row p m (context_of m) d = Some (k, f) -> keeps y z f) /\ (p = MaxMin -> z = t).
+Proof.
+  intros v [s h]; pose proof (proj1 (proj1 s)) as sh.
+  assert (users_of : forall u c, has m y u c -> In u (users m)) by (intros u c i; exact (in_combine_l _ _ _ _ i)).
+  destruct p; unfold policy_row.
+  - exists 0; split; [|discriminate]. intros d k g r; exact (sharing_row_kept m d k g y 0 v s r).
+  - destruct h as [_ [z level]]; exists z; split; [|discriminate].
+    unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
+    + intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y z v s r).
+    + intro r'; apply (own_row_kept m _ _ _ _ _ y z v sh r'); intros i u _ i'.
+      apply (equal_row_kept m y z i u _ i' eq_refl), level; exact i'.
+  - destruct h as [_ envy]; exists 0; split; [|discriminate].
+    unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
+    + intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y 0 v s r).
+    + intro r'; exact (envy_row_kept m d _ _ y 0 v sh r' envy).
+  - exists t; split; [|reflexivity].
+    unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
+    + intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y t v s r).
+    + intro r'; apply (own_row_kept m _ _ _ _ _ y t v sh r'); intros i u _ i'.
+      apply (ratio_row_kept m y t i u _ v (users_of _ _ i') eq_refl), h; exact i'.
+Qed.
+
 Section Counted.
 (** Users with what they count. *)
 Variables (m : market) (counted_users : list (Q * user)).
@@ -303,31 +327,11 @@ Qed.
 
 Lemma policy_bound_ok p m duals b : valid m -> policy_bound p m duals = Some b -> none_beyond m p b.
 Proof.
-  intros v e y t [s h]; pose proof (proj1 (proj1 s)) as sh.
-  assert (users_of : forall u c, has m y u c -> In u (users m)) by (intros u c i; exact (in_combine_l _ _ _ _ i)).
-  destruct p; unfold policy_bound, policy_row in e; cbv zeta in e.
-  - pose proof (bound_by_ok m _ (alike_users _ m) _ _ _ _ y 0 v s e (fun d k g r => sharing_row_kept m d k g y 0 v s r)) as le.
-    rewrite sum_alike in le; lra.
-  - destruct h as [h [z level]].
-    assert (k : forall d k g, either (sharing_row (context_of m)) (own_row (context_of m) equal_word equal_row) d = Some (k, g) ->
-              keeps y z g).
-    { unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
-      - intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y z v s r).
-      - intro r'; apply (own_row_kept m _ _ _ _ _ y z v sh r'); intros i u _ i'.
-        apply (equal_row_kept m y z i u _ i' eq_refl), level; exact i'. }
-    pose proof (bound_by_ok m _ (alike_users _ m) _ _ _ _ y z v s e k) as le; rewrite sum_alike in le; lra.
-  - destruct h as [h envy].
-    assert (k : forall d k g, either (sharing_row (context_of m)) (envy_row (context_of m)) d = Some (k, g) -> keeps y 0 g).
-    { unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
-      - intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y 0 v s r).
-      - intro r'; exact (envy_row_kept m d _ _ y 0 v sh r' envy). }
-    pose proof (bound_by_ok m _ (alike_users _ m) _ _ _ _ y 0 v s e k) as le; rewrite sum_alike in le; lra.
-  - assert (k : forall d k g,
-      either (sharing_row (context_of m)) (own_row (context_of m) ratio_word (ratio_row m (context_of m))) d = Some (k, g) ->
-      keeps y t g).
-    { unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
-      - intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y t v s r).
-      - intro r'; apply (own_row_kept m _ _ _ _ _ y t v sh r'); intros i u _ i'.
-        apply (ratio_row_kept m y t i u _ v (users_of _ _ i') eq_refl), h; exact i'. }
-    pose proof (bound_by_ok m _ (alike_users _ m) _ _ _ _ y t v s e k) as le; rewrite sum_alike in le; lra.
+  intros v e y t r; destruct (policy_rows_kept p m y t v r) as (z & k & zt); destruct r as [s h].
+  destruct p; unfold policy_bound in e; cbv zeta in e;
+    pose proof (bound_by_ok m _ (alike_users _ m) _ _ _ _ y z v s e k) as le; rewrite sum_alike in le.
+  - lra.
+  - destruct h as [h _]; lra.
+  - destruct h as [h _]; lra.
+  - rewrite (zt eq_refl) in le; lra.
 Qed.

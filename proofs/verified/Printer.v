@@ -146,7 +146,8 @@ Definition print (s : statement) : text :=
              ++ join (codes " and ") (map (fun '(i, q) => user_named m i ++ codes " " ++ shown q) at_least))
       [market_shown m]
   | HasProperty m x p holds possible =>
-    about (property_word p ++ codes (if holds then " holds" else " fails") ++ codes " for the allocation" ++ impossible possible)
+    about (property_word p ++ codes (if holds then " holds" else " fails") ++ codes " for the allocation"
+             ++ match p with Feasibility => [] | _ => impossible possible end)
       [codes "it means: " ++ property_meaning p m; market_shown m; allocation_shown x]
   | Envies m x envious envied own theirs possible =>
     about (user_named m envious ++ codes " gets " ++ shown own ++ codes ", and would get " ++ shown theirs

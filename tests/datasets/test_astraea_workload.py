@@ -16,7 +16,6 @@ from fairopt.datasets import dataset_path
 from fairopt.datasets.astraea_workload import (
     DENSE,
     SMALL,
-    Form,
     Ranges,
     astraea_example,
     astraea_small,
@@ -52,8 +51,8 @@ def test_real_are_jobs_tenants_and_times() -> None:
 def test_drawn_is_the_rest_within_the_papers_ranges() -> None:
     seen: Counter[str] = Counter()
     for seed in range(4):
-        for form in Form:
-            batch = astraea_workload(jobs=200, servers=20, seed=seed, utility=form)
+        for convex in (False, True):
+            batch = astraea_workload(jobs=200, servers=20, seed=seed, convex=convex)
             jobs = batch.jobs
             assert 50 <= min(jobs.epochs) <= max(jobs.epochs) <= 100
             assert 20 <= min(jobs.chunks) <= max(jobs.chunks) <= 50

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from fairopt.cli import main
-from fairopt.datasets import oef_example
+from fairopt.datasets import dataset_path, oef_example
 from fairopt.discovery import DATASETS, load, names
 from fairopt.errors import BadInput
 from fairopt.problem import Market, read_market
 from fairopt.problem.files.problem import kind_of, name_of
-from fairopt.testing.data_suites import Import, dataset_suite, importer_suite
+from fairopt.testing.data_suites import dataset_suite, importer_suite
 from fairopt.testing.suite import Outcome
 
 
@@ -49,7 +49,7 @@ def test_the_suite_of_data_sets_catches() -> None:
         assert name in {row.check for row in report.of(Outcome.FAILED)}
 
 
-def reader(fail: Callable[[Path], Any]) -> Import:
+def reader(fail: Callable[[Path], Any]) -> Callable[[Any], Market]:
     def read(path: Any) -> Market:
         """Read a market. Source: nobody."""
         try:
@@ -57,7 +57,7 @@ def reader(fail: Callable[[Path], Any]) -> Import:
         except BadInput:
             return fail(path)  # type: ignore[no-any-return]
 
-    return Import(read, Path(__file__).parents[2] / "fairopt" / "datasets" / "oef_example.toml")
+    return read
 
 
 def test_the_suite_of_importers_catches() -> None:
@@ -69,7 +69,7 @@ def test_the_suite_of_importers_catches() -> None:
 
     refusals = {"refuses a missing file", "refuses noise"}
     for fail in (lambda path: oef_example(), nameless, traceback):
-        report = importer_suite().run([reader(fail)])
+        report = importer_suite(dataset_path("oef_example.toml")).run([reader(fail)])
         assert {row.check for row in report.of(Outcome.FAILED)} == refusals
 
 

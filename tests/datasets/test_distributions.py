@@ -8,7 +8,7 @@ import gzip
 import pytest
 from whole_data import whole
 
-from fairopt.datasets.philly import job_counts, jobs_in
+from fairopt.proofs.claims.ltgf.traces import job_counts, jobs_in
 
 
 def test_counts_make_up_the_traces() -> None:

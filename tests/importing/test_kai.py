@@ -15,12 +15,14 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fairopt import allocate
 from fairopt.errors import BadInput
 from fairopt.importing import kai_objects
 from fairopt.importing.imported import Imported
 from fairopt.importing.kai import read
 from fairopt.importing.kai_objects import FIELDS, emit
 from fairopt.importing.kubernetes import OBJECT
+from fairopt.models import Kai
 from fairopt.program import INFINITY
 
 SAMPLES = Path(__file__).parents[2] / "fairopt" / "datasets" / "clusters" / "kai"
@@ -330,3 +332,24 @@ def test_a_label_of_the_schedulers_own_that_nothing_knows_is_listed(tmp_path: Pa
     assert "metadata.annotations.kai.scheduler/new-note" in listed
     assert "labels.app" not in listed
     assert "annotations.team" not in listed
+
+
+def test_a_snapshot_says_what_a_cycle_does(tmp_path: Path) -> None:
+    ready = {**NODE, "status": NODE["status"] | {"conditions": [{"type": "Ready", "status": "True"}]}}
+    items = [ready, queue("a", gpu={"quota": 8, "limit": -1}), queue("b", gpu={"quota": 0, "limit": -1}),
+             pod("holds", "b", 8, nodeName="n"), pod("waits", "a", 8)]  # fmt: skip
+    stopped = {}
+    for actions in ("allocate, consolidation", "consolidation", "allocate, reclaim", ""):
+        snapshot = {"rawObjects": {}, "config": {"actions": actions}}
+        found = read(saved(tmp_path, *items, snapshot))
+        stopped[actions] = list(allocate(Kai(), found.problem).evidence.stopped)
+        assert ("consolidation" in "".join(map(str, found.unplaced))) == ("consolidation" in actions)
+    assert stopped == {
+        "allocate, consolidation": [],
+        "consolidation": [],
+        "allocate, reclaim": ["holds"],
+        "": ["holds"],
+    }
+    assert not allocate(Kai(actions=("allocate", "preempt")), found.problem).evidence.stopped
+    with pytest.raises(BadInput, match=r"actions.*allocate, reclaim, preempt"):
+        Kai(actions=("consolidation",))

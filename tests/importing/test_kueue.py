@@ -22,7 +22,7 @@ from fairopt.importing.kueue import read
 from fairopt.importing.kueue_objects import KINDS, emit
 from fairopt.problem import Entitlements, Market
 from fairopt.program import INFINITY
-from fairopt.testing.data_suites import Import, importer_suite
+from fairopt.testing.data_suites import importer_suite
 
 SAMPLES = Path(str(files("fairopt.datasets") / "clusters" / "kueue"))
 CLUSTER = json.loads((SAMPLES / "cluster.json").read_text())
@@ -76,7 +76,7 @@ GPU = "nvidia.com/gpu"
 
 @pytest.mark.parametrize("sample", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
 def test_the_samples_conform(sample: Path) -> None:
-    importer_suite().run([Import(read, sample)]).require_complete()
+    importer_suite(sample).run([read]).require_complete()
 
 
 def test_every_field_of_the_types_occurs_in_a_sample() -> None:

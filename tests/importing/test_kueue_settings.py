@@ -126,3 +126,68 @@ def test_each_queue_preempts_as_its_own_object_says(tmp_path: Path) -> None:
     write_market(found.problem, path)
     again = allocate(Kueue(), read_market(path)).evidence
     assert (again.order, again.stopped) == (grounds.order, grounds.stopped), "a market file keeps the options"
+
+
+def admissible(tmp_path: Path, *items: dict[str, Any], **more: Any) -> tuple[dict[str, list[str]], str]:
+    """Return the flavors on which each workload may run, and what is listed."""
+    found = read(written(tmp_path, *items), **more)
+    gangs, types = found.problem.entitlements.gangs, found.problem.types
+    allowed = {
+        name: [types[at] for at, may in enumerate(gangs.allowed[g]) if may] for g, name in enumerate(gangs.names)
+    }
+    return allowed, "\n".join(map(str, found.unplaced))
+
+
+def asking(name: str, *, topology: dict[str, Any] | None = None, **requests: str) -> dict[str, Any]:
+    """Return a workload of LocalQueue n/a, with one GPU unless it says otherwise."""
+    asked = {"nvidia.com/gpu": "1"} | {key.replace("_", "."): value for key, value in requests.items()}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [
+        {"name": "c", "resources": {"requests": asked}}]}}}  # fmt: skip
+    if topology is not None:
+        pods["topologyRequest"] = topology
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name, "namespace": "n"},
+            "spec": {"queueName": "a", "podSets": [pods]}}  # fmt: skip
+
+
+def plain(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": "n"} if kind == "LocalQueue" else {})
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+LOCAL = plain("LocalQueue", "a", clusterQueue="a")
+GPU = ("nvidia.com/gpu", {"nominalQuota": 4})
+
+
+def test_a_flavor_with_a_topology_is_for_those_that_ask_for_one_of_its_levels(tmp_path: Path) -> None:
+    levels = [{"nodeLabel": "rack"}, {"nodeLabel": "host"}]
+    flavors = [plain("ResourceFlavor", "near", topologyName="racks"), plain("ResourceFlavor", "far"),
+               plain("Topology", "racks", levels=levels)]  # fmt: skip
+    asked = {"by-rack": {"required": "rack"}, "odd": {"preferred": "row"}, "free": {"unconstrained": True}, "any": None}
+    works = [asking(name, topology=topology) for name, topology in asked.items()]
+    allowed, listed = admissible(tmp_path, queue("a", ("near", *GPU), ("far", *GPU)), *flavors, LOCAL, *works)
+    assert allowed == {"n/any": ["far"], "n/by-rack": ["near"], "n/free": ["near"]}
+    assert "'n/odd'" in listed
+    allowed, _ = admissible(tmp_path, queue("a", ("near", *GPU)), *flavors, LOCAL, *works)
+    assert sorted(allowed) == ["n/any", "n/by-rack", "n/free", "n/odd"], "all flavors have one: it is implied"
+
+
+def test_a_queue_with_a_flavor_that_is_not_there_admits_nothing(tmp_path: Path) -> None:
+    own = queue("a", ("h100", *GPU), ("lost", *GPU))
+    allowed, listed = admissible(tmp_path, own, plain("ResourceFlavor", "h100"), LOCAL, asking("w"))
+    assert allowed == {}
+    assert "no such ResourceFlavor" in listed
+    allowed, _ = admissible(tmp_path, own, LOCAL, asking("w"))
+    assert allowed == {"n/w": ["h100", "lost"]}, "without any ResourceFlavor nobody knows"
+
+
+def test_a_resource_without_quota_keeps_a_workload_out(tmp_path: Path) -> None:
+    items = [queue("a", ("h100", *GPU)), LOCAL, asking("w", cpu="2")]
+    allowed, listed = admissible(tmp_path, *items)
+    assert allowed == {"n/w": ["h100"]}
+    assert "unless its Configuration" in listed
+    allowed, listed = admissible(tmp_path, *items, CONFIGURATION)
+    assert allowed == {}
+    assert "Kueue does not admit it" in listed
+    excluded = CONFIGURATION | {"resources": {"excludeResourcePrefixes": ["cpu"]}}
+    assert admissible(tmp_path, *items, excluded)[0] == {"n/w": ["h100"]}

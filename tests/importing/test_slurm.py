@@ -17,7 +17,7 @@ from fairopt.errors import BadInput
 from fairopt.importing import job_csv, sacct, slurm
 from fairopt.importing.slurm_values import duration, gpus_of, gres, hosts, moment, tres
 from fairopt.program import INFINITY
-from fairopt.testing.data_suites import Import, importer_suite
+from fairopt.testing.data_suites import importer_suite
 
 SAMPLES = Path(slurm.__file__).parent.parent / "datasets" / "clusters" / "slurm"
 TEXT = [SAMPLES / name for name in ("sshare.txt", "assoc.txt", "nodes.txt", "qos.txt", "partitions.txt", "jobs.txt")]
@@ -30,11 +30,11 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", ["sshare.txt", "sshare.json", "assoc.txt", "assoc.json", "jobs.txt", "squeue.txt"])
 def test_each_file_alone_conforms(name: str) -> None:
-    importer_suite().run([Import(slurm.read, SAMPLES / name)]).require_complete()
+    importer_suite(SAMPLES / name).run([slurm.read]).require_complete()
 
 
 def test_the_trace_conforms() -> None:
-    importer_suite().run([Import(sacct.read, SAMPLES / "sacct.txt")]).require_complete()
+    importer_suite(SAMPLES / "sacct.txt").run([sacct.read]).require_complete()
 
 
 def test_sshare_alone_is_enough_for_tree_shares_usage_and_what_it_declares() -> None:

@@ -14,7 +14,7 @@ from fairopt.datasets import gavel_throughputs
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
 from fairopt.importing.throughputs import read
-from fairopt.testing.data_suites import Import, importer_suite
+from fairopt.testing.data_suites import importer_suite
 
 USERS = """team,job_type,scale_factor,priority,K80,V100,note
 capacity,,,,16,8,
@@ -151,7 +151,8 @@ def test_it_conforms(tmp_path: Path, users: Path) -> None:
         return read(given, users)
 
     of_users.__doc__ = of_throughputs.__doc__ = read.__doc__
-    importer_suite().run([Import(of_users, users), Import(of_throughputs, path)]).require_complete()
+    importer_suite(users).run([of_users]).require_complete()
+    importer_suite(path).run([of_throughputs]).require_complete()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from fairopt import datasets
-from fairopt.datasets.astraea_workload import Form, astraea_example, astraea_workload
+from fairopt.datasets.astraea_workload import astraea_example, astraea_workload
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import (
@@ -152,7 +152,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
         assert not list(VALIDATOR.iter_errors(batch_to_dict(batch)))
         write_batch(batch, path)
         assert same(read_batch(path), batch), seed
-    for batch in (astraea_example(), astraea_workload(jobs=30, servers=20, utility=Form.CONVEX)):
+    for batch in (astraea_example(), astraea_workload(jobs=30, servers=20, convex=True)):
         write_batch(batch, path)
         assert same(read_batch(path), batch)
 

@@ -14,7 +14,7 @@ from fairopt.problem import Market
 from fairopt.problem.ranges import with_error
 from fairopt.program import INFINITY
 from fairopt.properties import Answer, Verdict
-from fairopt.properties.misreports.strategy_proofness import InRange, _corners, alike_in_range
+from fairopt.properties.misreports.strategy_proofness import _corners, alike_in_range, in_range
 
 NAME, KINDS = "strategy_proofness", ("larger", "smaller", "any")
 WIDE = with_error(Market.of([[1, 2], [1, 4]], [1, 1]), "50%")
@@ -89,7 +89,7 @@ def asked(rule: Rule, market: Market, *searches: Verdict) -> tuple[Verdict, list
         seen.append(there)
         return searches[min(len(seen), len(searches)) - 1]
 
-    return InRange(rule, market, search).verdict(NAME), seen  # type: ignore[arg-type]
+    return in_range(rule, market, search, NAME), seen  # type: ignore[arg-type]
 
 
 def test_a_lie_that_pays_at_the_lowest_speedups_pays_at_all() -> None:

@@ -33,7 +33,8 @@ from fairopt.properties.entitlements import guarantee_incentive
 from fairopt.properties.entitlements.envy_within_peers import EnvyWithinPeers
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed, asks
 from fairopt.properties.over_optima import Slack
-from fairopt.properties.property import MechanismProperty, Property, SlackCase
+from fairopt.properties.property import MechanismProperty, SlackCase
+from fairopt.properties.runs.run_property import RunProperty
 from fairopt.properties.schedules.misreports import ScheduleStrategyProofness
 from fairopt.properties.schedules.plan_property import PlanProperty
 from fairopt.properties.shares.envy_freeness import _within_demand
@@ -52,7 +53,7 @@ def test_a_reach_that_is_near_nothing_is_none() -> None:
 def test_what_a_property_must_write_is_asked_for() -> None:
     assert AllocationProperty.__abstractmethods__ == {"_check"}
     assert PlanProperty.__abstractmethods__ == {"cases"}
-    assert Property.__abstractmethods__ == {"judge"}
+    assert RunProperty.__abstractmethods__ == {"cases"}
     assert MechanismProperty.__abstractmethods__ == {"search"}
 
 

@@ -342,14 +342,10 @@ def test_the_truth_that_is_given_is_the_truth() -> None:
 def test_the_truth_that_is_given_is_that_of_the_stated_speedups(given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    class Asked:
-        def __init__(self, policy: Any, market: Market, search: Any) -> None:
-            asked.append(search)
+    def ask(policy: Any, market: Market, search: Any, name: str) -> None:
+        asked.append(search)
 
-        def verdict(self, name: str) -> None:
-            return None
-
-    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.InRange", Asked)
+    monkeypatch.setattr("fairopt.properties.misreports.strategy_proofness.in_range", ask)
     market = within("3/2", 3)
     stated = replace(market, least=None, most=None)
     truth = allocate(Swap(), stated, exact=True) if given else None
@@ -368,5 +364,5 @@ def test_a_class_is_no_policy() -> None:
 
 def test_without_a_rational_report_nothing_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairopt.properties.misreports.exact_reports.candidates", lambda *given: [])
-    exactly, asked = ExactReports(MaxEfficiency(), TRUTH), Reports(MaxEfficiency(), TRUTH)
+    exactly, asked = ExactReports(StrategyProofness(), MaxEfficiency(), TRUTH), Reports(MaxEfficiency(), TRUTH)
     assert exactly.best(asked, Found(0, TRUTH.speedup[0], 0.0, 0.0), [], ANYTHING, 1.0) is None

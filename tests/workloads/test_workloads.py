@@ -23,7 +23,7 @@ from fairopt.datasets import astraea_venus_cluster, fft_cluster, oef_cluster, ph
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_trace, write_trace
 from fairopt.problem.files.trace import trace_to_csv
-from fairopt.testing.data_suites import Drawn, workload_suite
+from fairopt.testing.data_suites import workload_suite
 from fairopt.testing.suite import Outcome
 from fairopt.workloads import (
     AstraeaPhilly,
@@ -65,7 +65,8 @@ def test_every_generator_is_tried_here_and_made_by_name() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_generator_conforms(name: str, conformance: Callable[[object], None]) -> None:
-    report = workload_suite().run([Drawn(*SMALL[name])])
+    made, cluster = SMALL[name]
+    report = workload_suite(cluster).run([made])
     conformance(report)
     report.require_complete()
 
@@ -97,7 +98,7 @@ def test_the_suite_catches_a_load_that_is_not_there_and_random_numbers_of_anothe
         def trace_of(self, seed: int, cluster: Cluster) -> Trace:
             return super().trace(seed, cluster)
 
-    report = workload_suite().run([Drawn(Careless(), philly_cluster())])
+    report = workload_suite(philly_cluster()).run([Careless()])
     failed = {row.check for row in report.of(Outcome.FAILED)}
     assert failed == {"depends on its seed only", "has a load"}
 

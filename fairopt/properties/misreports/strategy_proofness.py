@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,11 +17,11 @@ from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.problem.ranges import in_use, nothing_known, unknown_speedups
 from fairopt.program import INFINITY, Array, Formulation, Number, number_text
-from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, exact_or_none, most_paid
+from fairopt.properties.misreports.exact_reports import ExactReports, exact_or_none, most_paid
 from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import Found, MisreportSearch
-from fairopt.properties.property import Effort, MechanismProperty
+from fairopt.properties.property import Effort, MechanismProperty, SlackCase
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import Boundary, lowest
 
@@ -32,7 +32,12 @@ class StrategyProofness(MechanismProperty):
     Papers differ in which reports they allow: ``by_misreport`` has a verdict each for larger, smaller and any reports;
     the verdict itself is the one for any. With ``normalised`` the report on the slowest type is kept, for speedups that
     are measured relative to that type (OEF Sec. 2.3). Where optima tie, the solver's choice counts as the policy's; a
-    witness says whether its gain holds for every choice (`Misreport.every_optimum`).
+    witness says whether its gain holds for every choice (``every_optimum``).
+
+    A failure shows a ``user``, its speedups by ``truth`` and by ``report`` (k,), its ``truthful_utility``, its
+    ``utility`` after the report and the ``gain``, all by its true speedups and in its own units, and both allocations
+    (n, k). ``least_gain`` is the user's worst throughput over all optima on the report, minus its best over those on
+    the truth (None where that was not decided); ``every_optimum`` says whether even this is positive.
 
     An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is none: its margin
     is the exact loss of the misreport that came nearest to a gain.
@@ -77,13 +82,14 @@ class StrategyProofness(MechanismProperty):
                 same = replace(truth, market=known) if truth is not None and stated else None
                 return self.search(policy, known, effort=effort, truth=same)
 
-            return InRange(policy, problem, at).verdict(self.name)
+            return in_range(policy, problem, at, self.name)
         effort = effort or Effort()
         if truth is not None and truth.error:  # gains between decisions that are irrational are decided in floats
             problem, truth = problem.as_(float), None
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)
-        exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact and problem.exact else None
+        usable = truth is not None and truth.exact and problem.exact
+        exactly = ExactReports(self, policy, problem, truth) if usable else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
         best: dict[MisreportKind, list[Found]] = {}
@@ -105,9 +111,35 @@ class StrategyProofness(MechanismProperty):
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
 
+    def told(self, market: Market, user: int, report: Array, truth: Allocation, after: Allocation) -> SlackCase:
+        """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
+        kind = object if market.exact else float
+        own, reached = (market.utility(each.shares.astype(kind)).tolist()[user] for each in (truth, after))
+        return self.case(
+            own - reached,
+            own,
+            user=market.users[user],
+            truth=market.speedup[user],
+            report=report,
+            truthful_utility=own,
+            utility=reached,
+            gain=reached - own,
+            truthful_allocation=truth.shares,
+            allocation=after.shares,
+            every_optimum=False,
+            least_gain=None,
+        )
+
+    def says(self, case: SlackCase) -> str:
+        """Return what a user reports, and what it gets by it, in a sentence."""
+        true, said = (", ".join(map(number_text, row)) for row in (case.truth, case.report))
+        got, gets = number_text(case.truthful_utility), number_text(case.utility)
+        gets = f"{gets} instead of" if gets != got else f"{number_text(case.gain)} more than"
+        return f"{case.user} has speedups {true}, reports {said}, and gets {gets} {got}"
+
     def _witness(
         self, asked: Reports, exactly: ExactReports | None, found: Found, others: list[Found], kind: MisreportKind
-    ) -> Misreport:
+    ) -> SlackCase:
         """Return the misreport to show for one kind, which may gain nothing: exact where possible, else in floats."""
         exact = exactly and exactly.best(asked, found, others, kind, self.tolerance)
         if exact:
@@ -115,9 +147,9 @@ class StrategyProofness(MechanismProperty):
         # decided in floats; the truthful decision is the verdict's own, exact or not
         truth = (exactly and exactly.truth) or asked.truth
         after = asked.misreported(found.user, found.report)
-        return Misreport.of(asked.market, found.user, found.report, truth, after)
+        return self.told(asked.market, found.user, found.report, truth, after)
 
-    def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: Misreport | None) -> Verdict:
+    def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: SlackCase | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
         effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
@@ -136,11 +168,11 @@ class StrategyProofness(MechanismProperty):
         return Verdict(self.name, Answer.FAILS, -witness.gain, unit, exact, effort, witness)
 
 
-@dataclass(frozen=True, eq=False)
-class InRange:
-    """What follows for all true speedups in the range of ``market`` under ``policy``: FAILS, HOLDS or DEPENDS.
+def in_range(policy: Policy, market: Market, search: Callable[[Market], Verdict], name: str) -> Verdict:
+    """Return what follows for all true speedups in the range of ``market`` under ``policy``: FAILS, HOLDS or DEPENDS.
 
-    ``search`` returns the verdict on a market whose speedups are known.
+    ``search`` returns the verdict on a market whose speedups are known. The verdict is of the property of that
+    ``name``, with one for each kind of misreport.
 
     Everybody is thought to report the speedups that are stated, and what a lie gains over that by the true ones is
     linear in these: where its least is positive, the lie pays at all of them, and the property fails for all. It holds
@@ -151,96 +183,85 @@ class InRange:
     by any report: the others, who tell the truth, have (pi_l / pi) v.m at least, pi being all weight, and all have v.m
     at most. So the liar has at most its fair share, which it has at the truth.
     """
-
-    policy: Policy
-    market: Market
-    search: Callable[[Market], Verdict]
-
-    def verdict(self, name: str) -> Verdict:
-        """Return the verdict of the property of that name, with one for each kind of misreport."""
-        stated = replace(self.market, least=None, most=None)
-        if (holds := self._proved(name, "any")) is not None:
-            return replace(holds, by_misreport=dict.fromkeys(("larger", "smaller", "any"), holds))
-        found, alike = self.search(stated), alike_in_range(self.market)
-        others = {kind: self._of(each, kind, alike) for kind, each in found.by_misreport.items()}
-        verdict = replace(self._of(found, "any", alike), by_misreport=others)
-        for each in others.values():  # the lie that gains most may not be one that pays at all
-            if each.answer is Answer.FAILS and verdict.answer is not Answer.FAILS:
-                verdict = replace(each, by_misreport={**others, "any": each})
-        if found.answer is Answer.FAILS or alike is None or not self._fair():
-            return verdict
-        return self._elsewhere(verdict, alike)
-
-    def _of(self, found: Verdict, kind: str, alike: Market | None) -> Verdict:
-        """Return what follows from a verdict at the speedups that are stated, of one kind of misreport."""
-        effort = f"{found.effort}, at the speedups that are stated; lies that pay, for all true ones in the range"
-        if (holds := self._proved(found.property, kind)) is not None:
-            return holds
-        least = None if found.answer is not Answer.FAILS else self._least(found.witness)
-        if least is not None and least > 0:
-            return replace(found, by_misreport={}, effort=effort, margin=-least)
-        if found.answer is Answer.FAILS and alike is not None and self._fair():
-            return self._depends(found, alike, replace(self.market, least=None, most=None), stated=True)
-        said = str(found.witness) if found.answer is Answer.FAILS else "no misreport was found that pays"
-        reason = f"at the speedups that are stated, {said}; at others in the range this was not decided"
-        return Verdict.undecided(found.property, reason, effort=effort)
-
-    def _least(self, lie: Any) -> Number | None:
-        """Return the least that a lie gains by any true speedups in the range; None where use depends on these."""
-        i = self.market.index(lie.user)
-        after, before = (in_use(self.market, i, each[i]) for each in (lie.allocation, lie.truthful_allocation))
-        if after is None or before is None:
-            return None
-        return lowest(after - before, self.market.ends[0][i], self.market.ends[1][i])
-
-    def _proved(self, name: str, kind: str) -> Verdict | None:
-        """Return that it holds for all, where the policy is proved to be truthful for such reports."""
-        claim = next(
-            (each for each in self.policy.claims if each.property == name and each.known(self.market, kind)), None
-        )
-        if claim is None:
-            return None
-        effort = (
-            f"all speedups in the range: {self.policy.name} is proved to be truthful for such reports ({claim.source})"
-        )
-        return Verdict(name, Answer.HOLDS, None, "", True, effort)
-
-    def _fair(self) -> bool:
-        """Whether all are proved to have their fair shares, whatever one of them reports."""
-        known = any(each.property == "sharing_incentive" and each.known(self.market) for each in self.policy.claims)
-        return known and self.market.demand is None
-
-    def _elsewhere(self, verdict: Verdict, alike: Market) -> Verdict:
-        """Return that it depends, where a lie pays at one of two corners of the range."""
-        for corner in _corners(self.market):
-            found = self.search(corner)
-            if found.answer is Answer.FAILS:
-                kinds = {
-                    kind: verdict.by_misreport[kind]
-                    if each.answer is not Answer.FAILS or verdict.by_misreport[kind].holds
-                    else self._depends(each, alike, corner, stated=False)
-                    for kind, each in found.by_misreport.items()
-                }
-                return replace(self._depends(found, alike, corner, stated=False), by_misreport=kinds)
+    if (holds := _proved(policy, market, name, "any")) is not None:
+        return replace(holds, by_misreport=dict.fromkeys(("larger", "smaller", "any"), holds))
+    promised = any(each.property == "sharing_incentive" and each.known(market) for each in policy.claims)
+    fair = promised and market.demand is None  # whatever one of them reports
+    found, alike = search(replace(market, least=None, most=None)), alike_in_range(market)
+    nobody = alike if fair else None
+    others = {kind: _follows(policy, market, each, kind, nobody) for kind, each in found.by_misreport.items()}
+    verdict = replace(_follows(policy, market, found, "any", nobody), by_misreport=others)
+    for each in others.values():  # the lie that gains most may not be one that pays at all
+        if each.answer is Answer.FAILS and verdict.answer is not Answer.FAILS:
+            verdict = replace(each, by_misreport={**others, "any": each})
+    if found.answer is Answer.FAILS or nobody is None:
         return verdict
+    for corner in _corners(market):  # a lie may pay at one of two corners of the range
+        found = search(corner)
+        if found.answer is Answer.FAILS:
+            kinds = {
+                kind: verdict.by_misreport[kind]
+                if each.answer is not Answer.FAILS or verdict.by_misreport[kind].holds
+                else _depends(each, nobody, corner, stated=False)
+                for kind, each in found.by_misreport.items()
+            }
+            return replace(_depends(found, nobody, corner, stated=False), by_misreport=kinds)
+    return verdict
 
-    def _depends(self, found: Verdict, alike: Market, fails: Market, *, stated: bool) -> Verdict:
-        speeds = tuple(zip(alike.types, alike.speedup[0].tolist(), strict=True))
-        ends = {"holds": alike, "fails": fails}
-        lie, at = str(found.witness), " and ".join(f"{number_text(speed)} on {name}" for name, speed in speeds)
-        told = "at the speedups that are stated" if stated else "at others in the range"
-        words = f"{told}, {lie}; where all speed up alike, by {at}, no report pays"
-        boundary = Boundary(words, ends=ends, shown={"lie": lie, "alike": speeds, "stated": stated})
-        where = told if stated else "at a corner of the range"
-        effort = f"{found.effort}, {where}; where all speed up alike, by proof"
-        shown = {
-            "answer": Answer.DEPENDS,
-            "boundary": boundary,
-            "effort": effort,
-            "evidence": found.witness,
-            "witness": None,
-        }
-        return replace(found, by_misreport={}, **shown)
+
+def _follows(policy: Policy, market: Market, found: Verdict, kind: str, nobody: Market | None) -> Verdict:
+    """Return what follows from a verdict at the speedups that are stated, of one kind of misreport.
+
+    ``nobody``: a market in the range on which no report pays; None where none is known.
+    """
+    effort = f"{found.effort}, at the speedups that are stated; lies that pay, for all true ones in the range"
+    if (holds := _proved(policy, market, found.property, kind)) is not None:
+        return holds
+    least = None if found.answer is not Answer.FAILS else _least(market, found.witness)
+    if least is not None and least > 0:
+        return replace(found, by_misreport={}, effort=effort, margin=-least)
+    if found.answer is Answer.FAILS and nobody is not None:
+        return _depends(found, nobody, replace(market, least=None, most=None), stated=True)
+    said = str(found.witness) if found.answer is Answer.FAILS else "no misreport was found that pays"
+    reason = f"at the speedups that are stated, {said}; at others in the range this was not decided"
+    return Verdict.undecided(found.property, reason, effort=effort)
+
+
+def _least(market: Market, lie: Any) -> Number | None:
+    """Return the least that a lie gains by any true speedups in the range; None where use depends on these."""
+    i = market.index(lie.user)
+    after, before = (in_use(market, i, each[i]) for each in (lie.allocation, lie.truthful_allocation))
+    if after is None or before is None:
+        return None
+    return lowest(after - before, market.ends[0][i], market.ends[1][i])
+
+
+def _proved(policy: Policy, market: Market, name: str, kind: str) -> Verdict | None:
+    """Return that it holds for all, where the policy is proved to be truthful for such reports."""
+    claim = next((each for each in policy.claims if each.property == name and each.known(market, kind)), None)
+    if claim is None:
+        return None
+    effort = f"all speedups in the range: {policy.name} is proved to be truthful for such reports ({claim.source})"
+    return Verdict(name, Answer.HOLDS, None, "", True, effort)
+
+
+def _depends(found: Verdict, alike: Market, fails: Market, *, stated: bool) -> Verdict:
+    """Return that it depends: at ``fails`` a lie pays, and where all speed up ``alike`` none does."""
+    speeds = tuple(zip(alike.types, alike.speedup[0].tolist(), strict=True))
+    lie, at = str(found.witness), " and ".join(f"{number_text(speed)} on {name}" for name, speed in speeds)
+    told = "at the speedups that are stated" if stated else "at others in the range"
+    words = f"{told}, {lie}; where all speed up alike, by {at}, no report pays"
+    ends, shown = {"holds": alike, "fails": fails}, {"lie": lie, "alike": speeds, "stated": stated}
+    where = told if stated else "at a corner of the range"
+    return replace(
+        found,
+        by_misreport={},
+        answer=Answer.DEPENDS,
+        boundary=Boundary(words, ends=ends, shown=shown),
+        effort=f"{found.effort}, {where}; where all speed up alike, by proof",
+        evidence=found.witness,
+        witness=None,
+    )
 
 
 def alike_in_range(market: Market) -> Market | None:

@@ -11,7 +11,7 @@ from fairopt.numbers import counted
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Spots, Trace
 from fairopt.program import Number
-from fairopt.properties.property import CitedInstance, OutcomeProperty, SlackCase
+from fairopt.properties.property import CitedInstance, Property, SlackCase
 from fairopt.properties.verdict import Verdict
 from fairopt.simulation import History, Mechanics, Round, Setting, advance, begin, next_queue
 
@@ -24,7 +24,7 @@ ONE: Spots = ((0, 1),)
 BOTH: Spots = ((0, 2),)
 
 
-class RunProperty(OutcomeProperty):
+class RunProperty(Property):
     """A property of a run: anybody's, however its rounds were decided.
 
     It fails where a case fails: no failure is undone by what comes later. Where none has failed and not all jobs are

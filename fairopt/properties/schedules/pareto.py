@@ -14,7 +14,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import INFINITY, Array, Number
-from fairopt.properties.property import OutcomeProperty, SlackCase
+from fairopt.properties.property import Property, SlackCase
 from fairopt.properties.schedules.plan_property import SOURCE
 from fairopt.properties.verdict import Verdict
 
@@ -25,7 +25,7 @@ Worth = Callable[[JobSchedule], Number]
 
 
 @dataclass(frozen=True)
-class ScheduleParetoEfficiency(OutcomeProperty):
+class ScheduleParetoEfficiency(Property):
     """No other feasible schedules of the same jobs leave every tenant at least its revenue, and one more.
 
     Revenue is utility plus what is paid to a tenant minus what it pays. Payments stay as in the plan, so that a

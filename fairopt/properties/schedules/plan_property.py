@@ -9,14 +9,14 @@ from typing import ClassVar
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
 from fairopt.program import Number
-from fairopt.properties.property import OutcomeProperty, SlackCase
+from fairopt.properties.property import Property, SlackCase
 from fairopt.properties.verdict import Verdict
 
 #: How papers' properties of schedules are cited.
 SOURCE = "Astraea (posted prices)"
 
 
-class PlanProperty(OutcomeProperty):
+class PlanProperty(Property):
     """A property of a plan: anybody's, however it came about.
 
     A failure shows ``who`` has what where there should be more, a job or a tenant, and the ``slot``, 0 for all of them.

@@ -20,17 +20,12 @@ from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import (
-    AllocationProperty,
-    CitedInstance,
-    OverOptima,
-    SlackCase,
-)
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
-from fairopt.properties.shares.pareto_within_bounds import gain_at_all, rate_of, reached, worst_cycle
+from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.properties.within_bounds import Boundary, SpeedupsThatHold
+from fairopt.properties.within_bounds import Boundary
 
 #: A sum of floats may be off by this part of it; a `GRAIN` is less than what is told of shares in floats.
 UNSEEN, GRAIN = 8 * ROUNDING, 1e-9
@@ -56,11 +51,15 @@ class ParetoWeights:
     prices: Array
     demand_prices: Array
 
+    def worth(self, market: Market) -> Number:
+        """Return what no allocation is above, by weighted throughputs; the efficient ones of these weights reach it."""
+        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
+        bound: Number = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
+        return bound
+
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
         """Return the conditions of the proof that fail; empty for a valid proof. Nothing is solved."""
-        value = (self.weights * market.utility(shares)).sum()
-        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
-        bound = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
+        value, bound = (self.weights * market.utility(shares)).sum(), self.worth(market)
         worth, paid = self.weights[:, None] * market.speedup, self.prices + self.demand_prices[:, None]
         broken = {
             "a weight is not positive": ~(self.weights > 0),
@@ -228,8 +227,7 @@ class ParetoEfficiency(AllocationProperty):
         if self.check(holds, used, tolerance=tolerance).answer is not Answer.HOLDS:
             return Verdict.undecided(self.name, "a gain at all speedups is within the tolerance", effort=effort)
         boundary = Boundary.of(market, None, {"holds": holds, "fails": known})
-        shown = SpeedupsThatHold(speedups)
-        return replace(stated, answer=Answer.DEPENDS, boundary=boundary, evidence=shown, witness=None, effort=effort)
+        return replace(stated, answer=Answer.DEPENDS, boundary=boundary, evidence=None, witness=None, effort=effort)
 
     def _holding(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
         """Return the verdict where it holds at the speedups that are stated."""
@@ -243,12 +241,12 @@ class ParetoEfficiency(AllocationProperty):
             if self.check(fails, used, tolerance=tolerance).answer is Answer.FAILS:
                 boundary = Boundary.of(market, Fraction(0), {"holds": known, "fails": fails})
                 return replace(stated, answer=Answer.DEPENDS, boundary=boundary, effort=effort)
-        cycle = worst_cycle(least, most, held)
-        rate = None if cycle is None else rate_of(cycle)
+        worst = worst_cycle(least, most, held)
+        rate, cycle = (None, ()) if worst is None else worst
         idle = used.sum(axis=0) < market.capacity * (1 - tolerance)
         if limited and ((rate is not None and rate < 1) or (idle & (most > 0).any(axis=0)).any()):
             return Verdict.undecided(self.name, "trades within demands are not decided for all speedups", effort=effort)
-        if cycle is None or rate is None:  # nobody can trade
+        if rate is None:  # nobody can trade
             return replace(stated, effort=effort, evidence=None)
         found = replace(stated, margin=rate - 1, unit=unit, effort=effort, evidence=None)
         if rate >= 1 - tolerance:
@@ -257,12 +255,11 @@ class ParetoEfficiency(AllocationProperty):
         ends = {"holds": shrunk(market, part) if part else known, "fails": replace(known, speedup=failing)}
         turns = zip(inner, (*inner[1:], inner[0]), strict=True)
         names = market.users, market.types
-        trades = tuple((names[0][leg.user], names[1][leg.gives], names[0][to.user]) for leg, to in turns)
+        trades = tuple((names[0][user], names[1][gives], names[0][to]) for (user, gives), (to, _) in turns)
         swaps = ", ".join(f"{giver} gives {name} to {taker}" for giver, name, taker in trades)
         what = f"beyond, trades may make all better off: {swaps}"
         boundary = Boundary.of(market, part, ends, what, trades=trades)
-        shown = SpeedupsThatHold(market.speedup)
-        return replace(found, answer=Answer.DEPENDS, boundary=boundary, evidence=shown)
+        return replace(found, answer=Answer.DEPENDS, boundary=boundary)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""

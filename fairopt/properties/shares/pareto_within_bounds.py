@@ -23,13 +23,13 @@ from fractions import Fraction
 from itertools import permutations
 from math import prod
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
+from fairopt.methods.efficient_faces import Pair
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation, Number
 
@@ -37,26 +37,8 @@ from fairopt.program import INFINITY, Array, Formulation, Number
 MOST_TYPES = 8
 #: How exactly the part of the bounds is found up to which it holds.
 GRAIN = Fraction(1, 2**30)
-#: Two neighbours in a cycle take at most two of the best users for a leg.
+#: Two neighbours in a cycle take at most two of the best users for a trade.
 BEST = 3
-
-
-class Leg(NamedTuple):
-    """A user receives GPUs of one type and gives others, at a ``rate``: the worth of what it gives for what it gets."""
-
-    rate: Number
-    user: int
-    receives: int
-    gives: int
-
-
-#: Trades in a circle: each user gives a type to the user of the next leg, the last one to the first.
-TradeCycle: TypeAlias = tuple[Leg, ...]
-
-
-def rate_of(cycle: TradeCycle) -> Number:
-    """Return the product of its rates: somebody gains and nobody loses where it is below 1."""
-    return prod(leg.rate for leg in cycle)
 
 
 def gain_at_all(market: Market, used: Array) -> tuple[Number, Array, Array]:
@@ -94,28 +76,33 @@ def gain_at_all(market: Market, used: Array) -> tuple[Number, Array, Array]:
     return program.value(found.point), used + change, np.clip(speedups, least, most)
 
 
-def worst_cycle(least: Array, most: Array, held: Array, enough: Number = INFINITY) -> TradeCycle | None:
-    """Return the cycle of trades with the least rate at speedups between ``least`` and ``most`` (n, k).
+def worst_cycle(
+    least: Array, most: Array, held: Array, enough: Number = INFINITY
+) -> tuple[Number, tuple[Pair, ...]] | None:
+    """Return the cycle of trades with the least rate at speedups between ``least`` and ``most`` (n, k), and the rate.
 
-    ``held`` (n, k): who holds what. Cycles whose rate is at least ``enough`` are left out; None where there is none.
-    Errors: `NotCapable` for more than `MOST_TYPES` types.
+    Each pair of a user and a type gives the type to the user of the next pair, the last to the first. The rate is the
+    product, over users, of the worth of what is given for what is received: somebody gains and nobody loses where it is
+    below 1. ``held`` (n, k): who holds what. Cycles whose rate is at least ``enough`` are left out; None where there is
+    none. Errors: `NotCapable` for more than `MOST_TYPES` types.
 
     >>> least, most = np.array([[9, 9], [9, 18]]), np.array([[11, 11], [11, 22]])
-    >>> worst_cycle(least * Fraction(1), most, np.eye(2, dtype=bool))[1]
-    Leg(rate=Fraction(18, 11), user=1, receives=0, gives=1)
+    >>> rate, cycle = worst_cycle(least * Fraction(1), most, np.eye(2, dtype=bool))
+    >>> print(rate, cycle)
+    162/121 ((0, 0), (1, 1))
     """
     types = np.flatnonzero(held.any(axis=0)).tolist()
     if len(types) > MOST_TYPES:
         raise NotCapable(f"{len(types)} types make too many cycles of trades; {MOST_TYPES} are decided")
     legs = {(a, b): _best(least, most, held, a, b) for a in types for b in types if a != b}
-    worst: TradeCycle | None = None
+    worst: tuple[Number, tuple[Pair, ...]] | None = None
     for cycle in _cycles(types):
         chain = [legs[cycle[at - 1], cycle[at]] for at in range(len(cycle))]
-        if all(chain) and prod(leg[0].rate for leg in chain) < enough:
+        if all(chain) and prod(best[0][0] for best in chain) < enough:
             left()
-            rate, found = _around(chain)
-            if found and rate < enough:
-                worst, enough = found, rate
+            rate, users = _around(chain)
+            if users and rate < enough:
+                worst, enough = (rate, tuple(zip(users, cycle, strict=True))), rate
     return worst
 
 
@@ -127,34 +114,33 @@ def _cycles(types: list[int]) -> Iterator[tuple[int, ...]]:
                 yield first, *rest
 
 
-def _best(least: Array, most: Array, held: Array, receives: int, gives: int) -> list[Leg]:
+def _best(least: Array, most: Array, held: Array, receives: int, gives: int) -> list[tuple[Number, int]]:
+    """Return who trades one type for another at the least rates, each with the rate before it."""
     able = np.flatnonzero(held[:, gives] & (most[:, receives] > 0) & (most[:, gives] > 0)).tolist()
     rates = ((least[i, gives] / most[i, receives] if most[i, receives] < INFINITY else Fraction(0), i) for i in able)
-    return [Leg(rate, i, receives, gives) for rate, i in sorted(rates)[:BEST]]
+    return sorted(rates)[:BEST]
 
 
-def _around(chain: list[list[Leg]]) -> tuple[Number, TradeCycle]:
-    """Return the least rate, and its cycle: a leg out of each list, neighbours being different users; () for none."""
-    best: tuple[Number, TradeCycle] = (INFINITY, ())
-    for first in chain[0]:
-        ways: list[tuple[Number, TradeCycle]] = [(first.rate, (first,))]
-        for legs in chain[1:]:
-            longer = (
-                [(rate * leg.rate, (*way, leg)) for rate, way in ways if way[-1].user != leg.user] for leg in legs
-            )
+def _around(chain: list[list[tuple[Number, int]]]) -> tuple[Number, tuple[int, ...]]:
+    """Return the least rate, and its users: one out of each list, neighbours being different ones; () for none."""
+    best: tuple[Number, tuple[int, ...]] = (INFINITY, ())
+    for rate, first in chain[0]:
+        ways: list[tuple[Number, tuple[int, ...]]] = [(rate, (first,))]
+        for able in chain[1:]:
+            longer = ([(so_far * by, (*way, user)) for so_far, way in ways if way[-1] != user] for by, user in able)
             ways = [min(each, key=itemgetter(0)) for each in longer if each]
-        best = min([way for way in ways if way[1][-1].user != first.user] + [best], key=itemgetter(0))
+        best = min([way for way in ways if way[1][-1] != first] + [best], key=itemgetter(0))
     return best
 
 
-def reached(market: Market, held: Array, cycle: TradeCycle) -> tuple[Fraction, Array, TradeCycle]:
+def reached(market: Market, held: Array, cycle: tuple[Pair, ...]) -> tuple[Fraction, Array, tuple[Pair, ...]]:
     """Return how far around the stated speedups of an exact market it holds, given a ``cycle`` that pays further out.
 
     It holds within a part of the bounds; just beyond, at speedups (n, k) that are returned with it, a cycle pays.
     The part is a lower bound, exact up to `GRAIN`. Each step finds the part for one cycle, and the next cycle that pays
     within that.
     """
-    inner: TradeCycle | None = cycle
+    inner: tuple[Pair, ...] | None = cycle
     part, beyond = Fraction(0), Fraction(1)
     while inner is not None:
         cycle, part = inner, Fraction(0)
@@ -162,7 +148,8 @@ def reached(market: Market, held: Array, cycle: TradeCycle) -> tuple[Fraction, A
             middle = (part + beyond) / 2
             part, beyond = (part, middle) if _rate(market, cycle, middle) < 1 else (middle, beyond)
         least, most = (_inside(market, end, part) for end in market.ends)
-        inner = worst_cycle(least, most, held, Fraction(1)) if part else None
+        worst = worst_cycle(least, most, held, Fraction(1)) if part else None
+        inner = None if worst is None else worst[1]
         beyond = part if inner else beyond
     return part, _corner(market, cycle, beyond), cycle
 
@@ -173,24 +160,29 @@ def _inside(market: Market, end: Array, part: Fraction) -> Array:
     return np.where(finite, inside, end)
 
 
-def _rate(market: Market, cycle: TradeCycle, part: Fraction) -> Number:
+def _legs(cycle: tuple[Pair, ...]) -> Iterator[tuple[int, int, int]]:
+    """Yield each user of a cycle, what it gives, and what it receives."""
+    return ((user, gives, cycle[at - 1][1]) for at, (user, gives) in enumerate(cycle))
+
+
+def _rate(market: Market, cycle: tuple[Pair, ...], part: Fraction) -> Number:
     least, most = (_inside(market, end, part) for end in market.ends)
-    if any(most[leg.user, leg.receives] == INFINITY for leg in cycle):
+    if any(most[user, receives] == INFINITY for user, _, receives in _legs(cycle)):
         return Fraction(0)
-    rates = (least[leg.user, leg.gives] / most[leg.user, leg.receives] for leg in cycle)
+    rates = (least[user, gives] / most[user, receives] for user, gives, receives in _legs(cycle))
     return prod(rates, start=Fraction(1))
 
 
-def _corner(market: Market, cycle: TradeCycle, part: Fraction) -> Array:
+def _corner(market: Market, cycle: tuple[Pair, ...], part: Fraction) -> Array:
     """Return positive, finite speedups within a part of the bounds at which the cycle pays."""
     least, most = (_inside(market, end, part) for end in market.ends)
     power = 1
     while True:
         corner = market.speedup.copy()
-        for leg in cycle:
-            corner[leg.user, leg.gives] = least[leg.user, leg.gives] or corner[leg.user, leg.gives] / 2**power
-            top = most[leg.user, leg.receives]
-            corner[leg.user, leg.receives] = corner[leg.user, leg.receives] * 2**power if top == INFINITY else top
+        for user, gives, receives in _legs(cycle):
+            corner[user, gives] = least[user, gives] or corner[user, gives] / 2**power
+            top = most[user, receives]
+            corner[user, receives] = corner[user, receives] * 2**power if top == INFINITY else top
         known = replace(market, speedup=corner, least=None, most=None)
         if _rate(known, cycle, Fraction(0)) < 1:
             return np.asarray(corner)

@@ -45,27 +45,26 @@ TABLE_3_FAIR, TABLE_3_TRADED, TABLE_3_WORTH = "25 40 45", "40 0; 20 4; 0 8", "40
 
 def measured_speedups() -> Finding:
     """Table 1: the data set holds the printed numbers."""
-    table = {row.model: row for row in gandiva_table1()}
-    wrong = []
-    for model, text in PRINTED.items():
-        row = table[model]
-        if [row.k80_ms, *(100 * row.speedup[name] for name in NEWER)] != [Fraction(number) for number in text.split()]:
-            wrong.append(model)
+    table, wrong = {row.model: row.over("K80") for row in gandiva_table1()}, []
+    for row in gandiva_table1():
+        found = [1000 / (row.steps_per_s["K80"] or 1), *(100 * table[row.model][name] for name in NEWER)]
+        if found != [Fraction(number) for number in PRINTED[row.model].split()]:
+            wrong.append(row.model)
     slower = [
-        f"{model} ({percent(row.speedup[a], 0)} on {a}, {percent(row.speedup[b], 0)} on {b})"
+        f"{model} ({percent(row[a], 0)} on {a}, {percent(row[b], 0)} on {b})"
         for model, row in table.items()
         for a, b in zip(("K80", *NEWER), NEWER, strict=False)
-        if row.speedup[b] <= row.speedup[a]
+        if row[b] <= row[a]
     ]
-    least, most = (pick(table.values(), key=lambda row: row.speedup["V100"]) for pick in (min, max))
+    least, most = (pick(table, key=lambda model: table[model]["V100"]) for pick in (min, max))
     agree = not wrong and table.keys() == PRINTED.keys()
     return Finding(
         Ruling.REPRODUCED if agree else Ruling.REFUTED,
         f"fairopt.datasets.gandiva_table1() holds the {4 * len(table)} printed numbers (milliseconds per mini-batch "
-        f"on a K80; speedups over it, {percent(least.speedup['V100'], 0)} for {least.model} to "
-        f"{percent(most.speedup['V100'], 0)} for {most.model} on a V100); the measurements themselves need the GPUs. "
+        f"on a K80; speedups over it, {percent(table[least]['V100'], 0)} for {least} to "
+        f"{percent(table[most]['V100'], 0)} for {most} on a V100); the measurements themselves need the GPUs. "
         f"That all models gain from newer GPUs is not quite so in the table: {listed(slower)}. Table 3's example says "
-        f"5 and 6.25 where Table 1 has {table['DCGAN'].speedup['V100']} and {table['ResNext-50'].speedup['V100']}.",
+        f"5 and 6.25 where Table 1 has {table['DCGAN']['V100']} and {table['ResNext-50']['V100']}.",
     )
 
 

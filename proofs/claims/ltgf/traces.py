@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
-from fairopt.datasets.philly import JobCount, job_counts, jobs_in
+from fairopt.datasets.tables import records
 from fairopt.ledger import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed, percent, prints_as
 
@@ -15,6 +16,39 @@ HOUR, DAY = 3600, 86_400
 LIMITS = {"10 min": 600, "1 h": HOUR, "6 h": 6 * HOUR, "1 day": DAY, "6 days": 6 * DAY}
 TABLE_1 = {"philly": "40.8 71.6 88.5 94.1 98.5", "venus": "67.3 83.3 90.6 96.2 99.6"}
 PAPER_JOBS = 109_734
+
+
+class JobCount(NamedTuple):
+    """Jobs of a trace that are alike: their GPUs, their end, and run times from ``at_least_s`` to below ``below_s``.
+
+    ``below_s`` None means no limit; ``status`` "" means not known. ``clipped`` is the number of ``jobs`` whose run
+    times the source cut off at 48 hours. ``gpu_seconds`` is the sum of GPUs times run time.
+    """
+
+    trace: str
+    gpus: int
+    status: str
+    at_least_s: int
+    below_s: int | None
+    jobs: int
+    clipped: int
+    gpu_seconds: int
+
+
+def job_counts(trace: str) -> tuple[JobCount, ...]:
+    """Return the counts of a trace, "philly" or "venus"; () for another.
+
+    Source: Jeon et al., USENIX ATC 2019 (Philly); Hu et al., SC 2021 (Venus).
+    """
+    rows = [row for row in records("philly_venus_distributions.csv") if row["trace"] == trace]
+    texts = ("trace", "status")
+    numbers = [{name: int(text) if text else None for name, text in row.items() if name not in texts} for row in rows]
+    return tuple(JobCount(trace, status=row["status"], **each) for row, each in zip(rows, numbers, strict=True))  # type: ignore[arg-type]
+
+
+def jobs_in(counts: Iterable[JobCount]) -> int:
+    """Return the total number of jobs of some counts."""
+    return sum(count.jobs for count in counts)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def tables() -> Mapping[str, Speedups]:
     jobs = {each.name: [value or Fraction(0) for value in each.steps_per_s.values()] for each in gavel_throughputs()}
     jobs = {name: row for name, row in jobs.items() if all(row)}  # those that run, and were measured, on every type
     alike = [row for name, row in jobs.items() if name.startswith(("ResNet", "Transformer", "LM"))]
-    gandiva = [[each.speedup[name] for name in ("K80", "P40", "P100", "V100")] for each in gandiva_table1()]
+    gandiva = [[each.over("K80")[name] for name in ("K80", "P40", "P100", "V100")] for each in gandiva_table1()]
     return {
         "Gavel's 26 jobs": _fixed(list(jobs.values())),
         "those of vision and language": _fixed(alike),

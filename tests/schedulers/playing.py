@@ -1,0 +1,256 @@
+"""Schedulers' own test cases, played: their objects go through the importers, and the policies decide.
+
+A case is the set-up and the expected outcome of one row of a scheduler's own tests, as data: ``objects`` as kubectl
+prints them (a number stands for one of the file's ``shared`` ones), and ``want``. It was taken before the policy's
+outcome was seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairopt import decide
+from fairopt.errors import FairoptError
+from fairopt.importing.armada import read as read_armada
+from fairopt.importing.imported import MINOR, Imported
+from fairopt.importing.kai import read as read_kai
+from fairopt.importing.kubernetes import pod_requests
+from fairopt.importing.kueue import read as read_kueue
+from fairopt.importing.volcano import read as read_volcano
+from fairopt.models import DominantResourceFairness, Kai, Kueue, VolcanoCapacity, VolcanoProportion
+from fairopt.policy import DecisionReason, Policy
+from fairopt.problem import Gangs
+from fairopt.problem.files.schema import ObjectPart
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass
+class Case:
+    """A row of a scheduler's own tests, with its objects in full."""
+
+    scheduler: str
+    said: Mapping[str, Any]
+    objects: list[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        return f"{self.said['test']}: {self.said['name']}"
+
+    @property
+    def want(self) -> Any:
+        return self.said["want"]
+
+
+@dataclass
+class Played:
+    """What came out of a case, what the importer listed, and why nothing came out, if so."""
+
+    found: Any
+    listed: str
+    refused: str = ""
+
+
+def cases_of(scheduler: str) -> Iterator[Case]:
+    """Yield the cases of a scheduler's file."""
+    data = json.loads((FOLDER / f"{scheduler}.json").read_text(encoding="utf-8"))
+    for said in data["cases"]:
+        found = [data["shared"][each] if isinstance(each, int) else each for each in said["objects"]]
+        yield Case(scheduler, said, found)
+
+
+def source_of(scheduler: str) -> tuple[str, str]:
+    """Return the repository and the commit that a scheduler's cases are from."""
+    data = json.loads((FOLDER / f"{scheduler}.json").read_text(encoding="utf-8"))
+    return data["repository"], data["commit"]
+
+
+def play(case: Case, folder: Path) -> Played:
+    """Return what fairopt makes of a case."""
+    path = folder / "objects.json"
+    path.write_text(json.dumps({"kind": "List", "items": case.objects}), encoding="utf-8")
+    try:
+        read, rule, outcome = RULES[case.scheduler](case, path)
+        decision = decide(rule, read.problem, exact=True)
+    except FairoptError as error:
+        return Played(None, str(error), str(error))
+    listed = "\n".join(str(each) for each in read.unplaced if each.why not in MINOR)
+    assert isinstance(decision.evidence, DecisionReason)
+    return Played(outcome(read, decision.evidence), listed)
+
+
+def changed(read: Imported, grounds: DecisionReason) -> tuple[dict[str, str], list[str]]:
+    """Return the gangs that start, with their types, and those that are stopped."""
+    owed = read.problem.entitlements
+    before: Gangs = owed.gangs
+    assert before.names == grounds.gangs.names
+    starts = {
+        before.names[at]: owed.types[grounds.gangs.on[at]]
+        for at in np.flatnonzero(before.pending & ~grounds.gangs.pending)
+    }
+    return starts, list(grounds.stopped)
+
+
+# -- Kueue ---------------------------------------------------------------------------------------------------------
+def _kueue(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    read = read_kueue(path, resource=case.said["resource"])
+    return read, Kueue(cycles=case.said.get("cycles", 1)), lambda *found: _kueue_outcome(case, *found)
+
+
+def _kueue_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return the flavor of each pod set of who is admitted, and who is preempted."""
+    starts, stopped = changed(read, grounds)
+    admitted: dict[str, dict[str, str | None]] = {}
+    known = {_key(each): each for each in case.objects if each["kind"] == "Workload"}
+    for gang, kind in starts.items():
+        workload = gang if gang in known else gang.rpartition("/")[0]
+        sets = known[workload]["spec"]["podSets"]
+        pod_sets = [each["name"] for each in sets]
+        asks = any(case.said["resource"] in json.dumps(each) for each in sets)
+        flavor = kind if asks else None  # of another resource, which is no type here
+        own = [gang.rpartition("/")[2]] if workload != gang else pod_sets
+        admitted.setdefault(workload, {}).update(dict.fromkeys(own, flavor))
+    gone = {each if each in known else each.rpartition("/")[0] for each in stopped}
+    return {"admitted": admitted, "preempted": sorted(gone)}
+
+
+def kueue_wanted(case: Case) -> dict[str, Any]:
+    """Return what is expected of a case in the words of the outcome."""
+    admitted = {}
+    for name, own in case.want["admitted"].items():
+        flavors = {pods: said.get(case.said["resource"]) for pods, said in own["flavors"].items()}
+        first = next((each for each in flavors.values() if each), None)  # pods that take nothing of it go along
+        admitted[name] = {pods: flavor or first for pods, flavor in flavors.items()}
+        if "pods" in own:
+            admitted[name]["pods"] = own["pods"]
+    return {"admitted": admitted, "preempted": case.want.get("preempted", [])}
+
+
+def _key(item: Mapping[str, Any]) -> str:
+    metadata = item["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+
+
+# -- KAI -----------------------------------------------------------------------------------------------------------
+def _kai(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    return read_kai(path), Kai(cycles=case.said.get("cycles", 1)), lambda *found: _kai_outcome(case, *found)
+
+
+def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many pods of each pod group run in the end; None where a group is no gangs of whole GPUs."""
+    gangs = grounds.gangs
+    cpu = gangs.resources.index("cpu") if "cpu" in gangs.resources else None
+    runs: dict[str, Any] = dict.fromkeys(case.want)
+    pods: dict[str, Any] = {}
+    first: dict[str, int] = {}
+    for each in case.objects:
+        if each.get("kind") == "PodGroup":
+            first[each["metadata"]["name"]] = each["spec"].get("minMember", 1)
+        elif each.get("kind") == "Pod":
+            pods[each["metadata"]["annotations"]["pod-group-name"]] = pod_requests(ObjectPart("", each["spec"]))
+    for at, gang in enumerate(gangs.names):
+        group = gang.split("/", 1)[1].partition("+")[0]
+        if group not in runs:
+            continue
+        one = pods[group]
+        gpus = one.get("nvidia.com/gpu", 0)
+        takes, each_takes = (gangs.gpus[at], gpus) if gpus else (gangs.other[at, cpu], one.get("cpu", 0))
+        count = takes / each_takes if each_takes else 1 if "+" in gang else first[group]  # of pods that take nothing
+        runs[group] = (runs[group] or 0) + (int(count) if gangs.on[at] >= 0 else 0)
+    return runs
+
+
+# -- Volcano -------------------------------------------------------------------------------------------------------
+def _volcano(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    rule = VolcanoCapacity() if case.said["plugin"] == "capacity" else VolcanoProportion()
+    return read_volcano(path, resource=case.said["resource"]), rule, lambda *found: _volcano_outcome(case, *found)
+
+
+def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many pods start, by pod group where the case says so, and how many are stopped."""
+    owed = read.problem.entitlements
+    groups: dict[str, list[Any]] = {}
+    least: dict[str, int] = {}
+    for each in case.objects:
+        if each["kind"] == "Pod":
+            group = each["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
+            groups.setdefault(f"{each['metadata'].get('namespace')}/{group}", []).append(each)
+        elif each["kind"] == "PodGroup":
+            least[_key(each)] = each["spec"].get("minMember", 0)
+
+    def pods(gang: str) -> tuple[str, int]:
+        """Return the group of a gang, and how many pods it is: the first of those that run, and of those that wait."""
+        group, beyond = gang.partition("+")[0], "+" in gang
+        runs = sum("nodeName" in each["spec"] for each in groups[group])
+        waits = owed.gangs.on[owed.gangs.names.index(gang)] < 0
+        if not waits:
+            return group, 1 if beyond or not least[group] else min(least[group], runs)
+        before = -(-runs // 1) if not least[group] else 1 + max(0, runs - least[group]) if runs else 0
+        first = max(0, least[group] - runs)
+        number = int(gang.rpartition("+")[2]) if beyond else 0
+        return group, first if first > 1 and number == before else 1
+
+    starts, stopped = changed(read, grounds)
+    count: Counter[str] = Counter()
+    for gang in starts:
+        group, number = pods(gang)
+        count[group.rpartition("/")[2]] += number
+    found: dict[str, Any] = {"stops": sum(pods(gang)[1] for gang in stopped)}
+    if "starts" in case.want:
+        found["starts"] = dict(count) if isinstance(case.want["starts"], dict) else sum(count.values())
+    return found
+
+
+# -- Armada --------------------------------------------------------------------------------------------------------
+def _armada(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    """Jobs stand in rows of equal ones, and are written out as the API's answer has them."""
+    jobs: dict[str, Any] = {}
+    for row in case.said["jobs"]:
+        for _ in range(row["count"]):
+            name = f"{row['queue']}-{len(jobs):04}"
+            pod = {"priorityClassName": row["class"], "containers": [{"resources": {"requests": row["requests"]}}]}
+            pod |= {key: row[key] for key in ("nodeSelector", "affinity", "tolerations") if key in row}
+            spec = {"priority": row.get("priority", 1000), "podSpecs": [pod], "annotations": row.get("annotations", {})}
+            time = f"2026-08-01T{len(jobs) // 3600:02}:{len(jobs) // 60 % 60:02}:{len(jobs) % 60:02}Z"
+            jobs[name] = {
+                "jobId": name,
+                "queue": row["queue"],
+                "state": row["state"],
+                "submittedTs": time,
+                "jobSpec": spec,
+            }
+    path.write_text(json.dumps({"items": [*case.objects, {"jobDetails": jobs}]}), encoding="utf-8")
+    gpus = any("nvidia.com/gpu" in row["requests"] for row in case.said["jobs"])
+    read = read_armada(path, resource=None if gpus else "cpu")
+    rule = DominantResourceFairness(counting_next=True, preempt=True, passing=True)
+    return read, rule, lambda *found: _armada_outcome(case, *found)
+
+
+def _armada_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many jobs of each queue start, and how many are preempted."""
+    gangs = grounds.gangs
+    size = Counter(gang for row in case.said["jobs"] for gang in [row.get("annotations", {}).get(_GANG)] * row["count"])
+    users = dict(zip(gangs.names, (read.problem.users[at] for at in gangs.user), strict=True))
+    starts, stopped = changed(read, grounds)
+    found: dict[str, Counter[str]] = {"starts": Counter(), "stops": Counter()}
+    for key, names in (("starts", list(starts)), ("stops", stopped)):
+        for name in names:
+            found[key][users[name]] += size.get(name, 1)
+    return {key: dict(count) for key, count in found.items()}
+
+
+_GANG = "armadaproject.io/gangId"
+RULES = {"kueue": _kueue, "kai": _kai, "volcano": _volcano, "armada": _armada}
+WANTED = {
+    "kueue": kueue_wanted,
+    "kai": lambda case: dict(case.want),
+    "volcano": lambda case: dict(case.want),
+    "armada": lambda case: dict(case.want),
+}

@@ -1,0 +1,230 @@
+"""Two verifiers side by side: the one in Python and the one that Coq proves say the same of the same file.
+
+`python tests/torture/differential.py` asks both about 300,000 certificates that both know, two of three as policies,
+properties and programs write them, spelled in many ways, the third forged as in the other trials. Interrupted, the same
+command goes on. A difference is a fault of one of the two: the file is kept in the journal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import IO, Any
+
+sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs")]
+from certificate_kinds import BY_HAND
+from certificate_samples import of_market, of_programs
+from changed import changed_bytes, changed_values
+from evidence import changed
+from tampering import is_number
+
+from fairopt.cli.verified import PROGRAM, VERDICTS
+from fairopt.proofs.verifier import front
+from fairopt.proofs.verifier.reading import one_line
+from fairopt.testing.samples import sample_markets
+
+CERTIFICATES = 300_000
+#: One of so many certificates is forged besides.
+FORGED = 2
+BEGIN, END = "<!-- counts: begin, written by make differential -->", "<!-- counts: end -->"
+
+
+@dataclass
+class Block:
+    """What came of the certificates of one seed: how often each answer, by kind, and where the two differ."""
+
+    seed: int
+    counts: dict[str, int] = field(default_factory=dict)
+    differences: list[dict[str, str]] = field(default_factory=list)
+
+
+class Proved:
+    """The verifier that Coq proves, as a process that is asked about file after file."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen([PROGRAM, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def report(self, path: Path) -> tuple[int, str]:
+        """Return the exit status of a file, and what is said of it."""
+        into, out = _open(self._process.stdin), _open(self._process.stdout)
+        into.write(f"{path}\n".encode())
+        into.flush()
+        said = out.readline().decode("ascii").rstrip("\n").partition(": ")[2]
+        return next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said
+
+    def __enter__(self) -> Proved:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()  # at the end of its input it ends
+
+
+def _open(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def genuine(seed: int) -> Iterator[Any]:
+    """Yield certificates as they are written: of one market, of some programs, and some that are worked out by hand."""
+    draw = Random(f"genuine {seed}")
+    users, types = draw.choice([(1, 2), (2, 3), (2, 4)]), draw.choice([(1, 2), (2, 3), (2, 4)])
+    for market in sample_markets(1, seed=10_000 + seed, users=users, types=types, demands=draw.random() < 0.6):
+        yield from (each.certificate.to_json() for each in of_market(market, draw))
+    yield from (each.certificate.to_json() for each in of_programs(draw, 40))
+    yield from draw.sample(list(BY_HAND.values()), 8)
+
+
+def respelled(data: Any, draw: Random) -> Any:
+    """Return the same with some numbers written otherwise, and keys in another order."""
+    if isinstance(data, dict):
+        pairs = list(data.items())
+        draw.shuffle(pairs)
+        fixed = ("schema", "of_row", "split", "positions", "shares")
+        return {key: value if key in fixed else respelled(value, draw) for key, value in pairs}
+    if isinstance(data, list):
+        # the words and positions of a multiplier, a term or a pair stay as they are
+        begins = bool(data) and not isinstance(data[0], list | dict) and not is_number(data[0])
+        return data if begins else [respelled(each, draw) for each in data]
+    if isinstance(data, str) and is_number(data) and draw.random() < 0.2:
+        number, by = Fraction(data), draw.choice([1, 2, 10, 10**20])
+        zeros = draw.choice(["", "", "0", "000"])
+        return f"{'-' if number < 0 else ''}{zeros}{abs(number.numerator) * by}/{zeros}{number.denominator * by}"
+    return data
+
+
+def spelled(data: Any, draw: Random) -> bytes:
+    """Return a certificate as the bytes of a file, with blanks here or there."""
+    layout = draw.choice([{"separators": (",", ":")}, {"indent": 1}, {}, {"ensure_ascii": False}])
+    return json.dumps(data, **layout).encode("utf-8", "surrogatepass")
+
+
+def forged(data: Any, others: list[Any], draw: Random) -> bytes:
+    """Return a certificate that is changed: in places, with values out of place, with another's parts, in bytes."""
+    how = draw.random()
+    if how < 0.6:
+        return spelled(changed(data, draw), draw)
+    if how < 0.8:
+        alike = draw.choice([each for each in others if each["certificate"] == data["certificate"]])
+        shared = [key for key in data if key in alike and key not in ("schema", "certificate")]
+        return spelled(data | {key: alike[key] for key in draw.sample(shared, draw.randint(0, len(shared)))}, draw)
+    return spelled(changed_values(data, draw), draw) if how < 0.92 else changed_bytes(spelled(data, draw), draw)
+
+
+def files(seed: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a seed: of each what it is called in the counts, and its bytes."""
+    draw = Random(f"files {seed}")
+    whole = [json.loads(json.dumps(each)) for each in genuine(seed)]
+    for at, data in enumerate(whole):
+        kind = data["certificate"]
+        yield f"{kind}, as written", spelled(respelled(data, draw) if draw.random() < 0.5 else data, draw)
+        if at % FORGED == 0:
+            yield f"{kind}, forged", forged(data, whole, draw)
+
+
+def differ(asked: tuple[int, str], proved: tuple[int, str]) -> bool:
+    """Return whether two answers are not the same: the status, and of what is accepted the statement too."""
+    if proved[0] == VERDICTS["NOT COVERED: "]:
+        return False
+    return asked != proved if front.FINE in (asked[0], proved[0]) else asked[0] != proved[0]
+
+
+def play(seed: int, proved: Proved, path: Path) -> Block:
+    """Ask both verifiers about the files of a seed."""
+    counts, block = Counter[str](), Block(seed)
+    for name, content in files(seed):
+        path.write_bytes(content)
+        status, said = front.report(path)
+        here, there = (status, one_line(said[0])), proved.report(path)
+        verdict = next(word for word, code in VERDICTS.items() if code == there[0]).rstrip(": ")
+        counts[f"{name}: {'difference' if differ(here, there) else verdict}"] += 1
+        if differ(here, there):
+            shown = content.decode("utf-8", "replace")[:20_000]
+            block.differences.append({"python": here[1], "coq": there[1], "file": shown})
+    block.counts = dict(counts)
+    return block
+
+
+def read(journal: Path) -> list[Block]:
+    """Return the blocks that a journal has; a last line that breaks off is played again."""
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True) if journal.exists() else []
+    return [Block(**json.loads(line)) for line in lines if line.endswith("\n")]
+
+
+def known(blocks: Iterable[Block]) -> int:
+    """Return how many certificates there were of kinds that both know."""
+    return sum(count for name, count in summed(blocks).items() if not name.endswith(": NOT COVERED"))
+
+
+def summed(blocks: Iterable[Block]) -> Counter[str]:
+    """Return how often each answer was given."""
+    return sum((Counter(block.counts) for block in blocks), start=Counter[str]())
+
+
+def rows(blocks: list[Block]) -> Iterator[str]:
+    """Yield the counts as a table in Markdown, a row a kind."""
+    counts, verdicts = summed(blocks), ["accepted", "REJECTED", "cannot be read", "NOT COVERED", "difference"]
+    yield "| certificates | number | accepted by both | rejected by both | read by neither | not covered | different |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    names = sorted({name.rpartition(": ")[0] for name in counts})
+    told = [(name, [counts[f"{name}: {verdict}"] for verdict in verdicts]) for name in names]
+    whole = [sum(column) for column in zip(*(each for _, each in told), strict=True)]
+    for name, each in [*told, ("**all**", whole)]:
+        yield f"| {name} | {sum(each):,} | {' | '.join(f'{count:,}' for count in each)} |"
+
+
+def put_into(text: str, blocks: list[Block]) -> str:
+    """Return a page with the table of the counts."""
+    before, _, rest = text.partition(BEGIN)
+    return "\n".join([before + BEGIN, "", *rows(blocks), "", END + rest.partition(END)[2]])
+
+
+def main() -> int:
+    """Ask what is still to be asked, print differences and counts; exit status 1 where there is a difference."""
+    parser = ArgumentParser(prog="differential", description=__doc__)
+    parser.add_argument("--journal", type=Path, default=Path("build/differential.jsonl"), help="what is done already")
+    parser.add_argument("--certificates", type=int, default=CERTIFICATES, help="so many of kinds that both know")
+    parser.add_argument("--minutes", type=float, default=24 * 60.0, help="stop after so many minutes")
+    parser.add_argument("--write", type=Path, help="put the counts into this page")
+    given = parser.parse_args()
+    if not PROGRAM.exists():
+        parser.error("the verifier that Coq proves is not built: make verified")
+    done, until = read(given.journal), time.monotonic() + 60 * given.minutes
+    seed, asked = len(done), known(done)
+    given.journal.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        given.journal.open("w", encoding="utf-8") as stream,
+        tempfile.TemporaryDirectory() as folder,
+        Proved() as proved,
+    ):
+        for block in done:  # without a line that broke off
+            stream.write(json.dumps(asdict(block)) + "\n")
+        while asked < given.certificates and time.monotonic() < until:
+            block = play(seed, proved, Path(folder) / "file.json")
+            done.append(block)
+            stream.write(json.dumps(asdict(block)) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+            seed, asked = seed + 1, asked + known([block])
+            for each in block.differences:
+                print(f"DIFFERENCE, seed {block.seed}: {json.dumps(each)[:2000]}", flush=True)
+            if seed % 20 == 0:
+                print(f"differential: {asked:,} certificates", file=sys.stderr, flush=True)
+    print("\n".join(rows(done)))
+    if given.write:
+        given.write.write_text(put_into(given.write.read_text(encoding="utf-8"), done), encoding="utf-8")
+    return int(any(block.differences for block in done))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The two verifiers side by side: a few files, and that a difference would be seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import differential
+import pytest
+from certificate_kinds import BY_HAND
+from differential import Block, Proved, differ, files, play, put_into, read, respelled, summed
+
+from fairopt.proofs.verify import verify
+
+BUILT = pytest.mark.skipif(not differential.PROGRAM.exists(), reason="it is not built: make verified")
+
+
+@BUILT
+@pytest.mark.parametrize("seed", [0, 1])
+def test_both_say_the_same(seed: int, tmp_path: Path) -> None:
+    with Proved() as proved:
+        block = play(10**6 + seed, proved, tmp_path / "file.json")
+    assert not block.differences
+    assert sum(count for name, count in block.counts.items() if name.endswith(": accepted")) > 30
+
+
+class Wrong:
+    """It accepts everything, with a statement of its own."""
+
+    def report(self, path: Path) -> tuple[int, str]:
+        return 0, "accepted: all is well"
+
+
+def test_a_difference_is_kept_with_its_file(tmp_path: Path) -> None:
+    block = play(0, Wrong(), tmp_path / "file.json")
+    assert len(block.differences) == sum(block.counts.values()) == len(list(files(0)))
+    assert {each["coq"] for each in block.differences} == {"accepted: all is well"}
+    assert all(name.endswith(": difference") for name in block.counts)
+
+
+def test_answers_differ_in_their_status_and_in_what_is_accepted() -> None:
+    assert not differ((1, "REJECTED: this"), (1, "REJECTED: that"))
+    assert differ((0, "accepted: this"), (0, "accepted: that"))
+    assert differ((2, "cannot be read: this"), (1, "REJECTED: this"))
+    assert differ((1, "REJECTED: this"), (0, "accepted: this"))
+    assert not differ((0, "accepted: this"), (3, "NOT COVERED: this"))
+
+
+def test_what_is_spelled_otherwise_says_the_same() -> None:
+    for name, data in BY_HAND.items():
+        assert verify(respelled(json.loads(json.dumps(data)), Random(name))) == verify(data)
+
+
+def test_counts_go_into_the_page_and_a_line_that_broke_off_is_played_again(tmp_path: Path) -> None:
+    blocks = [
+        Block(0, {"bound, forged: REJECTED": 2}),
+        Block(1, {"bound, forged: REJECTED": 1, "envy, forged: accepted": 1}),
+    ]
+    page = put_into(f"before\n{differential.BEGIN}\nold\n{differential.END}\nafter", blocks)
+    assert "| bound, forged | 3 | 0 | 3 | 0 | 0 | 0 |" in page
+    assert "| **all** | 4 | 1 | 3 | 0 | 0 | 0 |" in page
+    assert "old" not in page
+    assert page.endswith("\nafter")
+    journal = tmp_path / "journal.jsonl"
+    journal.write_text('{"seed": 0, "counts": {"a: accepted": 1}, "differences": []}\n{"seed": 1, "cou')
+    assert [block.seed for block in read(journal)] == [0]
+    assert summed(read(journal)).total() == 1
