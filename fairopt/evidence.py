@@ -42,7 +42,7 @@ from fairopt.policy import Allocation, Formulated
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import Array, Program, Sense, fractions
-from fairopt.properties import AllocationProperty, Answer, MechanismProperty, Misreport, Verdict
+from fairopt.properties import AllocationProperty, Answer, MechanismProperty, SlackCase, Verdict
 from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.properties.within_bounds import Boundary
 
@@ -130,7 +130,7 @@ def certify_search(policy: AnyPolicy, market: Market, verdict: Verdict) -> Certi
     return certify_misreport(policy, market, verdict.witness)
 
 
-def certify_misreport(policy: AnyPolicy, market: Market, witness: Misreport) -> Certificate:
+def certify_misreport(policy: AnyPolicy, market: Market, witness: SlackCase) -> Certificate:
     """Return the evidence that a misreport pays: two certified decisions, or ranges over all optima if it always pays.
 
     Errors: `NotCapable` where the decisions have no exact form or no certificate.

@@ -21,7 +21,7 @@ from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.problem.floors import Overpromised
-from fairopt.properties import Answer, Effort, Misreport, StrategyProofness, shrinking_misreports
+from fairopt.properties import Answer, Effort, SlackCase, StrategyProofness, shrinking_misreports
 from fairopt.properties.misreports.kinds import REPORTS
 from fairopt.report import SCHEMA_KEY, Key, ResultForm
 
@@ -73,7 +73,7 @@ def lie(
     if verdict.answer is not Answer.FAILS:
         none = MISREPORT.json(verdict, found=False)
         return show(json_, none, lambda: print(f"no lie that pays was found: {verdict.effort}"))
-    witness: Misreport = verdict.witness
+    witness: SlackCase = verdict.witness
     if shrink:
         if not verdict.exact:
             raise NotCapable("the lie pays in decisions in floats; only one that pays exactly is shrunk")
@@ -91,7 +91,7 @@ def lie(
     raise typer.Exit(Exit.FAILS)
 
 
-def _smallest(policy: Policy, market: Market, witness: Misreport, kind: Kind, markets: int) -> tuple[Market, Misreport]:
+def _smallest(policy: Policy, market: Market, witness: SlackCase, kind: Kind, markets: int) -> tuple[Market, SlackCase]:
     """Return the smallest market found, with its misreport; an interrupted search returns the best so far."""
     kinds = {each.name: each for each in REPORTS}
     best = market, witness

@@ -25,7 +25,7 @@ from fairopt.numbers import arithmetic, counted
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
-from fairopt.properties import Answer, Misreport, Verdict
+from fairopt.properties import Answer, SlackCase, Verdict
 from fairopt.properties.metrics import Metrics
 from fairopt.properties.verdict import MARKS
 from fairopt.properties.within_bounds import range_of
@@ -190,7 +190,7 @@ def workload(shown: Mapping[str, Any]) -> None:
     say("They are set by --set OPTION=VALUE; --out FILE writes a trace.")
 
 
-def lie(policy: Policy, market: Market, witness: Misreport) -> None:
+def lie(policy: Policy, market: Market, witness: SlackCase) -> None:
     """Print a market, a misreport on it, and its gain."""
     limits = ["" if limit == INFINITY else number_text(limit) for limit in market.limit]
     rows = zip(market.users, market.speedup, market.weight, limits, strict=True)

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.documents import AMOUNTS, found_in
+from fairopt.errors import BadInput, NotCapable, require
+from fairopt.importing.documents import AMOUNTS, found_in, yaml_documents
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
 
 
@@ -126,6 +127,38 @@ def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1
 def documents(paths: Iterable[AnyPath]) -> Iterable[tuple[AnyPath, ObjectPart]]:
     """Yield the objects in files that kubectl wrote, each with its file."""
     return ((path, part) for path in paths for part in found_in(path))
+
+
+def unpacked(
+    found: Iterable[tuple[AnyPath, ObjectPart]], key: str, group: str, kind: str
+) -> Iterable[tuple[AnyPath, ObjectPart]]:
+    """Yield objects, and in the place of a ConfigMap that has a ``key`` the YAML document in it.
+
+    A document in it, or one of the API ``group`` that stands alone, has the name of the ConfigMap, or else of its kind.
+    One without a kind is of that ``kind``. Errors: `BadInput` for what is no YAML.
+    """
+    for path, part in found:
+        text = part.part("data").text(key) if part.text("kind") == "ConfigMap" else ""
+        if not text:
+            alone = part.text("apiVersion").rpartition("/")[0] == group and part.text("kind") == kind
+            yield path, ObjectPart(part.place, {"metadata": {"name": kind}, **part.value}) if alone else part
+            continue
+        place = f"{part.place}, data, {key}"
+        try:
+            read = [value for _, value in yaml_documents(text)]
+        except BadInput as error:
+            error.place = f"{place}, {error.place}"
+            raise
+        for value in read:
+            require(
+                isinstance(value, Mapping), shown(value), place, "Give keys and values, as the scheduler takes them"
+            )
+            named = {
+                "metadata": {"name": part.part("metadata").text("name")},
+                "kind": kind,
+                "apiVersion": f"{group}/v1",
+            }
+            yield path, ObjectPart(place, {**named, **value})
 
 
 class Stock(NamedTuple):

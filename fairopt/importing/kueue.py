@@ -8,8 +8,8 @@ from fractions import Fraction
 from fairopt.errors import BadInput
 from fairopt.importing.documents import AMOUNTS, in_files
 from fairopt.importing.imported import Imported, ImportedQueue, Places, entitlements_of, market_of
-from fairopt.importing.kubernetes import Objects, add, documents, objects
-from fairopt.importing.kueue_configuration import configured, settings_of
+from fairopt.importing.kubernetes import Objects, add, documents, objects, unpacked
+from fairopt.importing.kueue_configuration import CONFIGURATIONS, KEY, settings_of
 from fairopt.importing.kueue_objects import GROUP, GROUPS, KINDS, RULES
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
 from fairopt.importing.kueue_workloads import gangs_in
@@ -44,7 +44,7 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     places = Places()
     kinds = {kind: (GROUPS.get(kind, GROUP), known) for kind, known in KINDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
-        found = objects(configured(documents(paths)), kinds, places)
+        found = objects(unpacked(documents(paths), KEY, CONFIGURATIONS, "Configuration"), kinds, places)
         for kind in (kind for kind in KINDS if kind not in GROUPS):
             for name, part in found[kind].items():
                 if (version := part.text("apiVersion")).rpartition("/")[2] not in VERSIONS:

@@ -5,14 +5,12 @@ Source: kubernetes-sigs/kueue ff69552e, apis/config/v1beta1 and v1beta2, configu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import yaml_documents
 from fairopt.importing.imported import BOOKKEEPING, TAKEN, ImportedQueue, Places
 from fairopt.importing.kubernetes import OBJECT, fields
 from fairopt.problem.files.schema import ObjectPart
-from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.numbers import shown
 
 #: The API group, and the key of a ConfigMap that holds such a document.
@@ -44,30 +42,6 @@ CONFIGURATION: Mapping[str, str] = (
         "manageJobsWithoutQueueName managedJobsNamespaceSelector queueVisibility",
     )
 )
-
-
-def configured(found: Iterable[tuple[AnyPath, ObjectPart]]) -> Iterator[tuple[AnyPath, ObjectPart]]:
-    """Yield objects, and of a ConfigMap the Configuration that it holds, with the ConfigMap's name."""
-    for path, part in found:
-        text = part.part("data").text(KEY) if part.text("kind") == "ConfigMap" else ""
-        if not text:
-            named = part.text("apiVersion").rpartition("/")[0] == CONFIGURATIONS
-            yield path, _named(part, "the file") if named else part
-            continue
-        try:
-            for _, value in yaml_documents(text):
-                require(
-                    isinstance(value, Mapping), shown(value), f"{part.place}, data, {KEY}", "Give it as kubectl does"
-                )
-                yield path, _named(ObjectPart(f"{part.place}, data, {KEY}", value), part.part("metadata").text("name"))
-        except BadInput as error:
-            error.place = f"{part.place}, data, {KEY}, {error.place}" if KEY not in error.place else error.place
-            raise
-
-
-def _named(part: ObjectPart, name: str) -> ObjectPart:
-    """Return a Configuration with a name, which it has none of."""
-    return ObjectPart(part.place, {"metadata": {"name": name}, **part.value})
 
 
 def uncounted(found: Mapping[str, ObjectPart]) -> tuple[str, ...] | None:

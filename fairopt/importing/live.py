@@ -28,14 +28,19 @@ PATIENCE = 120
 _VARIABLE = re.compile(r"\$([A-Z_]+)")
 
 
-def _kubectl(kinds: str) -> Source:
-    return MappingProxyType({"cluster.json": ("kubectl", "get", kinds, "-A", "-o", "json")})
+def _kubectl(kinds: str, configured_in: str = "") -> Source:
+    """Return the commands for objects, and for the ConfigMaps of the namespace where the scheduler is configured."""
+    read: dict[str, tuple[str, ...]] = {"cluster.json": ("kubectl", "get", kinds, "-A", "-o", "json")}
+    if configured_in:
+        read["configuration.json"] = ("kubectl", "get", "configmaps", "-n", configured_in, "-o", "json")
+    return MappingProxyType(read)
 
 
-KUEUE = _kubectl("clusterqueues,cohorts,localqueues,resourceflavors,workloads,nodes")
+KUEUE = _kubectl("clusterqueues,cohorts,localqueues,resourceflavors,workloads,nodes", "kueue-system")
 KAI = _kubectl("queues.scheduling.run.ai,podgroups.scheduling.run.ai,nodes,pods,priorityclasses")
 VOLCANO = _kubectl(
-    "queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,jobs.batch.volcano.sh,nodes,priorityclasses"
+    "queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,jobs.batch.volcano.sh,pods,nodes,priorityclasses",
+    "volcano-system",
 )
 YARN: Source = MappingProxyType(
     {

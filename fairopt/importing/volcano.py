@@ -17,8 +17,9 @@ from fairopt.importing.imported import (
     gangs_of,
     market_of,
 )
-from fairopt.importing.kubernetes import Objects, Stock, add, documents, named, objects, pod_requests
-from fairopt.importing.volcano_objects import CLUSTER, KINDS, ROOT, RULES
+from fairopt.importing.kubernetes import Objects, Stock, add, documents, named, objects, pod_requests, unpacked
+from fairopt.importing.volcano_objects import CLUSTER, CONFIGURATION, GROUP, KEY, KINDS, ROOT, RULES
+from fairopt.importing.volcano_pods import STOPS, Amounts, by_type, of_pods, pods_of
 from fairopt.problem import Entitlements
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
@@ -31,10 +32,11 @@ _VENDORS = (
     *("aws.amazon.com", "google.com"),
 )
 _PARTS = ("memory", "mem", "cores", "core", "percentage")
+#: Plugins that the policies have, or that choose nodes only.
+_PLUGINS = ("proportion", "capacity", "drf", "gang", "priority", "conformance", "nodeorder", "binpack")
 _NONE = Fraction(0)
 _COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
 _WAITS, _RUNS = ("Pending", "Inqueue"), ("Running", "Unknown")
-_Amounts = Mapping[str, Fraction]
 
 
 def read(*paths: AnyPath, resource: str | None = None) -> Imported:
@@ -50,7 +52,9 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     """
     with in_files(paths):
         places = Places()
-        return _imported(objects(documents(paths), KINDS, places), resource, places)
+        return _imported(
+            objects(unpacked(documents(paths), KEY, GROUP, CONFIGURATION), KINDS, places), resource, places
+        )
 
 
 def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
@@ -82,10 +86,29 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
         node.parent, node.weight = above.get(name, ""), weights.get(name, node.weight)
     for name in groups:
         nodes[name].held = None
-    owed = entitlements_of(nodes, users, types, gangs, goods=columns.goods)
+    settings = _settings(found[CONFIGURATION], places)
+    owed = entitlements_of(nodes, users, types, gangs, goods=columns.goods, settings=settings)
     weight = [1 if (own := nodes[name].weight) is None else own for name in users]
     market = market_of(owed, [columns.amounts[name] for name in types], weight=weight)
     return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared), rules=RULES)
+
+
+def _settings(found: Mapping[str, ObjectPart], places: Places) -> dict[str, str]:
+    """Return whether the scheduler's configuration has the action that a policy has as an option, and note others."""
+    settings: dict[str, str] = {}
+    for name, part in found.items():
+        actions = [each.strip() for each in part.text("actions").split(",") if each.strip()]
+        settings["reclaim"] = str("reclaim" in actions).lower()
+        for each in actions:
+            if each not in ("allocate", "reclaim", "enqueue", "backfill"):
+                places.note(f"{CONFIGURATION}, actions", name, each, "an action that is not modelled")
+            elif each not in ("allocate", "reclaim"):
+                places.note(f"{CONFIGURATION}, actions", name, each, "what waits is taken to be in the queue")
+        plugins = [each.text("name") for tier in part.parts("tiers") for each in tier.parts("plugins")]
+        for each in plugins:
+            if each not in _PLUGINS:
+                places.note(f"{CONFIGURATION}, plugins", name, each, "a plugin that is not modelled")
+    return settings
 
 
 # -- queues --------------------------------------------------------------------------------------------------------
@@ -126,7 +149,7 @@ def _counted(groups: Mapping[str, ObjectPart], declared: Mapping[str, Any]) -> d
     return found
 
 
-def _held(name: str, row: ImportedQueue, running: _Amounts, places: Places) -> dict[str, Fraction]:
+def _held(name: str, row: ImportedQueue, running: Amounts, places: Places) -> dict[str, Fraction]:
     """Return what a queue holds: what its status says, and at least what its running gangs take."""
     held = row.held or {}
     for column, runs in running.items():
@@ -217,10 +240,11 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
     """
     classes = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
     rows: list[ImportedGang] = []
+    pods = pods_of(found, places)
     for part, job in _pod_groups(found):
         kind, name, spec = part.text("kind"), named(part), part.part("spec")
         queue, phase = _where(part, job)
-        if phase not in _WAITS + _RUNS:
+        if phase not in _WAITS + _RUNS and not pods.get(name):
             places.note(f"{kind}, phase {phase}", name, phase, "it neither waits nor runs")
             continue
         if queue not in users:
@@ -231,7 +255,13 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
         if opened != "Open" and phase in _WAITS:
             places.note(f"{kind}, spec.queue", name, queue, f"the queue is {opened}, and starts nothing")
             continue
+        if pods.get(name):
+            rows += of_pods(part, queue, pods[name], columns, places, classes, over)
+            continue
         whole, takes = _of_job(job) if job is not None else ({}, {})
+        if job is None and spec.value.get("minResources") is None:
+            why = "without minResources, a job or pods in the files nobody knows what it takes: nothing is taken"
+            places.note(f"{kind}, spec.minResources", name, "not given", why)
         if spec.value.get("minResources") is not None:
             takes = spec.read("minResources", AMOUNTS, {})
         for each in columns.types:
@@ -241,10 +271,10 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
         klass = spec.text("priorityClassName")
         if klass and klass not in classes:
             places.note(f"{kind}, spec.priorityClassName", name, klass, "no such PriorityClass is given; taken as 0")
-        can = part.at("metadata.annotations").text("volcano.sh/preemptable", "true") != "false"
+        can = part.at("metadata.annotations").text(STOPS, "true") != "false"
         can = over.part("spec").flag("reclaimable", True) and can
         since, runs = part.part("metadata").read("creationTimestamp", SECONDS, 0), phase in _RUNS
-        for gang, gpus, of, other in _by_type(name, takes, columns, places):
+        for gang, gpus, of, other in by_type(name, takes, columns, places):
             on = (of or next(iter(columns.types))) if runs else None
             allowed = None if of is None else [of]
             rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, classes.get(klass, 0), can, since))
@@ -267,28 +297,6 @@ def _pod_groups(found: Objects) -> Iterator[tuple[ObjectPart, ObjectPart | None]
         owned.add(job)
         yield part, found["Job"].get(job)
     yield from ((part, part) for name, part in found["Job"].items() if name not in owned)
-
-
-def _by_type(
-    name: str, takes: _Amounts, columns: Stock, places: Places
-) -> Iterator[tuple[str, int, str | None, _Amounts]]:
-    """Yield what a gang takes, a gang for each GPU type in it; the first has all of the other resources."""
-    for each, amount in takes.items():
-        if not columns.has(each) and amount > 0:
-            why = "no queue has a quota of it" if each in columns.amounts else "no node has it"
-            places.note(f"minResources of {each}", name, amount, why)
-    of = {each: takes[each] for each in columns.types if takes.get(each)}
-    if len(of) > 1:
-        places.note("minResources", name, ", ".join(of), "a gang has GPUs of one type here; it is split")
-    other: _Amounts = {each: takes[each] for each in columns.others if each in takes}
-    for each, amount in of.items():
-        whole = -(-amount.numerator // amount.denominator)
-        if whole != amount:
-            places.note(f"minResources of {each}", name, amount, f"taken as {whole}")
-        yield (f"{name} [{each}]" if len(of) > 1 else name), whole, each, other
-        other = {}
-    if not of:
-        yield name, 0, None, other
 
 
 def _of_job(job: ObjectPart) -> tuple[dict[str, Fraction], dict[str, Fraction]]:

@@ -36,6 +36,8 @@ RULES: Mapping[str, str] = MappingProxyType(
 CLUSTER = "cluster"
 #: The queue above all others, which Volcano makes itself.
 ROOT = "root"
+#: The scheduler's configuration, which has no kind; the key of the ConfigMap that it is in.
+GROUP, CONFIGURATION, KEY = "scheduling.volcano.sh", "SchedulerConfiguration", "volcano-scheduler.conf"
 _PLACING = "where on the nodes a pod may run is not modelled"
 _TOPOLOGY = "how near each other the GPUs of a gang must be is not modelled"
 _POD = "spec.tasks[].template.spec."
@@ -76,6 +78,25 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | fields(BOOKKEEPING, "state.reason state.message state.lastTransitionTime version retryCount", "status.")
     | fields(BOOKKEEPING, "runningDuration controlledResources conditions", "status.")
     | fields(COUNTED, "minAvailable taskStatusCount pending running succeeded failed terminating unknown", "status."),
+    "Pod": {**OBJECT, **_OWN}
+    | pod_fields("spec.", _PLACING)
+    | fields(TAKEN, "scheduling.k8s.io/group-name volcano.sh/preemptable", "metadata.annotations.")
+    | fields(TAKEN, "volcano.sh/preemptable", "metadata.labels.")
+    | fields("which task of a job a pod is does not matter here", "volcano.sh/task-spec", "metadata.labels.")
+    | fields(TAKEN, "spec.nodeName status.phase")
+    | fields("the pod group's class counts", "priority priorityClassName preemptionPolicy", "spec.")
+    | fields("devices by dynamic resource allocation are not counted", "spec.resourceClaims")
+    | fields("devices by dynamic resource allocation are not counted", "spec.containers[].resources.claims")
+    | {"spec.schedulingGates": "gates are not modelled: a pod with one is taken as asked for"}
+    | {"status.nominatedNodeName": _PLACING, "spec.activeDeadlineSeconds": BOOKKEEPING}
+    | fields(
+        BOOKKEEPING,
+        "conditions message reason hostIP hostIPs podIP podIPs startTime containerStatuses initContainerStatuses "
+        "ephemeralContainerStatuses qosClass resize resourceClaimStatuses observedGeneration",
+        "status.",
+    ),
+    CONFIGURATION: {**OBJECT, "actions": TAKEN, "tiers[].plugins[].name": TAKEN, "metrics": BOOKKEEPING}
+    | fields("options of plugins are not read", "tiers[].plugins[]* configurations"),
     "Node": {**NODE}
     | {
         "spec.taints": _PLACING,
@@ -88,7 +109,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "preemptionPolicy": "whether its pods may take others' places is not modelled",
     },
 }
-_GROUPS = {"Job": "batch.volcano.sh", "PriorityClass": "scheduling.k8s.io", "Node": ""}
+_GROUPS = {"Job": "batch.volcano.sh", "PriorityClass": "scheduling.k8s.io", "Node": "", "Pod": ""}
 #: The API group of each kind that is read, and its fields.
 KINDS = {kind: (_GROUPS.get(kind, "scheduling.volcano.sh"), known) for kind, known in FIELDS.items()}
 

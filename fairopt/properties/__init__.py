@@ -5,7 +5,6 @@
 u2 gets 0.5; with the shares of u3, by weight, it would get 3
 """
 
-from fairopt.properties.misreports.exact_reports import Misreport
 from fairopt.properties.misreports.shrinking import Shrunk, shrink, shrink_market, shrinking_misreports, shrinks
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.over_optima import over_optima
@@ -15,6 +14,7 @@ from fairopt.properties.property import (
     MechanismProperty,
     OverOptima,
     Property,
+    SlackCase,
 )
 from fairopt.properties.shares.adjacent_types import AdjacentTypes
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
@@ -34,13 +34,13 @@ __all__ = [
     "EnvyFreeness",
     "Feasibility",
     "MechanismProperty",
-    "Misreport",
     "OverOptima",
     "ParetoEfficiency",
     "ParetoWeights",
     "Property",
     "SharingIncentive",
     "Shrunk",
+    "SlackCase",
     "StrategyProofness",
     "Verdict",
     "WorkConservation",

@@ -162,6 +162,10 @@ class SlackCase:
             return shown[name]
         raise AttributeError(f"a case of {self.of.name} shows no {name}" if shown else name)
 
+    def but(self, **shown: Any) -> SlackCase:
+        """Return the case with other parts."""
+        return replace(self, shown={**self.shown, **shown})
+
     def refutes(self, *outcome: Any) -> bool:
         """Whether the case fails by the bare definition: of shares (n, k), after their market, or of a run."""
         return self.of.fails(self, *outcome)
@@ -207,6 +211,8 @@ class MechanismProperty(Property):
     """
 
     of = "policy"
+    #: Makes a case of a misreport and what it gives.
+    told: Callable[..., SlackCase]
 
     def judge(self, policy: Policy, problem: Any, outcome: Any, *, effort: Effort | None = None) -> Verdict:
         """Search for a counterexample to what was decided; see `search`."""

@@ -44,6 +44,12 @@ MARKS: Mapping[Answer, str] = {
 }
 
 
+def _shows(found: Verdict) -> Any:
+    """Return the evidence; of one that depends on speedups those at which it holds."""
+    holds = getattr(found.boundary, "ends", {}).get("holds")
+    return found.evidence if holds is None or found.evidence is not None else {"speedups": holds.speedup}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict(Tabular):
     """A property's verdict on what was decided, or on a policy.
@@ -83,7 +89,7 @@ class Verdict(Tabular):
         Key("unit", str, "The margin's unit."),
         Key("exact", bool, "Whether no tolerance was used."),
         Key("witness", object, "What shows that it fails; else null."),
-        Key("evidence", object, "What shows that it holds; null where the definition does."),
+        Key("evidence", object, "What shows that it holds; null where the definition does.", _shows),
         Key("effort", str, "What was looked at."),
         Key("reason", str | None, "Why it could not be decided.", lambda found: found.reason or None),
         Key("boundary", object, "On what it depends."),

@@ -36,8 +36,9 @@ class Boundary:
 
     ``part``: of the ranges; None where it fails at the speedups that are stated. ``error``: that part as a relative
     error, where all speedups have the same. ``ends``: a market at which it holds, for all its speedups, and one at
-    which it fails, for the certificates on both sides. ``words`` say all of it, ``shown`` are its parts by name: a user
-    and its speedups at which the answer changes, trades that make all better off beyond, or a misreport that pays.
+    which it fails, for the certificates on both sides; by these names. ``words`` say all of it, ``shown`` are its parts
+    by name: a user and its speedups at which the answer changes, trades that make all better off beyond, or a misreport
+    that pays.
 
     >>> from fractions import Fraction
     >>> from fairopt.problem.ranges import with_error
@@ -99,13 +100,6 @@ def range_of(market: Market) -> str:
         return ""
     error = error_of(market)
     return "within the bounds of the market" if error is None else f"within an error of {percent(error)}"
-
-
-@dataclass(frozen=True, eq=False)
-class SpeedupsThatHold:
-    """Speedups (n, k) within the bounds at which the property holds."""
-
-    speedups: Array
 
 
 class LinearInSpeedups(AllocationProperty):
@@ -178,10 +172,9 @@ class LinearInSpeedups(AllocationProperty):
         if not bounded:
             return Verdict.undecided(self.name, unknown_speedups(market), effort=effort)
         asked = self._boundary(told, holding, changes, bounded)
-        shown = SpeedupsThatHold(holding)
         if margin > -INFINITY:
             verdict = replace(verdict, margin=margin, unit=f"throughput of {market.users[tightest]}, at worst")
-        return replace(verdict, answer=Answer.DEPENDS, boundary=asked, evidence=shown, exact=exact)
+        return replace(verdict, answer=Answer.DEPENDS, boundary=asked, exact=exact)
 
     def _found(self, rows: Array, stated: Array, least: Array, most: Array) -> Array | None:
         """Return speedups (k,) at which no row is below 0, those that are stated if that is so; None for none."""
@@ -214,7 +207,7 @@ class LinearInSpeedups(AllocationProperty):
             self._never(market, *each) for each in self.compared(market, shares)
         ):
             raise NotCapable("no comparison fails for all speedups alone; several together have no certificate")
-        holds = verdict.evidence.speedups if isinstance(verdict.evidence, SpeedupsThatHold) else None
+        holds = None if verdict.boundary is None else verdict.boundary.ends["holds"].speedup
         return Certificate(PROPERTY, market, shares, self.name, verdict.answer.value, holds)
 
     def _never(self, market: Market, user: int, uses: Array | None, would: Array | None) -> bool:

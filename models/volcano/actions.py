@@ -12,6 +12,7 @@ from heapq import merge
 from typing import Any
 
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, by_queue, ratio
+from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY
 
@@ -70,6 +71,11 @@ def _way(room: Holdings, refused: Callable[[int, Amounts], str], job: QueuedGang
         free = room.said({column: room.free[column] for column in lacking})
         why = f"{free} free, and it takes {room.said({column: takes[column] for column in lacking})}"
     return None, why
+
+
+def reclaims(given: bool | None, owed: Entitlements) -> bool:
+    """Return whether the action "reclaim" is played: as is ``given``, else as the cluster's settings say."""
+    return given if given is not None else owed.settings.get("", {}).get("reclaim") == "true"
 
 
 def within(room: Holdings, queue: int, most: list[Any], takes: Amounts, called: str) -> str:

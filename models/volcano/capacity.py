@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light
-from fairopt.models.volcano.actions import Left, Reclaiming, allocate, share, within
+from fairopt.models.volcano.actions import Left, Reclaiming, allocate, reclaims, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
@@ -60,8 +60,9 @@ class VolcanoCapacity(Computed):
     ``guarantee`` is ``deserved``, ``reserve`` ``guarantee.resource``, ``cap`` ``capability``. A queue that deserves
     nothing goes after all that hold less than they deserve. In a tree, queues are compared where their paths part; what
     the groups held at the start of the session counts, as in Volcano, where only the share of the leaf is updated.
-    ``reclaim`` plays that action too, which the plugin's guide adds to the default configuration;
-    ``ancestor_reclaim_level`` demands that so many groups above a victim hold more than they deserve.
+    ``reclaim`` plays that action too, which the plugin's guide adds to the default configuration; None is what the
+    market's `settings` say of it. ``ancestor_reclaim_level`` demands that so many groups above a victim hold more than
+    they deserve.
 
     Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/capacity/capacity.go.
 
@@ -74,7 +75,7 @@ class VolcanoCapacity(Computed):
     4 0
     """
 
-    reclaim: bool = False
+    reclaim: bool | None = None
     ancestor_reclaim_level: int = 0
 
     name = "volcano-capacity"
@@ -106,7 +107,7 @@ class VolcanoCapacity(Computed):
             return next((why for q in room.above(queue) if (why := within(room, q, most[q], takes, "may have"))), "")
 
         starves = allocate(room, TreeTurns.flat(room.waiting, key), refused)
-        if self.reclaim:
+        if reclaims(self.reclaim, owed):
             _ByCapacity(room, deserved, kept, most, self.ancestor_reclaim_level, key).play(starves, key)
         k = len(owed.types)
         share = {name: each[0] for name, each in zip(owed.nodes, opening, strict=True)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light
-from fairopt.models.volcano.actions import Left, Reclaiming, allocate, share, within
+from fairopt.models.volcano.actions import Left, Reclaiming, allocate, reclaims, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, objects
@@ -82,7 +82,7 @@ class VolcanoProportion(Computed):
 
     A queue's ``borrow_weight`` is its weight, ``reserve`` its ``guarantee.resource``, ``cap`` its ``capability``. What
     queues deserve is computed, so that a guarantee beyond the reserve (``deserved``) is refused. ``reclaim`` plays that
-    action too, which Volcano's default configuration leaves out.
+    action too, which Volcano's default configuration leaves out; None is what the market's `settings` say of it.
 
     Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/proportion/proportion.go; pkg/scheduler/util.go
     (DefaultSchedulerConf).
@@ -96,7 +96,7 @@ class VolcanoProportion(Computed):
     4 0
     """
 
-    reclaim: bool = False
+    reclaim: bool | None = None
 
     name = "volcano-proportion"
     source = "Volcano, pkg/scheduler/plugins/proportion"
@@ -133,7 +133,7 @@ class VolcanoProportion(Computed):
             return f"{room.names[queue]!r} holds all that it deserves" if over else ""
 
         starves = allocate(room, TreeTurns.flat(room.waiting, key), refused, overused)
-        if self.reclaim:
+        if reclaims(self.reclaim, owed):
             _ByProportion(room, parts, lambda *of: not overused(of[0]) and not refused(*of), key).play(starves, key)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
         return room.decided(problem, "allocated / deserved", shares, owed=owes)

@@ -88,14 +88,27 @@ Proof.
   injection g as <-; right; left; reflexivity.
 Qed.
 
-Definition floor_row (c : context) (s : store Q) (d : dual) : option (N * form) :=
+(** Users get throughputs of at least what is stored. *)
+Definition floor_row (w : text) (c : context) (s : store Q) (d : dual) : option (N * form) :=
   match at_row d with
   | [i] => match at_ s i with
-           | Some q => own_row c at_least_word (fun i u => Form [] [(i, speedup u)] 0 (Some q) None) d
+           | Some q => own_row c w (fun i u => Form [] [(i, speedup u)] 0 (Some q) None) d
            | None => None
            end
   | _ => None
   end.
+
+Lemma floor_row_kept w m s d k f y z : floor_row w (context_of m) s d = Some (k, f) ->
+  (forall i q, at_ s i = Some q -> exists u b, said_of m y i u b /\ q <= value u b) -> keeps y z f.
+Proof.
+  unfold floor_row; destruct (at_row d) as [|i [|? ?]] eqn:ar; try discriminate.
+  destruct (at_ s i) as [q|] eqn:e; [|discriminate]; intros r h.
+  destruct (h i q e) as (u & c & sa & le); unfold said_of in sa; apply nth_error_combine in sa; destruct sa as [eu ec].
+  unfold own_row in r; rewrite ar in r; destruct (same_text _ _); [|discriminate].
+  cbn [user_at context_of] in r; rewrite at_stored, eu in r; simpl in r; injection r as _ <-.
+  unfold keeps; cbn [low high]; split; [|exact I].
+  rewrite form_own; unfold bundle; rewrite (nth_error_nth _ _ _ ec); unfold value in le; lra.
+Qed.
 
 Definition check_infeasible m (wanted : list (N * Q)) duals : result :=
   if negb (valid_b m) then no "the market is not valid"
@@ -104,7 +117,7 @@ Definition check_infeasible m (wanted : list (N * Q)) duals : result :=
   | None => no "a user stands twice"
   | Some s =>
     let c := context_of m in
-    match bound_by (alike 0 m) (either (sharing_row c) (floor_row c s)) 0 duals with
+    match bound_by (alike 0 m) (either (sharing_row c) (floor_row at_least_word c s)) 0 duals with
     | Some b => if lt b 0 then Accepted (NoAllocation m wanted) else no "the multipliers contradict nothing"
     | None => no "a multiplier is of no row, or has the sign of a bound that there is not"
     end
@@ -116,17 +129,10 @@ Proof.
   destruct (negb _); [discriminate|]; destruct (floors wanted Empty) as [t|] eqn:fl; [|discriminate].
   destruct (bound_by _ _ _ _) as [b|] eqn:e; [|discriminate]; destruct (lt b 0) eqn:neg; [|discriminate].
   intro h; injection h as <-; split; [exact v|]; intros y sen h; apply ltP in neg.
-  assert (k : forall d k g, either (sharing_row (context_of m)) (floor_row (context_of m) t) d = Some (k, g) -> keeps y 0 g).
+  assert (k : forall d k g, either (sharing_row (context_of m)) (floor_row at_least_word (context_of m) t) d = Some (k, g) -> keeps y 0 g).
   { unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
     - intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y 0 v sen r).
-    - unfold floor_row; intro r'; destruct (at_row d) as [|i [|? ?]] eqn:ar; try discriminate.
-      destruct (at_ t i) as [q|] eqn:f; [|discriminate].
-      destruct (floors_in _ _ _ _ _ fl f) as [f'|f']; [rewrite at_empty in f'; discriminate|].
-      destruct (h i q f') as (u & c & sa & le).
-      unfold own_row in r'; rewrite ar in r'; destruct (same_text _ _); [|discriminate].
-      cbn [user_at context_of] in r'; rewrite at_stored in r'.
-      unfold said_of in sa; apply nth_error_combine in sa; destruct sa as [eu ec].
-      rewrite eu in r'; simpl in r'; injection r' as _ <-; unfold keeps; cbn [low high]; split; [|exact I].
-      rewrite form_own; unfold bundle; rewrite (nth_error_nth _ _ _ ec); unfold value in le; lra. }
+    - intro r'; apply (floor_row_kept _ _ _ _ _ _ _ _ r'); intros i q f; apply h.
+      destruct (floors_in _ _ _ _ _ fl f) as [f'|f']; [rewrite at_empty in f'; discriminate|exact f']. }
   pose proof (bound_by_ok m _ (alike_users 0 m) _ _ _ _ y 0 v sen e k) as le; rewrite sum_alike in le; lra.
 Qed.

@@ -1,7 +1,7 @@
 (** * Decisions: what a rule decides on a market, alone or inside of other certificates *)
 
 From Coq Require Import List QArith Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Optima Lies.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Optima Nash Filling Filled Lies.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -37,9 +37,38 @@ Proof.
   split; [exact (optima_of_policy_ok p m x v va r n)|split; [exists v; auto|exact (conj va (conj r n))]].
 Qed.
 
+Definition decide_equilibrium m x prices demand_duals : answer :=
+  match price_duals m prices demand_duals with
+  | None => refused "prices or demand duals are not one for each"
+  | Some duals =>
+    if is_equilibrium m x duals then Decided (optima_of_equilibrium m x) (Point x) (MaximisesNash m x)
+    else refused "the allocation is not feasible, or the prices are not those of an equilibrium"
+  end.
+
+Lemma decide_equilibrium_fine m x prices demand_duals : answer_fine (decide_equilibrium m x prices demand_duals).
+Proof.
+  unfold decide_equilibrium; destruct (price_duals _ _ _) as [duals|]; [|exact I].
+  destruct (is_equilibrium m x duals) eqn:e; [|exact I]; apply is_equilibrium_ok in e.
+  pose proof (settled_maximises m x e) as best.
+  split; [exact (optima_of_equilibrium_ok m x e)|split; [exact best|exact (conj (proj1 e) best)]].
+Qed.
+
+Definition decide_levels m x n rounds : answer :=
+  if is_filling m n x rounds && norms_positive m n then Decided (optima_of_filling m n x) (Point x) (LevelsAre m x n)
+  else refused "the allocation is not feasible, or the rounds do not show its levels".
+
+Lemma decide_levels_fine m x n rounds : answer_fine (decide_levels m x n rounds).
+Proof.
+  unfold decide_levels; destruct (is_filling m n x rounds) eqn:f; [|exact I].
+  destruct (norms_positive m n) eqn:p; [|exact I]; destruct (is_filling_ok _ _ _ _ f) as [v fair].
+  split; [exact (optima_of_filling_ok m n x v fair p)|split; [exact fair|exact (conj v fair)]].
+Qed.
+
 Definition decide_alone (d : decision) : answer :=
   match d with
   | Optimality m p x v duals named => decide_optimality m p x v duals named
+  | Levels m x n rounds => decide_levels m x n rounds
+  | Equilibrium m x prices demand_duals => decide_equilibrium m x prices demand_duals
   | Extreme _ _ _ _ _ _ _ => refused "a range leaves no choice over which a range is certified"
   | _ => unknown "this kind of decision"
   end.
@@ -60,7 +89,9 @@ Definition decide (d : decision) : answer :=
 Lemma decide_alone_fine d : answer_fine (decide_alone d).
 Proof.
   destruct d; try exact I.
-  apply decide_optimality_fine.
+  - apply decide_optimality_fine.
+  - apply decide_levels_fine.
+  - apply decide_equilibrium_fine.
 Qed.
 
 Lemma decide_fine d : answer_fine (decide d).

@@ -1,7 +1,7 @@
 (** * From a JSON value to the parts of a certificate: objects with known keys, numbers, names, tables *)
 
 From Coq Require Import ZArith QArith List String Bool.
-From Verified Require Import Syntax Json Numbers.
+From Verified Require Import Syntax Json Numbers Unicode.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -100,12 +100,12 @@ Definition string_of (j : json) : outcome text := match j with Str s => Ok s | _
 Definition most_name : Z := 200.
 Definition tilde : Z := 126.
 
-(** A name as it can be printed. This program prints ASCII only; others may be names all the same. *)
+(** A name as it can be printed: neither blank nor long. *)
+Definition printable (c : Z) : bool := ((space <=? c) && (c <=? tilde)) || ((tilde + 1 <? c) && beyond_ascii c).
+
 Definition name (j : json) : outcome text :=
   let* s := string_of j in
-  let* _ := require (forallb (fun c => (space <=? c) && negb (c =? tilde + 1)) s
-                     && negb (forallb (Z.eqb space) s)) NoCertificate "a name cannot be printed" in
-  let* _ := require (forallb (fun c => c <=? tilde) s) Unknown "a name with other characters than those of ASCII" in
+  let* _ := require (forallb printable s && negb (forallb (Z.eqb space) s)) NoCertificate "a name cannot be printed" in
   let* _ := require (Z.of_nat (List.length s) <=? most_name) NoCertificate "a name has too many characters" in
   Ok s.
 

@@ -198,14 +198,6 @@ Lemma replaced_at l : forall who report u, nth_error l who = Some u ->
   nth_error (replaced l who report) who = Some (User (name u) report (weight u) (demand u)).
 Proof. induction l as [|v l IH]; intros [|who] report u e; try discriminate; simpl in *; [injection e as ->; reflexivity|apply IH; exact e]. Qed.
 
-Lemma Forall2_at {A B} (R : A -> B -> Prop) a b i x : Forall2 R a b -> nth_error a i = Some x ->
-  exists y, nth_error b i = Some y /\ R x y.
-Proof.
-  intro f; revert i; induction f as [|p q a b h f IH]; intros [|i] e; try discriminate; simpl in *.
-  - injection e as <-; exists q; auto.
-  - apply IH; exact e.
-Qed.
-
 Lemma check_rewards_sound m name who report gain o before o' after s :
   optima_fine o -> chosen_fine o before -> optima_fine o' -> chosen_fine o' after ->
   check_rewards m name who report gain o before o' after = Accepted s -> meaning s.

@@ -38,6 +38,14 @@ Proof.
   apply nth_error_None in f; assert (i < length a)%nat; [apply nth_error_Some; congruence|lia].
 Qed.
 
+Lemma Forall2_at {A B} (R : A -> B -> Prop) a b i x : Forall2 R a b -> nth_error a i = Some x ->
+  exists y, nth_error b i = Some y /\ R x y.
+Proof.
+  intro f; revert i; induction f as [|p q a b h f IH]; intros [|i] e; try discriminate; simpl in *.
+  - injection e as <-; exists q; auto.
+  - apply IH; exact e.
+Qed.
+
 Definition equal := Forall2 Qeq.
 
 Lemma equal_dot s : forall a b, equal a b -> dot s a == dot s b.

@@ -248,6 +248,8 @@ Definition meaning (s : statement) : Prop :=
       valid m /\ feasible m x /\ exists y, feasible m y /\ everybody_at_least m x y /\ 0 < gain /\
         exists u b c, said_of m x i u b /\ said_of m y i u c /\ worth u c == worth u b + gain
   | ParetoEfficient m x => valid m /\ pareto_efficient m x
+  | LevelsAre m x n => valid m /\ max_min_fair m n x
+  | MaximisesNash m x => valid m /\ maximises_nash m x
   | ExtremeIs m r highest weights v => valid m /\ shaped m weights /\ extreme m r highest weights v
   | Rewards m r who report gain always =>
       valid m /\ 0 < gain /\ ~ like m (misreported m who report) /\

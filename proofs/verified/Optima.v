@@ -173,3 +173,57 @@ Proof.
       * destruct r as [_ [r _]]; rewrite tot; lra.
       * rewrite (zt eq_refl); simpl; lra.
 Qed.
+
+(** ** Of a rule that decides throughputs: everybody gets them *)
+
+Definition throughputs (m : market) (x : table) : list Q := map (fun '(u, b) => value u b) (combine (users m) x).
+Definition throughputs_now (m : market) (x : table) : list Q := map (fun '(u, b) => fast_dot (speedup u) b) (combine (users m) x).
+
+Fixpoint all_at_least (a b : list Q) : bool :=
+  match a, b with x :: a, y :: b => le x y && all_at_least a b | [], [] => true | _, _ => false end.
+
+Lemma all_at_least_ok a : forall b, all_at_least a b = true -> Forall2 Qle a b.
+Proof.
+  induction a as [|x a IH]; intros [|y b]; simpl; try discriminate; [constructor|].
+  rewrite andb_true_iff, leP; intros [h k]; constructor; [exact h|exact (IH b k)].
+Qed.
+
+Lemma throughputs_now_ok m x : equal (throughputs_now m x) (throughputs m x).
+Proof.
+  unfold throughputs_now, throughputs; induction (combine (users m) x) as [|[u b] l IH]; constructor; [apply fast_dotE|exact IH].
+Qed.
+
+Definition optima_of_floors (m : market) (r : rule) (w : text) (x : table) : optima :=
+  let floors := throughputs_now m x in
+  let s := stored floors in
+  let c := context_of m in
+  Optima m r
+    (fun y named => match named with [] => sensible_b m y && all_at_least floors (throughputs_now m y) | _ => false end)
+    (either (sharing_row c) (floor_row w c s)).
+
+(** [y] gives nobody less than [x]. *)
+Definition as_much (m : market) (x y : table) : Prop := Forall2 Qle (throughputs m x) (throughputs m y).
+
+Lemma Forall2_Qle_equal a a' b b' : equal a a' -> equal b b' -> Forall2 Qle a b -> Forall2 Qle a' b'.
+Proof.
+  intros e f h; revert a' b' e f; induction h as [|x y a b h t IH]; intros a' b' e f; inversion e; inversion f; subst; constructor.
+  - lra.
+  - apply IH; assumption.
+Qed.
+
+Lemma optima_of_floors_ok m r w x : valid m ->
+  (forall y, sensible m y -> as_much m x y -> optimum m r y) ->
+  (forall y, optimum m r y -> sensible m y /\ as_much m x y) -> optima_fine (optima_of_floors m r w x).
+Proof.
+  intros v enough all; split; [exact v|split]; cbn [on_market by_rule is_one their_row optima_of_floors].
+  - intros y [|? ?]; [|discriminate]; rewrite andb_true_iff; intros [s h]; apply (sensible_ok m y v) in s.
+    apply enough; [exact s|]. apply all_at_least_ok in h.
+    exact (Forall2_Qle_equal _ _ _ _ (throughputs_now_ok m x) (throughputs_now_ok m y) h).
+  - intros y opt; destruct (all y opt) as [s much]; split; [exact s|]; exists 0; unfold either; intros d k f.
+    destruct (sharing_row _ d) as [[? ?]|] eqn:e; [intro h; injection h as <- <-; exact (sharing_row_kept m d _ _ y 0 v s e)|].
+    intro h; apply (floor_row_kept _ _ _ _ _ _ _ _ h); intros i q at_i; rewrite at_stored in at_i.
+    destruct (Forall2_at _ _ _ _ _ (Forall2_Qle_equal _ _ _ _ (equal_sym _ _ (throughputs_now_ok m x)) (equal_refl _) much) at_i)
+      as (q' & e' & le).
+    unfold throughputs in e'; rewrite nth_error_map in e'; destruct (nth_error (combine (users m) y) (N.to_nat i)) as [[u b]|] eqn:eb; [|discriminate].
+    injection e' as <-; exists u, b; split; [exact eb|exact le].
+Qed.

@@ -141,6 +141,9 @@ Definition weights_show (m : market) (x : table) (lambda : list Q) (duals : list
 Lemma combine_snd {A B} (a : list A) : forall b : list B, List.length a = List.length b -> map snd (combine a b) = b.
 Proof. induction a as [|x a IH]; intros [|y b] l; simpl in *; try discriminate; [reflexivity|]; rewrite IH by lia; reflexivity. Qed.
 
+Lemma combine_fst {A B} (a : list A) : forall b : list B, List.length a = List.length b -> map fst (combine a b) = a.
+Proof. induction a as [|x a IH]; intros [|y b] l; simpl in *; try discriminate; [reflexivity|]; rewrite IH by lia; reflexivity. Qed.
+
 Lemma weights_show_ok m x lambda duals : valid m -> feasible m x -> weights_show m x lambda duals = true ->
   pareto_efficient m x.
 Proof.

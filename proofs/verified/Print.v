@@ -57,10 +57,21 @@ Definition shown (q : Q) : text :=
 
 (** ** Names, rows, tables *)
 
-(** A name of ASCII in quotes, as Python writes it: in double ones where only single ones stand in it. *)
+(** The hexadecimal digits of a number, so many of them. *)
+Definition in_hex (count : nat) (x : Z) : text :=
+  map (fun i => hex_digit (Z.land (Z.shiftr x (4 * Z.of_nat i)) 15)) (rev (seq 0 count)).
+
+(** A character as it is printed: beyond ASCII by its number. *)
+Definition in_ascii (c : Z) : text :=
+  if c <? 127 then [c]
+  else if c <? 256 then backslash :: 120 :: in_hex 2 c
+  else if c <? 65536 then backslash :: 117 :: in_hex 4 c
+  else backslash :: 85 :: in_hex 8 c.
+
+(** A name in quotes, as Python writes it: in double ones where only single ones stand in it. *)
 Definition quoted (s : text) : text :=
   let with_ := if existsb (Z.eqb 39) s && negb (existsb (Z.eqb quote) s) then quote else 39 in
-  with_ :: flat_map (fun c => if (c =? with_) || (c =? backslash) then [backslash; c] else [c]) s ++ [with_].
+  with_ :: flat_map (fun c => if (c =? with_) || (c =? backslash) then [backslash; c] else in_ascii c) s ++ [with_].
 
 Definition row_shown (row : list Q) : text := codes "(" ++ commas (map shown row) ++ codes ")".
 
@@ -69,8 +80,13 @@ Definition size {A : Type} (l : list A) : Z := Z.of_nat (List.length l).
 
 (** ** What is digested: JSON without blanks *)
 Definition json_list (l : list text) : text := codes "[" ++ join [comma] l ++ codes "]".
-Definition json_string (s : text) : text :=
-  quote :: flat_map (fun c => if (c =? quote) || (c =? backslash) then [backslash; c] else [c]) s ++ [quote].
+(** Beyond ASCII by their numbers in UTF-16. *)
+Definition json_character (c : Z) : text :=
+  if (c =? quote) || (c =? backslash) then [backslash; c]
+  else if c <? 127 then [c]
+  else if c <? 65536 then backslash :: 117 :: in_hex 4 c
+  else backslash :: 117 :: in_hex 4 (55296 + (c - 65536) / 1024) ++ backslash :: 117 :: in_hex 4 (56320 + c mod 1024).
+Definition json_string (s : text) : text := quote :: flat_map json_character s ++ [quote].
 Definition json_number (q : Q) : text := json_string (exactly (Qred q)).
 Definition json_or_null (q : option Q) : text := match q with Some q => json_number q | None => codes "null" end.
 Definition json_row (row : list Q) : text := json_list (map json_number row).

@@ -197,7 +197,7 @@ def test_a_lie_to_a_policy_of_others_is_proved_up_to_what_its_program_is() -> No
     )
     found = StrategyProofness().search(policy, market, effort=Effort(60)).by_misreport["larger"].witness
     for every_optimum in (False, True):
-        witness = replace(found, user="u1", report=np.array([F(1), F(6)], dtype=object), every_optimum=every_optimum)
+        witness = found.but(user="u1", report=np.array([F(1), F(6)], dtype=object), every_optimum=every_optimum)
         said = accepted(certify_misreport(policy, market, witness))
         rewards = "'by-another-author' rewards 'u1' for reporting \\(1, 6\\): "
         assert re.match(f"by the two embedded programs, which {author}{rewards}", said)

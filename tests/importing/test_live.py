@@ -19,11 +19,12 @@ from fairopt.importing.live import as_lines, fetched, source
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = Path(str(files("fairopt.datasets") / "clusters"))
+OWN = Path(__file__).parent / "configurations"
 #: The sample that stands for what each command prints.
 PRINTED = {
-    "kueue": {"cluster.json": "kueue/cluster.json"},
+    "kueue": {"cluster.json": "kueue/cluster.json", "configuration.json": str(OWN / "kueue.json")},
     "kai": {"cluster.json": "kai/snapshot.json"},
-    "volcano": {"cluster.json": "volcano/capacity.json"},
+    "volcano": {"cluster.json": "volcano/capacity.json", "configuration.json": str(OWN / "volcano.json")},
     "yarn": {
         "capacity-scheduler.xml": "yarn/capacity-scheduler.xml",
         "scheduler.json": "yarn/scheduler.json",
@@ -114,7 +115,8 @@ def test_explain_whatif_and_plan_ask_too(programs: Path, tmp_path: Path) -> None
     ):
         live = CliRunner().invoke(app, [*words, "--from", "kueue", "--json"])
         command, *rest = words
-        saved = CliRunner().invoke(app, [command, str(SAMPLES / "kueue/cluster.json"), *rest, "--json"])
+        files = [str(SAMPLES / file) for file in PRINTED["kueue"].values()]
+        saved = CliRunner().invoke(app, [command, *files, *rest, "--json"])
         assert live.exit_code == saved.exit_code in (0, 1), live.output
         assert live.stdout == saved.stdout
 

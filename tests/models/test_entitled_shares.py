@@ -28,8 +28,7 @@ from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.floors import Floors, floors_of
 from fairopt.program import Array
 from fairopt.proofs.verify import Rejected, verify
-from fairopt.properties import Answer
-from fairopt.properties.misreports.exact_reports import Misreport
+from fairopt.properties import Answer, StrategyProofness
 from fairopt.testing.samples import guaranteed_market as entitled
 
 TOLERANCE = 1e-7
@@ -377,6 +376,6 @@ def test_forged_floors_of_water_filling_are_rejected() -> None:
 def test_a_lie_to_an_entitled_market_is_proved() -> None:
     market, policy = two(guarantee={"B": [4, 0]}), MaxEfficiency()
     truth, after = (decide(policy, each, exact=True) for each in (market, market.misreport("B", [4, 1])))
-    lie = Misreport.of(market, 1, market.misreport("B", [4, 1]).speedup[1], truth, after)
+    lie = StrategyProofness().told(market, 1, market.misreport("B", [4, 1]).speedup[1], truth, after)
     assert lie.gain == 8
     assert "max-efficiency with entitlements" in verify(certify_misreport(policy, market, lie).to_json())

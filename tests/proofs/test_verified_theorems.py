@@ -1,5 +1,6 @@
 """The checkers that are proved: Coq compiles them, and their theorems rest on no axiom."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,3 +18,13 @@ def test_what_is_accepted_is_so_without_axioms() -> None:
     assert ["check_certificate_sound", "Check.v", "proved, no axioms"] in lines
     assert ["verify_sound", "Verify.v", "proved, no axioms"] in lines  # from the bytes of a file
     assert not [line for line in lines if "NOT" in line]
+
+
+def test_page_quotes_what_statements_mean() -> None:
+    root = CHECK.parents[2]
+    page = (root / "docs" / "concepts" / "proved-meaning.md").read_text(encoding="utf-8")
+    meant = (root / "proofs" / "verified" / "Meaning.v").read_text(encoding="utf-8")
+    blocks = re.sub(r"\(\*.*?\*\)", "", "\n".join(re.findall(r"```coq\n(.*?)```", page, re.DOTALL)), flags=re.DOTALL)
+    quoted = [line for line in blocks.splitlines() if line.strip()]
+    assert len(quoted) >= 25
+    assert [line for line in quoted if line not in meant.splitlines()] == []

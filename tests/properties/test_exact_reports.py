@@ -13,7 +13,8 @@ from fairopt.models import EqualSplit, MaxEfficiency
 from fairopt.policy import Computed, Formulated
 from fairopt.problem import Market
 from fairopt.program import Array, Formulation
-from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, candidates, exact_or_none, simplest
+from fairopt.properties import SlackCase, StrategyProofness
+from fairopt.properties.misreports.exact_reports import ExactReports, candidates, exact_or_none, simplest
 from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.search import Found
 
@@ -126,9 +127,16 @@ def test_no_candidate_is_beyond_what_a_market_may_state(found: list[float]) -> N
     assert all(market.misreport(0, report).speedup[0].tolist() == report.tolist() for report in reports)
 
 
+def lie_of(user: str, truth: Array, report: Array, own: Any, reached: Any, shares: Array) -> SlackCase:
+    """Return a lie by hand: what is had by the truth, by the report, and shares that stand for both decisions."""
+    both = {"truthful_allocation": shares, "allocation": shares, "every_optimum": False, "least_gain": None}
+    told = {"truth": truth, "report": report, "truthful_utility": own, "utility": reached, "gain": reached - own}
+    return StrategyProofness().case(own - reached, own, user=user, **told, **both)
+
+
 # -- what a report does ------------------------------------------------------------------------------------------
 def test_a_misreport_says_what_the_definition_says() -> None:
-    exactly = ExactReports(Loudest(), Market.of([[1, 2], [3, 5]], capacity=[4, 2]))
+    exactly = ExactReports(StrategyProofness(), Loudest(), Market.of([[1, 2], [3, 5]], capacity=[4, 2]))
     found = exactly.misreport(0, row("7/2", 1))
     assert found is not None
     assert (found.user, found.truthful_utility, found.utility, found.gain) == ("u1", 0, 8, 8)
@@ -143,7 +151,7 @@ def test_a_misreport_says_what_the_definition_says() -> None:
 
 
 def test_a_policy_that_chooses_nothing_gains_for_every_optimum_what_it_gains() -> None:
-    exactly = ExactReports(Loudest(), Market.of([[1, 2], [3, 5]], capacity=[4, 2]))
+    exactly = ExactReports(StrategyProofness(), Loudest(), Market.of([[1, 2], [3, 5]], capacity=[4, 2]))
     for user, report, least in ((0, row(4, 1), 8), (0, row(5, 5), 8), (1, row("1/2", 5), -22), (1, row(2, 5), 0)):
         found = exactly.misreport(user, report)
         assert found is not None
@@ -155,7 +163,7 @@ def test_a_policy_that_chooses_nothing_gains_for_every_optimum_what_it_gains() -
 def test_a_report_is_decided_once_and_no_truth_is_no_gain() -> None:
     market = Market.of([[1, 2], [3, 5]], capacity=[4, 2])
     Loudest.asked = 0
-    exactly = ExactReports(Loudest(), market)
+    exactly = ExactReports(StrategyProofness(), Loudest(), market)
     for _ in range(3):
         found = exactly.misreport(0, row(4, 1))
         assert found is not None
@@ -163,10 +171,10 @@ def test_a_report_is_decided_once_and_no_truth_is_no_gain() -> None:
     assert Loudest.asked == 2
     truth = exact_or_none(Loudest(), market)
     assert truth is not None
-    assert ExactReports(Loudest(), market, truth).truth is truth
+    assert ExactReports(StrategyProofness(), Loudest(), market, truth).truth is truth
     loud = Market.of([[101, 2], [3, 5]], capacity=[4, 2])
     Loudest.asked = 0
-    nothing = ExactReports(Loudest(), loud)
+    nothing = ExactReports(StrategyProofness(), Loudest(), loud)
     assert nothing.truth is None
     assert nothing.misreport(0, row(4, 1)) is None
     assert nothing.for_every_optimum(found) is found
@@ -176,13 +184,13 @@ def test_a_report_is_decided_once_and_no_truth_is_no_gain() -> None:
 def test_what_has_no_decision_stays_as_it_is_and_demands_are_kept() -> None:
     """u1 wants one of two GPUs alike, and gets one in every optimum where it says more than u2."""
     market = Market.of([[1, 1], [1, 1]], capacity=[1, 1], demand=[1, None])
-    exactly = ExactReports(MaxEfficiency(), market)
+    exactly = ExactReports(StrategyProofness(), MaxEfficiency(), market)
     found = exactly.misreport(0, row(3, 3))
     assert found is not None
     decided = exactly.for_every_optimum(found)
     assert (decided.least_gain, decided.every_optimum) == (0, False)
-    other = ExactReports(Loudest(), market)
-    loud = Misreport("u1", market.speedup[0], row(101, 1), F(0), F(1), F(1), market.speedup, market.speedup)
+    other = ExactReports(StrategyProofness(), Loudest(), market)
+    loud = lie_of("u1", market.speedup[0], row(101, 1), F(0), F(1), market.speedup)
     assert other.for_every_optimum(loud) is loud
 
 
@@ -201,7 +209,7 @@ class Unlimited(Formulated):
 
 def test_beyond_a_demand_throughput_is_not_linear_and_nothing_is_said_of_every_optimum() -> None:
     market = Market.of([[1], [3]], capacity=[2], demand=[1, None])
-    exactly = ExactReports(Unlimited(), market)
+    exactly = ExactReports(StrategyProofness(), Unlimited(), market)
     for user, report, least in ((0, row(4), None), (0, row(2), 0), (1, row("1/2"), -6)):
         found = exactly.misreport(user, report)
         assert found is not None
@@ -214,9 +222,9 @@ def test_in_floats_gains_are_floats_and_bundles_beyond_a_demand_are_worth_nothin
     before, after = (exact_or_none(Loudest(), each) for each in (market, market.misreport(0, row(9, 9))))
     assert before is not None
     assert after is not None
-    exact = Misreport.of(market, 0, row(9, 9), before, after)
+    exact = StrategyProofness().told(market, 0, row(9, 9), before, after)
     assert (exact.truthful_utility, exact.utility) == (0, 5)
-    floats = Misreport.of(market.as_(float), 0, np.array([9.0, 9.0]), before, after)
+    floats = StrategyProofness().told(market.as_(float), 0, np.array([9.0, 9.0]), before, after)
     assert (floats.gain, type(floats.gain)) == (5.0, float)
     assert (type(exact.gain), exact.gain) == (F, 5)
 
@@ -224,9 +232,9 @@ def test_in_floats_gains_are_floats_and_bundles_beyond_a_demand_are_worth_nothin
 def test_a_misreport_in_words() -> None:
     told = (np.array([F(1), F(2)], dtype=object), np.array([F(3, 2), F(4)], dtype=object))
     shares = TWO.equal_split()
-    words = str(Misreport("u1", *told, F(1), F(5, 4), F(1, 4), shares, shares))
+    words = str(lie_of("u1", *told, F(1), F(5, 4), shares))
     assert words == "u1 has speedups 1, 2, reports 1.5, 4, and gets 1.25 instead of 1"
-    near = Misreport("u1", *told, 1.0, 1.0 + 1e-12, 1e-12, shares, shares)
+    near = lie_of("u1", *told, 1.0, 1.0 + 1e-12, shares).but(gain=1e-12)
     assert str(near) == "u1 has speedups 1, 2, reports 1.5, 4, and gets 1e-12 more than 1"
 
 

@@ -97,7 +97,7 @@ def test_a_verdict_in_bounds_is_that_at_their_corners(asked: AllocationProperty,
 
 def _changes_there(asked: AllocationProperty, market: Market, shares: Any, verdict: Any) -> None:
     boundary, known = verdict.boundary, replace(market, least=None, most=None)
-    assert asked.check(replace(known, speedup=verdict.evidence.speedups), shares).answer is Answer.HOLDS
+    assert asked.check(replace(known, speedup=verdict.boundary.ends["holds"].speedup), shares).answer is Answer.HOLDS
     low, high = market.ends
     for end, given in boundary.ends.items():
         assert asked.check(given, shares).answer.value == end.upper(), (end, market.ends, shares)
@@ -105,7 +105,7 @@ def _changes_there(asked: AllocationProperty, market: Market, shares: Any, verdi
     i = market.index(boundary.shown["user"])
     row = np.array([speed for _, speed in boundary.shown["speedups"]], dtype=object)
     if (row > 0).all():
-        at = verdict.evidence.speedups.copy()
+        at = verdict.boundary.ends["holds"].speedup.copy()
         at[i] = row
         assert asked.check(replace(known, speedup=at), shares).answer is Answer.HOLDS
     if boundary.part is not None:

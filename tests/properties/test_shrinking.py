@@ -27,7 +27,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation, Sense
-from fairopt.properties import Answer, Effort, EnvyFreeness, Misreport, StrategyProofness
+from fairopt.properties import Answer, Effort, EnvyFreeness, SlackCase, StrategyProofness
 from fairopt.properties.misreports.exact_reports import ExactReports, candidates, simplest
 from fairopt.properties.misreports.kinds import LARGER, REPORTS, SMALLER, MisreportKind
 from fairopt.properties.misreports.search import Found
@@ -134,7 +134,7 @@ def best_and_worst(market: Market, reported: Market, user: int) -> Iterator[Frac
 def test_gains_for_every_optimum_are_the_worst_case_over_both_ties() -> None:
     answers = set()
     for market in sample_markets(8, seed=34, users=(2, 3), types=(1, 2), most=3, demands=True):
-        exactly = ExactReports(MaxEfficiency(), market)
+        exactly = ExactReports(StrategyProofness(), MaxEfficiency(), market)
         report = market.speedup[0] * 4
         found = exactly.misreport(0, report)
         assert found is not None
@@ -151,7 +151,7 @@ def test_gains_for_every_optimum_are_the_worst_case_over_both_ties() -> None:
 def test_a_gain_that_another_optimum_would_take_away_says_so() -> None:
     """Two users alike: maximum efficiency may give either the GPU; whoever says more gets it for sure."""
     market = Market.of([[1], [1]], capacity=[1])
-    exactly = ExactReports(MaxEfficiency(), market)
+    exactly = ExactReports(StrategyProofness(), MaxEfficiency(), market)
     gains = []
     for user in (0, 1):
         found = exactly.misreport(user, market.speedup[user] * 2)
@@ -168,9 +168,9 @@ def total(market: Market, report: Any = ()) -> Fraction:
     return sum([*market.speedup.ravel(), *market.capacity, *market.weight, *report], Fraction(0))
 
 
-def exact_gains(policy: Policy, market: Market, kind: MisreportKind, most: int) -> Iterator[tuple[Misreport, Fraction]]:
+def exact_gains(policy: Policy, market: Market, kind: MisreportKind, most: int) -> Iterator[tuple[SlackCase, Fraction]]:
     """Yield every lie in integers up to ``most`` that pays with every optimum, and the total of all numbers."""
-    exactly = ExactReports(policy, market)
+    exactly = ExactReports(StrategyProofness(), policy, market)
     for user in range(len(market.users)):
         for told in itertools.product(range(1, most + 1), repeat=len(market.types)):
             report = np.array([Fraction(value) for value in told], dtype=object)
@@ -248,7 +248,8 @@ def test_shrinking_stops_when_told_and_keeps_the_best() -> None:
 def test_what_does_not_pay_is_not_shrunk() -> None:
     truth = THREE.speedup[0]
     told = truth * 2
-    nothing = Misreport("u1", truth, told, Fraction(1), Fraction(2), Fraction(1), told, told)
+    gained = {"truthful_utility": Fraction(1), "utility": Fraction(2), "gain": Fraction(1), "every_optimum": False}
+    nothing = StrategyProofness().case(Fraction(-1), Fraction(1), user="u1", truth=truth, report=told, **gained)
     with pytest.raises(BadInput, match="pays nothing"):
         shrink(EqualSplit(), THREE, nothing)
     with pytest.raises(BadInput, match="does not fail"):

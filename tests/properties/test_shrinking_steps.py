@@ -18,8 +18,8 @@ from fairopt.models import MaxEfficiency
 from fairopt.policy import Computed, Formulated
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Formulation
-from fairopt.properties import Effort, StrategyProofness
-from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
+from fairopt.properties import Effort, SlackCase, StrategyProofness
+from fairopt.properties.misreports.exact_reports import ExactReports, simplest
 from fairopt.properties.misreports.kinds import LARGER, REPORTS, SMALLER, MisreportKind
 from fairopt.properties.misreports.shrinking import (
     SIMPLE,
@@ -231,8 +231,15 @@ class Quietest(Loudest):
 HARD = Market.of([["1.27", "2.81"], ["30.3", "2.9"], ["40.7", 1]], capacity=[7, "2.5"])
 
 
-def lie(policy: Any, market: Market, kind: MisreportKind) -> Misreport:
-    found: Misreport = (
+def lie_of(user: str, truth: Array, report: Array, own: Any, reached: Any, shares: Array) -> SlackCase:
+    """Return a lie by hand: what is had by the truth, by the report, and shares that stand for both decisions."""
+    both = {"truthful_allocation": shares, "allocation": shares, "every_optimum": False, "least_gain": None}
+    told = {"truth": truth, "report": report, "truthful_utility": own, "utility": reached, "gain": reached - own}
+    return StrategyProofness().case(own - reached, own, user=user, **told, **both)
+
+
+def lie(policy: Any, market: Market, kind: MisreportKind) -> SlackCase:
+    found: SlackCase = (
         StrategyProofness().search(policy, market, effort=Effort(evaluations=90)).by_misreport[kind.name].witness
     )
     return found
@@ -261,10 +268,10 @@ def test_numbers_that_are_not_simple_are_searched() -> None:
 def test_a_gain_with_every_optimum_stays_one(every: bool, right: int) -> None:
     """Two users alike: who says more has the GPU for sure, but may have had it before."""
     market = Market.of([[1], [2]], capacity=[1])
-    exactly = ExactReports(MaxEfficiency(), market)
+    exactly = ExactReports(StrategyProofness(), MaxEfficiency(), market)
     found = exactly.misreport(0, np.array([F(3)], dtype=object))
     assert found is not None
-    given = replace(exactly.for_every_optimum(found), every_optimum=every)
+    given = exactly.for_every_optimum(found).but(every_optimum=every)
     small = shrink(MaxEfficiency(), market, given, effort=Effort(evaluations=30))
     assert small.size == (2, 1, 0, 0, right)
     assert small.witness.every_optimum is every
@@ -272,11 +279,11 @@ def test_a_gain_with_every_optimum_stays_one(every: bool, right: int) -> None:
 
 def test_a_report_in_floats_is_the_fraction_that_it_is_and_kinds_can_be_given() -> None:
     market = Market.of([[1], [2]], capacity=[1])
-    told = Misreport("u1", market.speedup[0], np.array([2.5]), F(0), F(1), F(1), market.speedup, market.speedup)
+    told = lie_of("u1", market.speedup[0], np.array([2.5]), F(0), F(1), market.speedup)
     assert shrink(Loudest(), market, told).witness.report.tolist() == [2]
     with pytest.raises(BadInput, match="pays nothing in exact decisions"):
         shrink(Quietest(), market, told)
-    down = Misreport("u2", market.speedup[1], np.array([F(1, 2)]), F(0), F(2), F(2), market.speedup, market.speedup)
+    down = lie_of("u2", market.speedup[1], np.array([F(1, 2)]), F(0), F(2), market.speedup)
     small = shrink(Quietest(), market, down, kind=SMALLER)
     assert small.witness.report[0] < small.witness.truth[0]
 
@@ -298,7 +305,7 @@ class Pair(Formulated):
 
 def test_a_lie_in_both_entries_is_found_where_all_pairs_are_tried() -> None:
     market = Market.of([[1, 1], [3, 2]], capacity=[1, 1])
-    exactly = ExactReports(Pair(), market)
+    exactly = ExactReports(StrategyProofness(), Pair(), market)
     found = exactly.misreport(0, np.array([F(5), F(5)], dtype=object))
     assert found is not None
     found = exactly.for_every_optimum(found)

@@ -364,5 +364,5 @@ def test_a_class_is_no_policy() -> None:
 
 def test_without_a_rational_report_nothing_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairopt.properties.misreports.exact_reports.candidates", lambda *given: [])
-    exactly, asked = ExactReports(MaxEfficiency(), TRUTH), Reports(MaxEfficiency(), TRUTH)
+    exactly, asked = ExactReports(StrategyProofness(), MaxEfficiency(), TRUTH), Reports(MaxEfficiency(), TRUTH)
     assert exactly.best(asked, Found(0, TRUTH.speedup[0], 0.0, 0.0), [], ANYTHING, 1.0) is None

@@ -65,7 +65,7 @@ def test_what_holds_for_all_speedups_holds_for_those_that_are_tried(seed: int) -
                 assert answers == {verdict.answer}, (name, bounded.ends, shares)
             if verdict.answer is Answer.DEPENDS:
                 known = replace(bounded, least=None, most=None)
-                assert asked.check(replace(known, speedup=verdict.evidence.speedups), shares).holds
+                assert asked.check(replace(known, speedup=verdict.boundary.ends["holds"].speedup), shares).holds
                 assert Answer.FAILS in answers or any(Fraction(0) in row for row in bounded.ends[0])
             if verdict.exact:
                 try:

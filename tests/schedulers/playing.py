@@ -8,6 +8,7 @@ outcome was seen.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ from fairopt.importing.imported import MINOR, Imported
 from fairopt.importing.kai import read as read_kai
 from fairopt.importing.kubernetes import pod_requests
 from fairopt.importing.kueue import read as read_kueue
-from fairopt.models import Kai, Kueue
+from fairopt.importing.volcano import read as read_volcano
+from fairopt.models import Kai, Kueue, VolcanoCapacity, VolcanoProportion
 from fairopt.policy import DecisionReason, Policy
 from fairopt.problem import Gangs
 from fairopt.problem.files.schema import ObjectPart
@@ -164,5 +166,46 @@ def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[st
     return runs
 
 
-RULES = {"kueue": _kueue, "kai": _kai}
-WANTED = {"kueue": kueue_wanted, "kai": lambda case: dict(case.want)}
+# -- Volcano -------------------------------------------------------------------------------------------------------
+def _volcano(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    rule = VolcanoCapacity() if case.said["plugin"] == "capacity" else VolcanoProportion()
+    return read_volcano(path, resource=case.said["resource"]), rule, lambda *found: _volcano_outcome(case, *found)
+
+
+def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many pods start, by pod group where the case says so, and how many are stopped."""
+    owed = read.problem.entitlements
+    groups: dict[str, list[Any]] = {}
+    least: dict[str, int] = {}
+    for each in case.objects:
+        if each["kind"] == "Pod":
+            group = each["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
+            groups.setdefault(f"{each['metadata'].get('namespace')}/{group}", []).append(each)
+        elif each["kind"] == "PodGroup":
+            least[_key(each)] = each["spec"].get("minMember", 0)
+
+    def pods(gang: str) -> tuple[str, int]:
+        """Return the group of a gang, and how many pods it is: the first of those that run, and of those that wait."""
+        group, beyond = gang.partition("+")[0], "+" in gang
+        runs = sum("nodeName" in each["spec"] for each in groups[group])
+        waits = owed.gangs.on[owed.gangs.names.index(gang)] < 0
+        if not waits:
+            return group, 1 if beyond or not least[group] else min(least[group], runs)
+        before = -(-runs // 1) if not least[group] else 1 + max(0, runs - least[group]) if runs else 0
+        first = max(0, least[group] - runs)
+        number = int(gang.rpartition("+")[2]) if beyond else 0
+        return group, first if first > 1 and number == before else 1
+
+    starts, stopped = changed(read, grounds)
+    count: Counter[str] = Counter()
+    for gang in starts:
+        group, number = pods(gang)
+        count[group.rpartition("/")[2]] += number
+    found: dict[str, Any] = {"stops": sum(pods(gang)[1] for gang in stopped)}
+    if "starts" in case.want:
+        found["starts"] = dict(count) if isinstance(case.want["starts"], dict) else sum(count.values())
+    return found
+
+
+RULES = {"kueue": _kueue, "kai": _kai, "volcano": _volcano}
+WANTED = {"kueue": kueue_wanted, "kai": lambda case: dict(case.want), "volcano": lambda case: dict(case.want)}

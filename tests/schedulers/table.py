@@ -16,7 +16,7 @@ from playing import FOLDER, WANTED, Case, cases_of, play, source_of
 
 PAGE = FOLDER.parents[1] / "docs" / "schedulers" / "own-tests.md"
 #: What each scheduler is called, in the order of the page.
-CALLED = {"kueue": "Kueue", "kai": "KAI Scheduler"}
+CALLED = {"kueue": "Kueue", "kai": "KAI Scheduler", "volcano": "Volcano"}
 #: So many files have a line each.
 FILES = 12
 HEAD = """# Schedulers' own tests

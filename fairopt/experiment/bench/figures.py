@@ -36,7 +36,7 @@ def goals(found: Iterable[Study]) -> str:
     lines = ["| task | goal | measured | asked | |", "|---|---|---:|---:|---|"]
     for study in found:
         for each in outcomes(study):
-            cells = [study.task, each.goal.text, each.measured, each.asked, _REACHED[each.reached]]
+            cells = [study.task, each.text, each.measured, each.asked, _REACHED[each.reached]]
             lines.append("| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ from enum import Enum
 from itertools import product
 from typing import Any, ClassVar
 
+from fairopt.codec import UNWRITTEN
 from fairopt.errors import BadInput, NotInstalled, require
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.kinds import Instance
@@ -83,6 +84,9 @@ class Goal:
     """A row of the table of goals: on the instances chosen, the statistic of the contender keeps the limit.
 
     ``contender`` and ``against`` are labels; ``against`` goes with the statistic `Statistic.RATIO` only.
+
+    No specification says the rest, which is what came of it, as text: what was ``asked`` and ``measured``, and how;
+    whether it was ``reached`` (None: not decided), and the instance that decided it.
     """
 
     text: str
@@ -91,6 +95,11 @@ class Goal:
     limit: float
     against: str = ""
     instances: Instances = field(default_factory=Instances)
+    asked: str = field(default="", metadata=UNWRITTEN)
+    measured: str = field(default="", metadata=UNWRITTEN)
+    how: str = field(default="", metadata=UNWRITTEN)
+    reached: bool | None = field(default=None, metadata=UNWRITTEN)
+    instance: Instance | None = field(default=None, metadata=UNWRITTEN)
 
     def __post_init__(self) -> None:
         require_text(self, "text")

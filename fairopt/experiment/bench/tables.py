@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.records import Measurement, Record
 from fairopt.experiment.bench.results import Cell, Study, studies, to_answer, to_evidence
 from fairopt.experiment.bench.spec import Goal, Statistic
@@ -68,30 +67,19 @@ def libraries(rows: Iterable[Measurement]) -> Mapping[str, None]:
 # -- goals of a specification: the worst instance that a goal chooses decides ------------------------------------------
 # Seconds are those to the answer and its evidence, medians over repeats. Where the other contender of a ratio ran out
 # of time, its time limit counts for its seconds, and the ratio is a lower bound.
-@dataclass(frozen=True)
-class GoalResult:
-    """A goal's row: what was asked and measured, and how, as text; whether it was reached (None: not decided)."""
-
-    goal: Goal
-    asked: str
-    measured: str
-    how: str
-    reached: bool | None
-    instance: Instance | None = None
-
-
-def outcomes(study: Study) -> list[GoalResult]:
-    """Return the outcome of each goal of the study's specification, in its order."""
+def outcomes(study: Study) -> list[Goal]:
+    """Return the goals of the study's specification, in its order, with what came of each."""
     return [] if study.spec is None else [_outcome(study, goal) for goal in study.spec.goals]
 
 
-def _outcome(study: Study, goal: Goal) -> GoalResult:
+def _outcome(study: Study, goal: Goal) -> Goal:
     (measured, words, unknown), at_least = _MEASURED[goal.statistic], goal.statistic is Statistic.RATIO
     asked = f"{'at least' if at_least else 'at most'} {words(goal.limit)}"
     chosen = [each for each in study.instances if goal.instances.has(each)]
     chosen = [each for each in chosen if study.cell(goal.contender, each).rows]
     if not chosen:
-        return GoalResult(goal, asked, "not measured", "no measurement of this contender on these instances", None)
+        how = "no measurement of this contender on these instances"
+        return replace(goal, asked=asked, measured="not measured", how=how)
     cells = [study.cell(goal.contender, each) for each in chosen]
     others = [study.cell(goal.against, each) if at_least else Cell() for each in chosen]
     values = [measured(*pair) if pair[0].solved else math.nan for pair in zip(cells, others, strict=True)]
@@ -103,14 +91,15 @@ def _outcome(study: Study, goal: Goal) -> GoalResult:
         if at_least and cells[place].solved:
             reason = f"{goal.against}: {others[place].why}"
         reason += f" ({len(failed)} of {len(chosen)} instances)" if len(chosen) > 1 else ""
-        return GoalResult(goal, asked, reason, over, None if cells[place].solved else False, chosen[place])
+        reached = None if cells[place].solved else False
+        return replace(goal, asked=asked, measured=reason, how=over, reached=reached, instance=chosen[place])
     place = int(np.argmin(values) if at_least else np.argmax(values))
     reached = values[place] >= goal.limit if at_least else values[place] <= goal.limit
     bound = others[place].ran_out_of is not None
     how = over + (f"; {goal.against} ran into its time limit, which is counted" if bound else "")
     said = ("more than " if bound else "") + words(values[place])
-    undecided = bound and not reached  # the other one may be slower still
-    return GoalResult(goal, asked, said, how, None if undecided else reached, chosen[place])
+    decided = None if bound and not reached else reached  # the other one may be slower still
+    return replace(goal, asked=asked, measured=said, how=how, reached=decided, instance=chosen[place])
 
 
 def ratio(cell: Cell, other: Cell) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,10 +13,11 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.policy import Allocation, Optima, Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.numbers import LEAST, MOST
-from fairopt.program import Array, Number, Sense, number_text
+from fairopt.program import Array, Sense
 from fairopt.properties.misreports.kinds import MisreportKind
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found
+from fairopt.properties.property import MechanismProperty, SlackCase
 
 #: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
@@ -33,72 +33,28 @@ WORTH = 2
 PROMISING = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Misreport:
-    """A misreport that pays: the true speedups, the report, the gain by the true speedups, and both allocations.
+class ExactReports:
+    """A policy's exact decisions on an exact market: on ``truth``, and on misreports; None where there is none.
 
-    Gain and utilities are those of the decisions shown, in the user's own units. ``least_gain`` is the user's worst
-    throughput over all optima on the report, minus its best over those on the truth (None where that was not decided);
-    ``every_optimum`` says whether even this is positive.
-
-    Shapes: ``truth`` and ``report`` (k,), allocations (n, k).
-
-    >>> from fairopt.models import MaxEfficiency
-    >>> from fairopt.properties import Effort, StrategyProofness
-    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
-    >>> StrategyProofness().search(MaxEfficiency(), market, effort=Effort(evaluations=60)).witness.user
-    'u1'
+    What a misreport does is a case of the property that is ``asked``.
     """
 
-    user: str
-    truth: Array
-    report: Array
-    truthful_utility: Number
-    utility: Number
-    gain: Number
-    truthful_allocation: Array
-    allocation: Array
-    every_optimum: bool = False
-    least_gain: Number | None = None
-
-    @property
-    def who(self) -> str:
-        """The user that misreports."""
-        return self.user
-
-    @classmethod
-    def of(cls, market: Market, user: int, report: Array, truth: Allocation, after: Allocation) -> Misreport:
-        """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
-        kind = object if market.exact else float
-        own, reached = (market.utility(each.shares.astype(kind)).tolist()[user] for each in (truth, after))
-        name, true = market.users[user], market.speedup[user]
-        return cls(name, true, report, own, reached, reached - own, truth.shares, after.shares)
-
-    def __str__(self) -> str:
-        said = ", ".join(number_text(value) for value in self.report)
-        true = ", ".join(number_text(value) for value in self.truth)
-        got, gets = number_text(self.truthful_utility), number_text(self.utility)
-        gets = f"{gets} instead of" if gets != got else f"{number_text(self.gain)} more than"
-        return f"{self.user} has speedups {true}, reports {said}, and gets {gets} {got}"
-
-
-class ExactReports:
-    """A policy's exact decisions on an exact market: on ``truth``, and on misreports; None where there is none."""
-
-    def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
-        self.policy, self.problem = policy, problem
+    def __init__(
+        self, asked: MechanismProperty, policy: Policy, problem: Market, truth: Allocation | None = None
+    ) -> None:
+        self.asked, self.policy, self.problem = asked, policy, problem
         self.truth = truth or exact_or_none(policy, problem)
         self._best: dict[int, Fraction | None] = {}
         self._after: dict[tuple[int, tuple[Any, ...]], Allocation | None] = {}
 
-    def misreport(self, user: int, report: Array) -> Misreport | None:
+    def misreport(self, user: int, report: Array) -> SlackCase | None:
         """Return the result of a report (k,) of Fractions, whether the user gains or loses."""
         after = self._decided(user, report)
         if self.truth is None or after is None:
             return None
-        return Misreport.of(self.problem, user, report, self.truth, after)
+        return self.asked.told(self.problem, user, report, self.truth, after)
 
-    def for_every_optimum(self, found: Misreport) -> Misreport:
+    def for_every_optimum(self, found: SlackCase) -> SlackCase:
         """Return the misreport with ``least_gain`` and ``every_optimum`` decided, where they can be."""
         user = self.problem.index(found.user)
         after = self._decided(user, found.report)
@@ -109,11 +65,11 @@ class ExactReports:
         best, worst = self._best[user], self._extreme(after, user, Sense.MINIMIZE)
         if best is None or worst is None:
             return found
-        return replace(found, least_gain=worst - best, every_optimum=worst > best)
+        return found.but(least_gain=worst - best, every_optimum=worst > best)
 
     def best(
         self, asked: Reports, found: Found, others: list[Found], kind: MisreportKind, tolerance: float
-    ) -> Misreport | None:
+    ) -> SlackCase | None:
         """Return the simplest that gains half as much as ``found``, if possible with every optimum; else the largest.
 
         ``found`` gains most in floats, as ``asked`` decides; ``others`` are the best of every user. What gains no more
@@ -135,8 +91,8 @@ class ExactReports:
         promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
         return most_paid(*(self.misreport(*reports[place]) for place in promising))
 
-    def _simplest(self, asked: Reports, found: Found, near: list[Array]) -> Misreport | None:
-        best: Misreport | None = None
+    def _simplest(self, asked: Reports, found: Found, near: list[Array]) -> SlackCase | None:
+        best: SlackCase | None = None
         levels = _levels(asked, [(found.user, each) for each in near])
         for report, level in zip(near, levels, strict=True):
             if (level + 1) * WORTH < found.level and report is not near[-1]:
@@ -187,7 +143,7 @@ def _levels(asked: Reports, reports: list[tuple[int, Array]]) -> Array:
     return np.asarray(gains / asked.fair[users] / LEVEL)
 
 
-def most_paid(*misreports: Misreport | None) -> Misreport | None:
+def most_paid(*misreports: SlackCase | None) -> SlackCase | None:
     """Return the misreport that gains most, None where there is none."""
     return max((each for each in misreports if each is not None), key=lambda each: each.gain, default=None)
 

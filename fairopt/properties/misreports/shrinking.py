@@ -21,11 +21,11 @@ from fairopt.policy import Policy
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
-from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, simplest
+from fairopt.properties.misreports.exact_reports import ExactReports, simplest
 from fairopt.properties.misreports.kinds import REPORTS, MisreportKind
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
-from fairopt.properties.property import Effort
+from fairopt.properties.property import Effort, SlackCase
 from fairopt.properties.verdict import TOLERANCE
 
 #: Up to this many users or types every subset is tried; with more, first one is left out at a time.
@@ -271,11 +271,11 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 def shrink(
     policy: Policy,
     market: Market,
-    misreport: Misreport,
+    misreport: SlackCase,
     *,
     kind: MisreportKind | None = None,
     effort: Effort | None = None,
-) -> Shrunk[Misreport]:
+) -> Shrunk[SlackCase]:
     """Return the smallest market found on which a misreport of the same kind pays, and that one; gains are exact.
 
     Smallest means fewest users, then fewest types, then the smallest numbers, those of the report included. ``kind`` is
@@ -300,11 +300,11 @@ def shrink(
 def shrinking_misreports(
     policy: Policy,
     market: Market,
-    misreport: Misreport,
+    misreport: SlackCase,
     *,
     kind: MisreportKind | None = None,
     effort: Effort | None = None,
-) -> Iterator[Shrunk[Misreport]]:
+) -> Iterator[Shrunk[SlackCase]]:
     """Yield the smaller and smaller markets that `shrink` finds, each with a misreport that pays.
 
     Errors: those of `shrink`.
@@ -323,9 +323,9 @@ def shrinking_misreports(
     if kind is None:
         kind = next(each for each in REPORTS if each.allows(truth, told))
     misreports = _Misreports(policy, kind, every_optimum=misreport.every_optimum)
-    given = misreports.decided(ExactReports(policy, market), market.index(misreport.user), told)
+    given = misreports.decided(ExactReports(StrategyProofness(), policy, market), market.index(misreport.user), told)
 
-    def attempt(each: Market) -> Misreport | None:
+    def attempt(each: Market) -> SlackCase | None:
         return given if each is market else misreports.on(each)
 
     yield from shrinks(market, attempt, effort, numbers=lambda witness: witness.report)
@@ -337,14 +337,14 @@ class _Misreports:
     def __init__(self, policy: Policy, kind: MisreportKind, *, every_optimum: bool) -> None:
         self.policy, self.kind, self.every_optimum = policy, kind, every_optimum
 
-    def on(self, market: Market) -> Misreport | None:
+    def on(self, market: Market) -> SlackCase | None:
         """Return the misreport in the simplest numbers that pays; None where none was found."""
         if len(market.users) == 1:
             return None  # nobody to gain from
         small = max(value.numerator + value.denominator for value in market.speedup.ravel()) <= 2 * len(SIMPLE)
         return self._simple(market) if small else self._searched(market)
 
-    def decided(self, exactly: ExactReports, user: int, report: Array) -> Misreport | None:
+    def decided(self, exactly: ExactReports, user: int, report: Array) -> SlackCase | None:
         """Return a report's exact result; None where it does not pay, with every optimum if that is required."""
         found = exactly.misreport(user, report)
         if found is None or not found.gain > 0:
@@ -352,12 +352,12 @@ class _Misreports:
         found = exactly.for_every_optimum(found)
         return found if found.every_optimum or not self.every_optimum else None
 
-    def _searched(self, market: Market) -> Misreport | None:
+    def _searched(self, market: Market) -> SlackCase | None:
         verdict = StrategyProofness().search(self.policy, market, effort=WIDE).by_misreport[self.kind.name]
-        witness: Misreport | None = verdict.witness if verdict.exact else None
+        witness: SlackCase | None = verdict.witness if verdict.exact else None
         return witness if witness and (witness.every_optimum or not self.every_optimum) else None
 
-    def _simple(self, market: Market) -> Misreport | None:
+    def _simple(self, market: Market) -> SlackCase | None:
         asked = Reports(self.policy, market)
         truths = enumerate(market.speedup)
         reports = [(user, told) for user, truth in truths for told in self._reports(truth, every=asked.screened)]
@@ -367,7 +367,7 @@ class _Misreports:
         pays = np.flatnonzero(gains > TOLERANCE * asked.fair[users])
         if not len(pays):
             return None
-        exactly = ExactReports(self.policy, market)
+        exactly = ExactReports(StrategyProofness(), self.policy, market)
         decided = (self.decided(exactly, *reports[place]) for place in pays[:DECIDED])
         return next(filter(None, decided), None)
 

@@ -17,11 +17,11 @@ from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.problem.ranges import in_use, nothing_known, unknown_speedups
 from fairopt.program import INFINITY, Array, Formulation, Number, number_text
-from fairopt.properties.misreports.exact_reports import ExactReports, Misreport, exact_or_none, most_paid
+from fairopt.properties.misreports.exact_reports import ExactReports, exact_or_none, most_paid
 from fairopt.properties.misreports.kinds import ANYTHING, LARGER, SMALLER, MisreportKind
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import Found, MisreportSearch
-from fairopt.properties.property import Effort, MechanismProperty
+from fairopt.properties.property import Effort, MechanismProperty, SlackCase
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import Boundary, lowest
 
@@ -32,7 +32,12 @@ class StrategyProofness(MechanismProperty):
     Papers differ in which reports they allow: ``by_misreport`` has a verdict each for larger, smaller and any reports;
     the verdict itself is the one for any. With ``normalised`` the report on the slowest type is kept, for speedups that
     are measured relative to that type (OEF Sec. 2.3). Where optima tie, the solver's choice counts as the policy's; a
-    witness says whether its gain holds for every choice (`Misreport.every_optimum`).
+    witness says whether its gain holds for every choice (``every_optimum``).
+
+    A failure shows a ``user``, its speedups by ``truth`` and by ``report`` (k,), its ``truthful_utility``, its
+    ``utility`` after the report and the ``gain``, all by its true speedups and in its own units, and both allocations
+    (n, k). ``least_gain`` is the user's worst throughput over all optima on the report, minus its best over those on
+    the truth (None where that was not decided); ``every_optimum`` says whether even this is positive.
 
     An ``exact`` FAILS is a proof: the gain is that of two exact decisions. An ``exact`` NOT_REFUTED is none: its margin
     is the exact loss of the misreport that came nearest to a gain.
@@ -83,7 +88,8 @@ class StrategyProofness(MechanismProperty):
             problem, truth = problem.as_(float), None
         if truth is None and problem.exact:
             truth = exact_or_none(policy, problem)
-        exactly = ExactReports(policy, problem, truth) if truth is not None and truth.exact and problem.exact else None
+        usable = truth is not None and truth.exact and problem.exact
+        exactly = ExactReports(self, policy, problem, truth) if usable else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
         best: dict[MisreportKind, list[Found]] = {}
@@ -105,9 +111,35 @@ class StrategyProofness(MechanismProperty):
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
 
+    def told(self, market: Market, user: int, report: Array, truth: Allocation, after: Allocation) -> SlackCase:
+        """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
+        kind = object if market.exact else float
+        own, reached = (market.utility(each.shares.astype(kind)).tolist()[user] for each in (truth, after))
+        return self.case(
+            own - reached,
+            own,
+            user=market.users[user],
+            truth=market.speedup[user],
+            report=report,
+            truthful_utility=own,
+            utility=reached,
+            gain=reached - own,
+            truthful_allocation=truth.shares,
+            allocation=after.shares,
+            every_optimum=False,
+            least_gain=None,
+        )
+
+    def says(self, case: SlackCase) -> str:
+        """Return what a user reports, and what it gets by it, in a sentence."""
+        true, said = (", ".join(map(number_text, row)) for row in (case.truth, case.report))
+        got, gets = number_text(case.truthful_utility), number_text(case.utility)
+        gets = f"{gets} instead of" if gets != got else f"{number_text(case.gain)} more than"
+        return f"{case.user} has speedups {true}, reports {said}, and gets {gets} {got}"
+
     def _witness(
         self, asked: Reports, exactly: ExactReports | None, found: Found, others: list[Found], kind: MisreportKind
-    ) -> Misreport:
+    ) -> SlackCase:
         """Return the misreport to show for one kind, which may gain nothing: exact where possible, else in floats."""
         exact = exactly and exactly.best(asked, found, others, kind, self.tolerance)
         if exact:
@@ -115,9 +147,9 @@ class StrategyProofness(MechanismProperty):
         # decided in floats; the truthful decision is the verdict's own, exact or not
         truth = (exactly and exactly.truth) or asked.truth
         after = asked.misreported(found.user, found.report)
-        return Misreport.of(asked.market, found.user, found.report, truth, after)
+        return self.told(asked.market, found.user, found.report, truth, after)
 
-    def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: Misreport | None) -> Verdict:
+    def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: SlackCase | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
         effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"

@@ -30,7 +30,7 @@ from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
-from fairopt.properties.within_bounds import Boundary, SpeedupsThatHold
+from fairopt.properties.within_bounds import Boundary
 
 #: A sum of floats may be off by this part of it; a `GRAIN` is less than what is told of shares in floats.
 UNSEEN, GRAIN = 8 * ROUNDING, 1e-9
@@ -228,8 +228,7 @@ class ParetoEfficiency(AllocationProperty):
         if self.check(holds, used, tolerance=tolerance).answer is not Answer.HOLDS:
             return Verdict.undecided(self.name, "a gain at all speedups is within the tolerance", effort=effort)
         boundary = Boundary.of(market, None, {"holds": holds, "fails": known})
-        shown = SpeedupsThatHold(speedups)
-        return replace(stated, answer=Answer.DEPENDS, boundary=boundary, evidence=shown, witness=None, effort=effort)
+        return replace(stated, answer=Answer.DEPENDS, boundary=boundary, evidence=None, witness=None, effort=effort)
 
     def _holding(self, stated: Verdict, market: Market, used: Array, tolerance: Fraction) -> Verdict:
         """Return the verdict where it holds at the speedups that are stated."""
@@ -261,8 +260,7 @@ class ParetoEfficiency(AllocationProperty):
         swaps = ", ".join(f"{giver} gives {name} to {taker}" for giver, name, taker in trades)
         what = f"beyond, trades may make all better off: {swaps}"
         boundary = Boundary.of(market, part, ends, what, trades=trades)
-        shown = SpeedupsThatHold(market.speedup)
-        return replace(found, answer=Answer.DEPENDS, boundary=boundary, evidence=shown)
+        return replace(found, answer=Answer.DEPENDS, boundary=boundary)
 
     def over(self, optima: Optima) -> OverOptima:
         """Decide over all optima; see `fairopt.properties.over_optima`."""

@@ -17,6 +17,7 @@ from fairopt.models import CooperativeOEF, MaxMin, NashWelfare, NonCooperativeOE
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import found, proved, require
+from fairopt.properties import StrategyProofness
 from fairopt.properties.misreports.exact_reports import ExactReports
 
 Row = Sequence[Fraction]
@@ -49,7 +50,7 @@ class Family:
         Errors: `NoLongerFollows` where it is another, or where other optima would give less.
         """
         market, report = self.market(n, spread), self.report(n, Fraction(spread))
-        exactly = ExactReports(self.policy, market)
+        exactly = ExactReports(StrategyProofness(), self.policy, market)
         lie = Market.of([report], market.capacity).speedup[0]
         witness = found(exactly.misreport(0, lie), "exact decisions")
         witness = exactly.for_every_optimum(witness)

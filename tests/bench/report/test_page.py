@@ -242,7 +242,7 @@ class TestNumbers:
 
 class TestGoals:
     def test_each_is_decided(self, run: list[Record]) -> None:
-        found = {each.goal.text: each for each in outcomes(of(run))}
+        found = {each.text: each for each in outcomes(of(run))}
         reached = {name: each.reached for name, each in found.items()}
         assert reached == {
             "800 users in a second": True,
@@ -262,14 +262,14 @@ class TestGoals:
     def test_a_bound_below_the_goal_decides_nothing(self, run: list[Record]) -> None:
         harder = SPEC.replace('limit = 5\nagainst = "slow"', 'limit = 1e6\nagainst = "slow"')
         assert harder != SPEC
-        found = {each.goal.text: each for each in outcomes(of(made_up(environment(spec_text=harder))))}
+        found = {each.text: each for each in outcomes(of(made_up(environment(spec_text=harder))))}
         assert found["five times the slow one"].reached is None
 
     def test_repeats_skipped_after_a_time_out_leave_the_bound(self) -> None:
         env = environment()
         ended = (TrialStatus.TIMEOUT, TrialStatus.SKIPPED)
         slow = [failed(env, each, contender="slow", size=800, repeat=place) for place, each in enumerate(ended)]
-        found = {each.goal.text: each for each in outcomes(of([env, measurement(env, size=800), *slow]))}
+        found = {each.text: each for each in outcomes(of([env, measurement(env, size=800), *slow]))}
         assert found["five times the slow one"].measured == "more than 13.3×"  # 10 s over 0.75 s
 
     def test_certifying_counts(self) -> None:
