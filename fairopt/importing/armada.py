@@ -27,13 +27,14 @@ _WAITS, _RUNS = ("SUBMITTED", "QUEUED"), ("LEASED", "PENDING", "RUNNING")
 _NONE = Fraction(0)
 
 
-def read(*paths: AnyPath, label: str = PRODUCT) -> Imported:
+def read(*paths: AnyPath, label: str = PRODUCT, resource: str | None = None) -> Imported:
     """Read Armada's queues, with jobs, the scheduler's configuration and the nodes of its clusters.
 
     A queue is a user; one over its priority factor is its weight. It is guaranteed nothing. Limits by priority class
-    are added up to a cap, where each class has one. Types are the values of a ``label`` of nodes, or the name of the
-    GPU resource. Jobs with one gangId are a gang; a class's priority is its tier. CPU, memory and what else dominant
-    shares are over are goods. All nodes are one pool. Speedups are unknown.
+    are added up to a cap, where each class that its jobs have has one. Types are the values of a ``label`` of nodes, or
+    the name of the GPU resource; ``resource`` names another to share ("cpu"). Jobs with one gangId are a gang; a
+    class's priority is its tier. CPU, memory and what else dominant shares are over are goods. All nodes are one pool.
+    Speedups are unknown.
 
     Files: ``armadactl get queue NAME`` or a QueueList, the answer of ``/v1/job/details`` with ``expandJobSpec`` and
     ``expandJobRun``, files of ``armadactl submit``, the scheduler's config.yaml, ``kubectl get nodes -o json``.
@@ -58,7 +59,7 @@ def read(*paths: AnyPath, label: str = PRODUCT) -> Imported:
                             raise BadInput(got, place=part.place, remedy="Give each object once, with its name")
                         kept[name] = read_as
                         places.of(kind, name, part.value, FIELDS[kind])
-        return _imported(found, label, places)
+        return _imported(found, label, resource, places)
 
 
 def _objects(part: ObjectPart, places: Places) -> Iterator[tuple[str, str, ObjectPart, ObjectPart]]:
@@ -106,22 +107,29 @@ def _node(job: ObjectPart) -> str:
     return runs.get(job.text("latestRunId"), list(runs.values())[-1] if runs else "")
 
 
-def _imported(found: Objects, label: str, places: Places) -> Imported:
+def _imported(found: Objects, label: str, resource: str | None, places: Places) -> Imported:
     queues = found["Queue"]
     if not queues:
         remedy = "Give what armadactl get queue NAME prints, or the API's list of queues"
         raise BadInput("no Queue of armadaproject.io", place="the files", remedy=remedy)
     scheduling = found["scheduling"].get("scheduling", ObjectPart("scheduling", {}))
-    stock, type_of = _stock(found["Node"], label, scheduling, places)
+    stock, type_of = _stock(found["Node"], label, resource, scheduling, places)
     classes = scheduling.part("priorityClasses")
     for name in classes.value:
         places.of("priority class", name, classes.part(name).value, FIELDS["priority class"])
         _class(scheduling, name)  # refuses what is none
     closed = {name for name, part in queues.items() if part.flag("cordoned", False)}
-    jobs = (job for job in found["job"].values() if _takes_part(job, queues, closed, places))
+    jobs = [job for job in found["job"].values() if _takes_part(job, queues, closed, places)]
     gangs = list(_gangs(jobs, stock, type_of, label, scheduling, places))
+    used: dict[str, set[str]] = {}
+    for job in jobs:
+        used.setdefault(job.text("queue"), set()).add(_class_of(job, scheduling))
+    tiers = {_class(scheduling, each)[0] for row in used.values() for each in row}
+    if len(used) > 1 and len(tiers) > 1:
+        why = "that a job takes the place of one of a lower class in any queue is not modelled"
+        places.note("priority class, priority", "all queues", ", ".join(map(str, sorted(tiers))), why)
     nodes = {
-        name: ImportedQueue(cap=_cap(part, scheduling, stock, places), weight=_weight(part))
+        name: ImportedQueue(cap=_cap(part, scheduling, stock, places, used.get(name)), weight=_weight(part))
         for name, part in queues.items()
     }
     owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods)
@@ -143,15 +151,19 @@ def _weight(part: ObjectPart) -> Fraction:
 
 
 def _stock(
-    nodes: Mapping[str, ObjectPart], label: str, scheduling: ObjectPart, places: Places
+    nodes: Mapping[str, ObjectPart], label: str, resource: str | None, scheduling: ObjectPart, places: Places
 ) -> tuple[Stock, dict[str, str]]:
     """Return what there is, and the type of each node."""
+
+    def shared(name: str) -> bool:
+        return name == resource if resource else is_gpu(name)
+
     types: dict[str, str] = {}
     amounts: dict[str, Fraction] = {}
     type_of: dict[str, str] = {}
     for name, node in nodes.items():
         there = node.part("status").read("allocatable", AMOUNTS, {})
-        gpus = [each for each, count in there.items() if is_gpu(each) and count > 0]
+        gpus = [each for each, count in there.items() if shared(each) and count > 0]
         for each in gpus[1:]:
             places.note("Node, status.allocatable", name, each, "a node has GPUs of one resource here")
         if node.part("spec").flag("unschedulable", False):
@@ -163,9 +175,11 @@ def _stock(
                 raise BadInput(f"{kind!r} are {got}", place=place, remedy="Give each GPU type one resource name")
             type_of[name] = kind
             add(amounts, {kind: there[each]})
-        add(amounts, {each: count for each, count in there.items() if not is_gpu(each)})
+        add(amounts, {each: count for each, count in there.items() if not shared(each)})
     if not types:
         remedy = "Give kubectl get nodes -o json of all clusters"
+        if nodes:
+            remedy += "; of a cluster without GPUs say which resource is shared: resource='cpu'"
         raise BadInput("no node has GPUs" if nodes else "no nodes", place="Node, status.allocatable", remedy=remedy)
     wanted = scheduling.value.get("dominantResourceFairnessResourcesToConsider", list(COUNTED))
     fits = isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)
@@ -186,13 +200,18 @@ def _fractions(part: ObjectPart) -> dict[str, Fraction]:
     return {name: _number(part, name) for name in part.value}
 
 
-def _cap(part: ObjectPart, scheduling: ObjectPart, stock: Stock, places: Places) -> dict[str, Fraction]:
+def _cap(
+    part: ObjectPart, scheduling: ObjectPart, stock: Stock, places: Places, used: Container[str] | None
+) -> dict[str, Fraction]:
     """Return the most that a queue may hold by column; what has no limit, or one of the whole pool, is left out.
 
     A queue's own limits for a class take the place of the class's. A limit of GPUs is one of all types together.
+    ``used``: the classes of the queue's jobs, which are all that it can hold; None for any.
     """
     own, limits = part.part("resourceLimitsByPriorityClassName"), []
     for name in dict.fromkeys((*scheduling.part("priorityClasses").value, *own.value)):
+        if used is not None and name not in used:
+            continue
         given = own.part(name)
         if given.part("maximumResourceFractionByPool").value:
             places.note("Queue, maximumResourceFractionByPool", part.text("name"), name, "one pool is read")
@@ -253,7 +272,8 @@ def _gangs(
             parts.setdefault((part.user, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
     for (_, gang, _, _), members in parts.items():
         _complete(gang, members, places)
-    first = [min(_place(job) for job, _ in row) for row in parts.values()]
+    # a gang's turn comes with its last job. Source: jobiteration.go and queue_scheduler.go, QueuedGangIterator
+    first = [max(_place(job) for job, _ in row) for row in parts.values()]
     order = {place: at for at, place in enumerate(sorted(set(first)))}
     for ((_, _, runs, _), row), name, place in zip(parts.items(), _names(parts), first, strict=True):
         other: dict[str, Fraction] = {}
@@ -313,7 +333,10 @@ def _part(
     rounded = -(-gpus.numerator // gpus.denominator)
     if gpus != rounded:
         places.note("job, GPUs", name, gpus, f"taken as {rounded}")
-    asked = {**spec.part("requiredNodeLabels").value, **pod.part("nodeSelector").value}.get(label)
+    labels = {**spec.part("requiredNodeLabels").value, **pod.part("nodeSelector").value}
+    asked = labels.get(label)
+    for each in labels.keys() - {label}:
+        places.note("job, nodeSelector", name, each, "of a job's node labels only that of the GPU type counts")
     allowed = tuple(
         kind for kind, name in stock.types.items() if name in (wanted or stock.types.values()) and asked in (None, kind)
     )
@@ -325,7 +348,7 @@ def _part(
         why = "the type that it runs on is not known: give the nodes and the runs" if allowed else "no node has it"
         places.note("job, GPU type", name, asked or node or "none", why)
         return None
-    called = pod.text("priorityClassName") or scheduling.text("defaultPriorityClassName", DEFAULT_CLASS)
+    called = _class_of(job, scheduling)
     if called not in scheduling.part("priorityClasses").value:
         why = "no such class is given: priority 0, not preemptible"
         places.note("job, podSpec.priorityClassName", name, called or "none", why)
@@ -335,6 +358,13 @@ def _part(
     return ImportedGang(
         name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible
     )
+
+
+def _class_of(job: ObjectPart, scheduling: ObjectPart) -> str:
+    """Return the name of a job's priority class."""
+    spec = _spec(job)
+    pod = [*spec.parts("podSpecs"), spec.part("podSpec")][0]
+    return pod.text("priorityClassName") or scheduling.text("defaultPriorityClassName", DEFAULT_CLASS)
 
 
 def _number(part: ObjectPart, key: str, blank: int = 0) -> Fraction:

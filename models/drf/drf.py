@@ -121,10 +121,11 @@ class DominantResourceFairness(Computed):
 
     Each GPU type and each good is a resource. A user's tasks are its gangs, by priority and then in the order in which
     they were asked for. A task that finds no room, or that would exceed a cap, waits, and so do the later ones of its
-    user.
+    user, unless they are ``passing``.
 
     * ``preempt``: running gangs that may be stopped stand in the queue again, for the types that they run on.
     * ``counting_next``: users are compared by the share that they would have with their next task, as Armada does.
+    * ``passing``: a task that finds no room waits alone, and its user's next is tried, as in Armada.
     * ``divisible``: tasks can be cut, and all resources are given out anew by progressive filling, as in the paper's
       theorems. Each user's gangs must then take the same on their first allowed type.
 
@@ -160,19 +161,20 @@ class DominantResourceFairness(Computed):
     examples = (Example("Ghodsi et al., NSDI 2011, Sec. 4.1: 9 CPUs and 18 GB", _example(), shares=[[3], [6]]),)
     preempt: bool = False
     counting_next: bool = False
+    passing: bool = False
     divisible: bool = False
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that users hold after the rule, and why."""
         assert problem.entitlements is not None  # Trait.ENTITLED
-        return _divided(problem) if self.divisible else _in_turn(problem, self.preempt, self.counting_next)
+        return _divided(problem) if self.divisible else _in_turn(problem, self)
 
 
-def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array, DecisionReason]:
+def _in_turn(market: Market, rule: DominantResourceFairness) -> tuple[Array, DecisionReason]:
     """Give whole gangs to the user of least dominant share, one after another. Source: NSDI 2011, Algorithm 1."""
     owed, room = entitlements_of(market), Holdings.at_first(market)
     capacity, cap, weight = [*market.capacity, *owed.stock], owed.cap.tolist(), market.weight.tolist()
-    put_back = [gang for gang in room.running.values() if preempt and gang.preemptible]
+    put_back = [gang for gang in room.running.values() if rule.preempt and gang.preemptible]
     for gang in put_back:  # for the type that it runs on
         gang.takes = {gang.on: gang.takes[gang.on]}
         room.stop(gang, "")
@@ -186,7 +188,7 @@ def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array,
             held[column] += amount
         return dominant_share(held, capacity, weight[user])
 
-    turns = TreeTurns.flat(queues, lambda user: (share(user, queues[user][0] if counting_next else None),))
+    turns = TreeTurns.flat(queues, lambda user: (share(user, queues[user][0] if rule.counting_next else None),))
     while (user := turns.first()) is not None:
         gang = queues[user].popleft()
         why = []
@@ -197,8 +199,9 @@ def _in_turn(market: Market, preempt: bool, counting_next: bool) -> tuple[Array,
             why.append(reason)
         else:
             room.waits[gang.name] = "; ".join(why)
-            room.waits |= dict.fromkeys((other.name for other in queues[user]), f"behind {gang.name!r}")
-            queues[user].clear()
+            if not rule.passing:
+                room.waits |= dict.fromkeys((other.name for other in queues[user]), f"behind {gang.name!r}")
+                queues[user].clear()
         turns.changed(user)
     stopped = {gang.name: room.waits.pop(gang.name) for gang in put_back if gang.on < 0}
     shares = {name: share(user) for user, name in enumerate(market.users)}

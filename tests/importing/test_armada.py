@@ -51,11 +51,20 @@ def test_a_queue_is_a_user_and_one_over_its_priority_factor_its_weight() -> None
     assert not market.known.any()
 
 
-def test_limits_of_all_classes_are_added_up_and_a_queues_own_go_before() -> None:
-    """research: (1/2 + 1/8) of 24 GPUs, (4/10 + 1/10) of 224 cores; no memory limit of the class it runs in."""
+def test_limits_of_the_classes_of_a_queues_jobs_are_added_up_and_its_own_go_before(tmp_path: Path) -> None:
+    """research: 1/2 of 24 GPUs, 4/10 of 224 cores; no memory limit of the class it runs in."""
     owed = armada.read(CLUSTER, SCHEDULER).problem.entitlements
-    assert owed.cap.tolist()[0] == [15, 8, 112, INFINITY]
-    assert owed.cap.tolist()[1:] == [[INFINITY] * 4] * 3  # one class of two has no limit
+    assert owed.cap.tolist()[0] == [12, 8, Fraction(448, 5), INFINITY]
+    assert owed.cap.tolist()[2] == [6, 6, INFINITY, INFINITY]  # serving: all of its jobs are of the class with a limit
+    assert owed.cap.tolist()[1::2] == [[INFINITY] * 4] * 2  # of its jobs' class there is no limit, or it has no jobs
+    document = json.loads(CLUSTER.read_text())
+    job = next(each["jobDetails"]["01j001"] for each in document["items"] if "jobDetails" in each)
+    both = {"jobs": [{"clientId": "other", "podSpecs": job["jobSpec"]["podSpecs"]}], "queue": "research"}
+    both["jobs"][0]["podSpecs"][0]["priorityClassName"] = "armada-default"
+    path = tmp_path / "submitted.json"
+    path.write_text(json.dumps(both))
+    owed = armada.read(CLUSTER, SCHEDULER, path).problem.entitlements
+    assert owed.cap.tolist()[0] == [15, 8, 112, INFINITY]  # (1/2 + 1/8) of 24 GPUs, (4/10 + 1/10) of 224 cores
 
 
 def test_jobs_with_one_id_are_a_gang() -> None:

@@ -18,12 +18,13 @@ import numpy as np
 
 from fairopt import decide
 from fairopt.errors import FairoptError
+from fairopt.importing.armada import read as read_armada
 from fairopt.importing.imported import MINOR, Imported
 from fairopt.importing.kai import read as read_kai
 from fairopt.importing.kubernetes import pod_requests
 from fairopt.importing.kueue import read as read_kueue
 from fairopt.importing.volcano import read as read_volcano
-from fairopt.models import Kai, Kueue, VolcanoCapacity, VolcanoProportion
+from fairopt.models import DominantResourceFairness, Kai, Kueue, VolcanoCapacity, VolcanoProportion
 from fairopt.policy import DecisionReason, Policy
 from fairopt.problem import Gangs
 from fairopt.problem.files.schema import ObjectPart
@@ -207,5 +208,49 @@ def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dic
     return found
 
 
-RULES = {"kueue": _kueue, "kai": _kai, "volcano": _volcano}
-WANTED = {"kueue": kueue_wanted, "kai": lambda case: dict(case.want), "volcano": lambda case: dict(case.want)}
+# -- Armada --------------------------------------------------------------------------------------------------------
+def _armada(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    """Jobs stand in rows of equal ones, and are written out as the API's answer has them."""
+    jobs: dict[str, Any] = {}
+    for row in case.said["jobs"]:
+        for _ in range(row["count"]):
+            name = f"{row['queue']}-{len(jobs):04}"
+            pod = {"priorityClassName": row["class"], "containers": [{"resources": {"requests": row["requests"]}}]}
+            pod |= {key: row[key] for key in ("nodeSelector", "affinity", "tolerations") if key in row}
+            spec = {"priority": row.get("priority", 1000), "podSpecs": [pod], "annotations": row.get("annotations", {})}
+            time = f"2026-08-01T{len(jobs) // 3600:02}:{len(jobs) // 60 % 60:02}:{len(jobs) % 60:02}Z"
+            jobs[name] = {
+                "jobId": name,
+                "queue": row["queue"],
+                "state": row["state"],
+                "submittedTs": time,
+                "jobSpec": spec,
+            }
+    path.write_text(json.dumps({"items": [*case.objects, {"jobDetails": jobs}]}), encoding="utf-8")
+    gpus = any("nvidia.com/gpu" in row["requests"] for row in case.said["jobs"])
+    read = read_armada(path, resource=None if gpus else "cpu")
+    rule = DominantResourceFairness(counting_next=True, preempt=True, passing=True)
+    return read, rule, lambda *found: _armada_outcome(case, *found)
+
+
+def _armada_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many jobs of each queue start, and how many are preempted."""
+    gangs = grounds.gangs
+    size = Counter(gang for row in case.said["jobs"] for gang in [row.get("annotations", {}).get(_GANG)] * row["count"])
+    users = dict(zip(gangs.names, (read.problem.users[at] for at in gangs.user), strict=True))
+    starts, stopped = changed(read, grounds)
+    found: dict[str, Counter[str]] = {"starts": Counter(), "stops": Counter()}
+    for key, names in (("starts", list(starts)), ("stops", stopped)):
+        for name in names:
+            found[key][users[name]] += size.get(name, 1)
+    return {key: dict(count) for key, count in found.items()}
+
+
+_GANG = "armadaproject.io/gangId"
+RULES = {"kueue": _kueue, "kai": _kai, "volcano": _volcano, "armada": _armada}
+WANTED = {
+    "kueue": kueue_wanted,
+    "kai": lambda case: dict(case.want),
+    "volcano": lambda case: dict(case.want),
+    "armada": lambda case: dict(case.want),
+}

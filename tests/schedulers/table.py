@@ -10,13 +10,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from playing import FOLDER, WANTED, Case, cases_of, play, source_of
 
 PAGE = FOLDER.parents[1] / "docs" / "schedulers" / "own-tests.md"
 #: What each scheduler is called, in the order of the page.
-CALLED = {"kueue": "Kueue", "kai": "KAI Scheduler", "volcano": "Volcano"}
+CALLED = {"kueue": "Kueue", "kai": "KAI Scheduler", "volcano": "Volcano", "armada": "Armada"}
 #: So many files have a line each.
 FILES = 12
 HEAD = """# Schedulers' own tests
@@ -34,11 +34,15 @@ modelled and the outcome differs.
 """
 
 
+#: Of a case: its scheduler, file, and line (and round).
+Key: TypeAlias = tuple[str, str, int | str]
+
+
 class Verdicts(NamedTuple):
     """What is recorded of the cases that do not agree: the text that the importer lists, or why they disagree."""
 
-    said: Mapping[tuple[str, str, int], str]
-    why: Mapping[tuple[str, str, int], str]
+    said: Mapping[Key, str]
+    why: Mapping[Key, str]
 
 
 def recorded() -> Verdicts:
@@ -59,9 +63,10 @@ def recorded() -> Verdicts:
     return Verdicts(*found)
 
 
-def key_of(case: Case) -> tuple[str, str, int]:
-    """Return by what a verdict is recorded."""
-    return case.scheduler, case.said["file"], case.said["line"]
+def key_of(case: Case) -> Key:
+    """Return by what a verdict is recorded: of a test with several rounds each is a case."""
+    line, turn = case.said["line"], case.said.get("round")
+    return case.scheduler, case.said["file"], line if turn is None else f"{line}, round {turn}"
 
 
 def verdict(case: Case, folder: Path, known: Verdicts) -> tuple[str, str]:
@@ -103,7 +108,7 @@ def page(found: Iterable[tuple[Case, str, str]]) -> str:
             lines.append("\n| not modelled, and listed as | cases |\n|---|---:|\n")
             lines += [f"| {cause} | {count} |\n" for cause, count in causes.most_common()]
         for cause in dict.fromkeys(cause for _, kind, cause in own if kind == "disagree"):
-            where = [f"`{case.said['file']}` line {case.said['line']}" for case, _, why in own if why == cause]
+            where = [f"`{case.said['file']}` line {key_of(case)[2]}" for case, _, why in own if why == cause]
             lines.append(f"\n*Disagrees*: {', '.join(where)}. {cause}.\n")
     return "".join(lines)
 
