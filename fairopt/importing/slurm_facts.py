@@ -261,11 +261,15 @@ class Facts:
         self._weigh(found, fields.get("rawshares", ""), f"{record.place}, RawShares")
         if said(fields.get("rawusage", "")):
             found.usage = amount(fields["rawusage"].strip(), f"{record.place}, RawUsage")
+        if said(fields.get("user", "")) and fields.get("normusage") == "" and "fairshare" in fields:
+            why = "Slurm has not computed its values yet (PriorityCalcPeriod), and those of others are older than it"
+            return self.note(SlurmCommand.SHARE.value, "NormUsage", "/".join(self._key(record)[:2]), why)
         for name, called in _DECLARED.items():
             text = said(fields.get(name, ""))
             if text:
                 place = f"{record.place}, {called}"
                 found.declared[called] = INFINITY if text.lower() in ("inf", "infinity") else exact(text, place)
+        return None
 
     def _association(self, record: ObjectPart) -> None:
         found = self._at(record, "Par Name")

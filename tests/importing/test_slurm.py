@@ -316,6 +316,15 @@ def test_a_node_that_says_two_numbers_of_gpus_is_told(tmp_path: Path) -> None:
         assert [each.value for each in found.unplaced if each.place.endswith("CfgTRES")] == told
 
 
+def test_of_jobs_alike_the_lower_number_goes_first_in_whatever_order_they_are_listed(tmp_path: Path) -> None:
+    """squeue lists them by falling numbers; Slurm 22.05.8 starts them by rising ones."""
+    head = "JOBID|USER|ACCOUNT|STATE|SUBMIT_TIME|NODES|TRES_PER_NODE|NODELIST(REASON)\n"
+    rest = "ann|ml|PENDING|2026-11-28T10:00:00|1|gpu:a100:2|(None)\n"
+    path = tmp_path / "squeue.txt"
+    path.write_text(head + "".join(f"{job}|{rest}" for job in ("10", "9", "7_10", "7_9")))
+    assert slurm.read(path).problem.entitlements.gangs.names == ("7_9", "7_10", "9", "10")
+
+
 @pytest.mark.parametrize(
     ("reason", "waits", "why"),
     [
@@ -325,6 +334,11 @@ def test_a_node_that_says_two_numbers_of_gpus_is_told(tmp_path: Path) -> None:
         ("(QOSMaxGRESPerUser)", False, "a limit that Slurm states and the model does not have"),
         ("(AssocMaxJobsLimit)", False, "a limit that Slurm states and the model does not have"),
         ("(MaxGRESPerAccount)", False, "a limit that Slurm states and the model does not have"),
+        ("(MaxGRESRunMinsPerUser)", False, "a limit that Slurm states and the model does not have"),
+        ("(MpiPortsBusy)", False, "no free GPU starts such a job"),
+        ("(ReservationInvalid)", False, "no free GPU starts such a job"),
+        ("(job requeued in held state)", False, "no free GPU starts such a job"),
+        ("(Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions)", True, ""),
         ("(AssocGrpGRES)", False, "a limit that Slurm states and no file here has"),
         ("(SomethingNew)", True, "not known here"),
         ("(Priority)", True, ""),
