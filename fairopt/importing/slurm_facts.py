@@ -61,7 +61,7 @@ _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
         (
             SlurmCommand.JOB,
             "jobid account user userid partition state jobstate submit submittime reqtres alloctres trespernode "
-            "tres_per_node gres nodelist nnodes numnodes qos reason",
+            "tres_per_node gres nodelist nnodes numnodes cpus numcpus qos reason",
         ),
     )
 }
@@ -114,6 +114,10 @@ def taken_by(job: ObjectPart) -> tuple[dict[str, Number], dict[str, int]]:
     fields, place = job.value, job.place
     asked = tres(fields.get("alloctres", "") if runs(job) else "", f"{place}, AllocTRES")
     asked = asked or tres(fields.get("reqtres", ""), f"{place}, ReqTRES")
+    if "cpu" not in asked and said(fields.get("cpus") or fields.get("numcpus", "")):
+        asked["cpu"] = Fraction(
+            integer(said(fields.get("cpus") or fields["numcpus"]).partition("-")[0], f"{place}, CPUs")
+        )
     if gpus := gpus_of(asked, f"{place}, TRES"):
         return asked, gpus
     each = fields.get("trespernode") or fields.get("tres_per_node") or fields.get("gres", "")

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairopt import allocate
 from fairopt.errors import BadInput
 from fairopt.importing import job_csv, sacct, slurm
 from fairopt.importing.slurm_values import duration, gpus_of, gres, hosts, moment, tres
+from fairopt.models import SlurmFairTree
 from fairopt.program import INFINITY
 from fairopt.testing.data_suites import importer_suite
 
@@ -323,6 +325,17 @@ def test_of_jobs_alike_the_lower_number_goes_first_in_whatever_order_they_are_li
     path = tmp_path / "squeue.txt"
     path.write_text(head + "".join(f"{job}|{rest}" for job in ("10", "9", "7_10", "7_9")))
     assert slurm.read(path).problem.entitlements.gangs.names == ("7_9", "7_10", "9", "10")
+
+
+def test_a_cap_on_cpus_counts_what_squeue_says_a_job_takes(tmp_path: Path) -> None:
+    """GrpTRES=cpu=4 stopped jobs of a live Slurm 22.05.8 that squeue listed with their GPUs alone."""
+    shares, nodes, jobs = (tmp_path / name for name in ("assoc.txt", "nodes.txt", "squeue.txt"))
+    shares.write_text("Cluster|Account|User|Share|GrpTRES\nc|root||1|\nc| ml||1|cpu=4\nc|  ml|ann|1|\n")
+    nodes.write_text("NodeName=n1\n   Gres=gpu:a100:8\n   State=IDLE\n   CfgTRES=cpu=64,mem=4000M,gres/gpu=8\n")
+    head = "JOBID|USER|ACCOUNT|STATE|NODES|NODELIST(REASON)|TRES_PER_NODE|CPUS\n"
+    jobs.write_text(head + "".join(f"{job}|ann|ml|PENDING|1|(None)|gpu:a100:1|2\n" for job in range(1, 5)))
+    market = slurm.read(shares, nodes, jobs).problem
+    assert allocate(SlurmFairTree(), market, exact=True).shares.tolist() == [[2]]
 
 
 @pytest.mark.parametrize(
