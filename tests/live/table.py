@@ -66,7 +66,7 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
         "",
         *table,
         "",
-        f"In {same} trees the same jobs started, in the same order. In the others what is not modelled, and is said not",
+        f"In {same} trees the same jobs started, in the same order. In the others what is not modelled, and said not",
         f"to be, started other ones: {apart}. Reasons of jobs that waited: {seen}.",
         "",
     ]
