@@ -30,7 +30,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign torture differential mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
+.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign validation torture differential mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -72,6 +72,9 @@ format: .venv/ready
 
 campaign: .venv/ready ## the slow tests: more instances, larger markets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+
+validation: .venv/ready ## published traces under published policies, into docs/validation.md: some minutes; interrupted, the same command goes on
+	$(BIN)/python -m fairopt.benchmarks.validation
 
 torture: .venv/ready ## a million trials, hours; interrupted, the same command goes on; the counts go into docs/reliability.md
 	$(BIN)/python tests/torture --jobs $$(nproc) --journal build/torture.jsonl --write docs/reliability.md

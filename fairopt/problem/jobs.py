@@ -27,7 +27,8 @@ from fairopt.problem.checks import (
     speedup_table,
 )
 from fairopt.problem.numbers import amount, shown
-from fairopt.program import Array, Number, cast
+from fairopt.problem.phases import Phases, checked_phases, factor_at, progress
+from fairopt.program import Array, Number, cast, objects
 
 #: More jobs than this are taken for a mistake; the largest public traces have a million.
 MOST_JOBS = 5_000_000
@@ -64,6 +65,8 @@ class Jobs(Frozen):
     * ``weight`` (n,): W^job_ij. ``priority`` (n,) int: larger is more urgent.
     * ``elastic``: for each job, pairs of another number of GPUs and the factor on its throughput with them, rising; ()
       for a job that runs with ``gpus`` only, and for all jobs where none is elastic. Few policies use it.
+    * ``phases``: for each job whose progress changes while it runs, pairs of the work after which a phase begins and
+      the progress that a unit of work is in it; see `fairopt.problem.phases`. () for all jobs where none changes.
     * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
@@ -91,6 +94,7 @@ class Jobs(Frozen):
     priority: Array
     estimate: Array | None = None
     elastic: tuple[tuple[tuple[int, Number], ...], ...] = ()
+    phases: tuple[Phases, ...] = ()
 
     @classmethod
     def of(
@@ -114,13 +118,15 @@ class Jobs(Frozen):
         names: Sequence[str] | None = None,
         places: Sequence[str] | None = None,
         elastic: Sequence[Mapping[int, object] | None] | None = None,
+        phases: Sequence[Mapping[object, object] | Sequence[Sequence[object]] | None] | None = None,
     ) -> Jobs:
         """Validate and return jobs, sorted by arrival (jobs that arrive together keep their order).
 
         Without ``throughput`` a job does 1 unit of work per unit of time on every type: ``work`` is then its duration.
         Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs. An
-        ``estimate`` of None is the job's work. ``elastic`` maps other numbers of GPUs to factors on the throughput.
-        ``places`` is what messages call each job. Errors: `BadInput` naming the job, the column, the value, the remedy.
+        ``estimate`` of None is the job's work. ``elastic`` maps other numbers of GPUs to factors on the throughput,
+        ``phases`` work done to progress per unit of work (or pairs). ``places`` is what messages call each job.
+        Errors: `BadInput` naming the job, the column, the value, the remedy.
         """
         wanted = listed(gpus, "gpus")
         count = len(wanted)
@@ -138,6 +144,7 @@ class Jobs(Frozen):
             if throughput is None
             else speedup_table(_rows(throughput, count), called, type_names)
         )
+        whole = amounts(work, called, "work", above=True)
         jobs = cls(
             names=job_names,
             types=type_names,
@@ -146,7 +153,7 @@ class Jobs(Frozen):
             tenant=np.array([index[name] for name in owners], dtype=np.int64),
             arrival=amounts(arrival, called, "arrival", blank=0),
             gpus=sizes,
-            work=amounts(work, called, "work", above=True),
+            work=whole,
             throughput=table,
             memory=amounts(memory, called, "memory", blank=0),
             state_size=amounts(state_size, called, "state_size", blank=0),
@@ -156,6 +163,7 @@ class Jobs(Frozen):
             weight=amounts(weight, called, "weight", above=True, blank=1),
             priority=checked_counts(priority, called, "priority", "job", least=0, blank=0),
             elastic=_elastic(elastic, sizes, called),
+            phases=checked_phases(phases, whole, called),
             estimate=_estimates(estimate, work, called),
         )
         order = sorted(range(count), key=lambda row: jobs.arrival[row])
@@ -192,7 +200,8 @@ class Jobs(Frozen):
         whole = {name: getattr(self, name) for name in ("types", "tenants", "tenant_weight")}
         # their defaults are found before `__getattr__` is asked
         whole["estimate"] = None if self.estimate is None else self.estimate[at]
-        whole["elastic"] = tuple(self.elastic[row] for row in at) if self.elastic else ()
+        for name in ("elastic", "phases"):
+            whole[name] = tuple(getattr(self, name)[row] for row in at) if getattr(self, name) else ()
         vars(taken).update(whole, _taken=(self, at))
         return taken
 
@@ -210,6 +219,25 @@ class Jobs(Frozen):
                 column = itemgetter(*at.tolist())(column) if len(at) > 1 else tuple(column[row] for row in at)
             vars(self)[name] = column
             return column
+
+    def in_progress(self, remaining: Array) -> tuple[Jobs, Array]:
+        """Return the jobs, and what remains of each (n,), as policies are told them: in progress instead of work.
+
+        Throughput is progress per unit of time in the phase that a job is in. Phases are told by the progress after
+        which they begin; who is not to look ahead leaves them alone.
+        """
+        work, left, speed, phases = (list(each) for each in (self.work, remaining, self.throughput, self.phases))
+        for row, own in enumerate(self.phases):
+            if own:
+                done = work[row] - left[row]
+                speed[row] = speed[row] * factor_at(done, own)
+                phases[row] = tuple((progress(mark, own), factor) for mark, factor in own)
+                whole = progress(work[row], own)
+                work[row], left[row] = whole, whole - progress(done, own)
+        cast = self.arithmetic.cast
+        table = np.array(speed, dtype=self.throughput.dtype).reshape(self.throughput.shape)
+        made = replace(self, work=cast(objects(work)), throughput=table, phases=tuple(phases))
+        return made, cast(objects(left))
 
     def weighted_by_request(self) -> Jobs:
         """Return the same jobs with tenants that weigh the GPUs which all their jobs request.
@@ -231,7 +259,8 @@ class Jobs(Frozen):
         if self.estimate is not None:
             columns["estimate"] = cast(self.estimate, number)
         elastic = tuple(tuple((gpus, number(factor)) for gpus, factor in sizes) for sizes in self.elastic)
-        return replace(self, elastic=elastic, **columns)
+        phases = tuple(tuple((number(mark), number(factor)) for mark, factor in own) for own in self.phases)
+        return replace(self, elastic=elastic, phases=phases, **columns)
 
 
 def _estimates(given: Sequence[object] | None, work: Sequence[object], places: Sequence[str]) -> Array | None:

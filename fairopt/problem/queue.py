@@ -151,14 +151,18 @@ class Queue(Frozen):
     def as_told(self) -> Queue:
         """Return what a policy is told: the work of jobs, and what remains of it, as estimated; all else is the truth.
 
-        What remains has the same part of the estimate as it has of the work. Rows and cluster are the same, so that a
-        schedule of one queue is one of the other.
+        Of jobs with phases it is told progress instead of work, and the throughput of now (`Jobs.phases`). What remains
+        has the same part of the estimate as it has of the work. Rows and cluster are the same, so that a schedule of
+        one queue is one of the other.
         """
         told = self.jobs.estimate
-        if told is None:
+        if told is None and not self.jobs.phases:
             return self
-        remaining = self.remaining * told / self.jobs.work
-        made = replace(self, jobs=replace(self.jobs, work=told, estimate=None), remaining=remaining)
+        jobs, remaining = self.jobs.in_progress(self.remaining) if self.jobs.phases else (self.jobs, self.remaining)
+        if told is not None:
+            told = jobs.work * (told / self.jobs.work)
+            jobs, remaining = replace(jobs, work=told, estimate=None), remaining * told / jobs.work
+        made = replace(self, jobs=jobs, remaining=remaining)
         made.recall(self)
         return made
 

@@ -11,7 +11,8 @@ The document holds what went in (cluster, trace, mechanics, length of a round) a
   and where hosts of a type differ in it ``speed``.
 * ``trace``: ``types``; ``tenants``: each ``name``, ``weight``; ``jobs``, by rising arrival: each ``name``, ``tenant``,
   ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
-  ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor);
+  ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor),
+  where it has phases ``phases`` (pairs of work and factor);
   ``outages``: each ``host``, ``begin``, ``end``.
 * ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``unschedulable`` (job: reason),
   ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `JobRun`, with
@@ -132,11 +133,13 @@ def jobs_to_json(jobs: Jobs, rows: range) -> Iterator[dict[str, Any]]:
         known = dict(zip(columns, job, strict=True))
         if jobs.elastic:
             known["elastic"] = [[gpus, told(factor)] for gpus, factor in jobs.elastic[row]]
+        if jobs.phases:
+            known["phases"] = [[told(mark), told(factor)] for mark, factor in jobs.phases[row]]
         yield known
 
 
 def job_columns(jobs: Jobs, rows: range) -> dict[str, list[Any]]:
-    """Return what is said of jobs, but for how elastic they are, by name: a list of the values of these rows each."""
+    """Return what is said of jobs, but for sizes and phases, by name: a list of the values of these rows each."""
     at = slice(rows.start, rows.stop)
     tenants = [jobs.tenants[each] for each in jobs.tenant[at].tolist()]
     own = {name: told(getattr(jobs, name)[at]) for name in _OF_JOB}

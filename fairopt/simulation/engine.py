@@ -99,7 +99,8 @@ class Engine:
         kind = type(self._mechanics)
         # another model may change a job's speed or loading while it stays where it is
         self._stays_same = kind.speed is Mechanics.speed and kind.setup is Mechanics.setup
-        self._ask = ask or not self._stays_same or self._length is None
+        # what a policy is told of jobs with phases changes while they run
+        self._ask = ask or not self._stays_same or self._length is None or bool(trace.jobs.phases)
         self._session = session(policy, backend, exact=exact)
         self._rounds, self._done, self._stopped = rounds, 0, False
         self._arrival: list[Number] = trace.jobs.arrival.tolist()
@@ -392,4 +393,6 @@ def run_continuous(
     """
     if Trait.EVENTS not in policy.traits:
         raise NotCapable(f"{policy.name} needs rounds: play it with fairopt.simulation.run and a length")
+    if trace.jobs.phases:  # between two events a policy would not hear that progress has changed
+        raise NotCapable("jobs with phases need rounds: play them with fairopt.simulation.run and a length")
     yield from Engine(policy, trace, cluster, length=None, mechanics=mechanics, after=after).rounds()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Method, Session
+from fairopt.errors import require
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import MaxMinShare, Objective, Shared
 from fairopt.numbers import arithmetic
 from fairopt.policy import Claim, Policy, Schedule, Trait
+from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
 from fairopt.program import Number, cast
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -31,7 +34,7 @@ class GavelState:
 
     By type, a job has ``fraction`` X_mj of the time, and received ``rounds`` of those that it has ``seen``. ``owed``:
     rounds that it was promised by earlier fractions, minus those that it received. ``prices`` (k,): those of the last
-    answer, if the next one starts from them.
+    answer, if the next one starts from them. The fractions hold ``since`` a moment.
     """
 
     fraction: ByType = field(default_factory=dict)
@@ -42,6 +45,7 @@ class GavelState:
     value: Number = 0
     bound: Number = 0
     prices: tuple[float, ...] = ()
+    since: Number = 0
 
     def settled(self, name: str) -> tuple[Number, ...]:
         """Return the rounds owed to a job when its present fractions end."""
@@ -62,6 +66,10 @@ class GavelRounds(Policy):
       computed again when a job that could run has come or gone, or the GPUs have changed.
     * ``reset``: whether the counts of rounds start again then, as in the source's own scheduler; rounds owed are kept
       for ties. False: rounds are counted from each job's arrival.
+    * ``interval``: X is not computed again before so much of the trace's time has passed, and who comes in between does
+      not run until then, even on idle GPUs; time counts from the first time after 0 (the source's scheduler: 1000 s).
+    * ``head_start``: the rounds that each job is taken to have received, on each type, when counts of rounds begin (the
+      source's scheduler: 1/2); 0: none, so that jobs without a round come first.
     * ``backfill``: whether GPUs still free go to pairs with X_mj = 0, those that are owed more first, as in the
       source's scheduler; False leaves them idle.
     * ``by_tenant``: a tenant's weight is divided among its jobs that could run, so that what a tenant gets does not
@@ -87,9 +95,24 @@ class GavelRounds(Policy):
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
     objective: Objective = field(default_factory=MaxMinShare)
     reset: bool = True
+    interval: object = 0
+    head_start: object = 0
     backfill: bool = True
     by_tenant: bool = False
     placement: Placement = field(default_factory=Consolidated)
+
+    def __post_init__(self) -> None:
+        for name in ("interval", "head_start"):
+            value = exact(getattr(self, name), f"gavel-rounds, {name}")
+            require(value >= 0, value, f"gavel-rounds, {name}", "Give a number, not negative")
+
+    @property
+    def _interval(self) -> Fraction:
+        return exact(self.interval, "gavel-rounds, interval")
+
+    @property
+    def _ahead(self) -> Fraction:
+        return exact(self.head_start, "gavel-rounds, head_start")
 
     @property
     def methods(self) -> tuple[Method, ...]:  # type: ignore[override]
@@ -123,9 +146,11 @@ class GavelRounds(Policy):
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (tuple(state.fraction), state.capacity):
             return state, None
+        if state.capacity == capacity and state.since and queue.now - state.since < queue.number(self._interval):
+            return state, None
         jobs = JobMarket.of(queue, by_tenant=self.by_tenant)
         if jobs is None:
-            return GavelState(capacity=capacity), None
+            return GavelState(capacity=capacity, since=queue.now), None
         number = solve.number if solve.method is None else float
         start = (jobs.market.types, (np.array(state.prices), float(state.value))) if state.prices else None
         program, answer = self.objective.shares(jobs.as_(number), solve, start)
@@ -146,6 +171,7 @@ class GavelRounds(Policy):
             },
             seen={name: state.seen[name] if name in kept else 0 for name in names},
             capacity=capacity,
+            since=queue.now,
             value=value,
             bound=bound,
             prices=() if answer.warm_start is None else tuple(answer.warm_start[1][0].tolist()),
@@ -156,6 +182,7 @@ class GavelRounds(Policy):
         """Return who runs on which type, by priority."""
         speeds, left, sizes = queue.jobs.throughput.tolist(), queue.room.tolist(), queue.jobs.gpus.tolist()
         allowed, leased = queue.allowed.tolist(), queue.leased
+        ahead = queue.number(self._ahead) if self._ahead else 0
         pairs = []
         for row, name in enumerate(queue.jobs.names):
             if name not in state.fraction or row in leased:
@@ -164,8 +191,9 @@ class GavelRounds(Policy):
             by_type = zip(state.fraction[name], state.rounds[name], state.owed[name], allowed[row], strict=True)
             for gpu_type, (part, got, owed, able) in enumerate(by_type):
                 if able and (part > 0 or self.backfill):
-                    first = part > 0 and not got
-                    priority = part * seen / got if got else part
+                    begun = got + ahead
+                    first = part > 0 and not begun
+                    priority = part * (seen or 1) / begun if begun else part
                     pairs.append((not first, -priority, -owed, -part, row, -speeds[row][gpu_type], gpu_type))
         requests: dict[int, Request] = {}
         for *_, row, _, gpu_type in sorted(pairs):

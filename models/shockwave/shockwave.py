@@ -59,13 +59,15 @@ class FinishTarget:
 class WindowPlan:
     """What is planned: for each coming round the type of each job that runs, by name; and the jobs' targets.
 
-    ``present`` and ``capacity`` are those that it was made for: it is made again where they change.
+    ``present`` and ``capacity`` are those that it was made for: it is made again where they change. ``age``: the rounds
+    of it that have been played.
     """
 
     rounds: tuple[Mapping[str, int], ...] = ()
     targets: Mapping[str, FinishTarget] = field(default_factory=dict)
     present: tuple[str, ...] = ()
     capacity: tuple[int, ...] = ()
+    age: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Shockwave(Policy):
     are projected to be late weigh more, by a power of how late, and come first in the window. GPUs that the plan leaves
     idle go to the jobs with the longest remaining time.
 
-    * ``window``: T, rounds. ``makespan``: k, the penalty for a unit of the trace's time (the source: 1e-3 a second).
+    * ``window``: T, rounds. ``again``: a window is planned anew after so many of them, None for all (the source: 8).
+      ``makespan``: k, the penalty for a unit of the trace's time (the source: 1e-3 a second).
+    * ``epoch``: the work of an epoch: a job's progress counts in whole epochs only, as in the source. 0: exactly.
     * ``power``: lambda, the power of the ratio rho of projected finish to target; ``most_late``: the rho above which a
       job is late. ``momentum``: the part of the mean in a target.
     * ``bases``, ``origin``: the logarithm of progress is taken as its chords between the bases, and that of ``origin``
@@ -86,15 +90,16 @@ class Shockwave(Policy):
     * ``together``: rounds of a window are not told apart in the program, and are filled afterwards as far as gangs fit;
       else each has its own binary variables, as in the source, which can take minutes.
     * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
-      linear: at 480 jobs a decision of the other took more than two minutes. None for no such limit.
+      linear. That is less fair (docs/validation.md), and a decision on thousands of jobs needs it. None for no such
+      limit.
     * ``priced``: the optimum of a linear program is found by `prices`, where no job is held to its target; else, and
       where that ends without one, by the backend. ``gap``: the relative gap at which HiGHS may stop.
     * ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
-    type. Its predictor of batch sizes has no place, since speeds are constant here. The share 1/N counts jobs, not
-    GPUs, as in the code. The code stops its solver after 15 s; here the gap alone stops it, so that runs can be
-    repeated. Where a window is planned again, the targets of all jobs are estimated again.
+    type. What a job with phases still takes is `predicted` from the phases that it went through. The share 1/N counts
+    jobs, not GPUs, as in the code. The code stops its solver after 15 s; here the gap alone stops it, so that runs can
+    be repeated. Targets are estimated again where jobs or GPUs have changed.
 
     Source: Shockwave, NSDI 2023; its code, scheduler/shockwave.py and configurations/tacc_32gpus.json.
 
@@ -112,25 +117,29 @@ class Shockwave(Policy):
     states = (WindowPlan, FinishTarget)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
     window: int = 20
+    again: int | None = 8
     makespan: float = 1e-3
     power: float = 12.0
     most_late: float = 1.0
     momentum: float = 0.9
+    epoch: float = 0.0
     bases: Sequence[float] = BASES
     origin: float = ORIGIN
     ranked: bool = True
     together: bool = True
-    most_whole: int | None = 100
+    most_whole: int | None = 1000
     priced: bool = True
     gap: float = 1e-3
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
         check_whole(self, 1, "window")
+        if self.again is not None:
+            check_whole(self, 1, "again")
         require(
             self.most_whole is None or self.most_whole >= 0, self.most_whole, "shockwave, most_whole", "Give a number"
         )
-        for option in ("makespan", "power", "most_late", "gap"):
+        for option in ("makespan", "power", "most_late", "gap", "epoch"):
             value = getattr(self, option)
             require(value >= 0, value, f"shockwave, {option}", "Give a number, not negative")
         require(0 <= self.momentum <= 1, self.momentum, "shockwave, momentum", "Give a part from 0 to 1")
@@ -145,9 +154,10 @@ class Shockwave(Policy):
         present = tuple(problem.jobs.names[row] for row in problem.able)
         capacity = tuple(problem.capacity.tolist())
         answer: dict[str, Any] = {}
-        if present and (not state.rounds or (present, capacity) != (state.present, state.capacity)):
+        same = (present, capacity) == (state.present, state.capacity)
+        if present and (not state.rounds or not same or state.age == self.again):
             jobs = self._window(problem)
-            targets = self._targets(problem, jobs, state)
+            targets = state.targets if same and state.targets else self._targets(problem, jobs, state)
             rounds, answer = self._planned(problem, jobs, targets, solve)
             state = WindowPlan(rounds, targets, present, capacity)
         elif not present:
@@ -157,12 +167,12 @@ class Shockwave(Policy):
             self.name,
             problem,
             placed(problem, self._requests(problem, now), self.placement),
-            state=replace(state, rounds=state.rounds[1:]),
+            state=replace(state, rounds=state.rounds[1:], age=state.age + 1),
             **answer,
         )
 
     def _window(self, queue: Queue) -> PlanningWindow:
-        return PlanningWindow.of(queue, self.window, self.makespan, self.bases, self.origin)
+        return PlanningWindow.of(queue, self.window, self.makespan, self.bases, self.origin, self.epoch)
 
     def _requests(self, queue: Queue, now: Mapping[str, int]) -> Any:
         """Return who runs: the planned jobs on their types, then the others by falling time left.

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import ceil, floor
 
 import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Solution, Status, written_out
 from fairopt.deadline import left as time_left
+from fairopt.problem.phases import Phases, by_factor, factor_at
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Formulation, Program
 
@@ -33,7 +35,8 @@ class PlanningWindow:
 
     * ``rows``: their rows in the queue. ``gpus`` (n,). ``allowed`` (n, k): where each may run. ``capacity`` (k,): GPUs.
     * ``rate`` (n, k): speed on each type over that on the job's fastest type. ``left``, ``whole`` (n,): time that the
-      remaining and all of its work take on its fastest type, without loading.
+      remaining and all of its work take on its fastest type, without loading; of a job with phases as `predicted`.
+    * ``part`` (n,): of its progress that a job has made. ``gain`` (n,): more of it for a unit of planned time.
     * ``makespan``: the penalty on the longest time that is left after the window, for a unit of time.
     * ``bases``: the logarithm of progress is taken as its chords between these; at 0 it is that of ``origin``.
 
@@ -46,6 +49,8 @@ class PlanningWindow:
     rate: Array
     left: Array
     whole: Array
+    part: Array
+    gain: Array
     capacity: Array
     length: float
     rounds: int
@@ -55,20 +60,41 @@ class PlanningWindow:
 
     @classmethod
     def of(
-        cls, queue: Queue, rounds: int, makespan: float, bases: Sequence[float] = BASES, origin: float = ORIGIN
+        cls,
+        queue: Queue,
+        rounds: int,
+        makespan: float,
+        bases: Sequence[float] = BASES,
+        origin: float = ORIGIN,
+        epoch: float = 0.0,
     ) -> PlanningWindow:
-        """Return the window of the jobs of a queue that could run now."""
+        """Return the window of the jobs of a queue that could run now; progress in whole epochs, 0 for exactly."""
         rows = queue.able
         allowed = queue.allowed[rows]
         speed = np.where(allowed, queue.jobs.throughput[rows].astype(float), 0.0)
         fastest = speed.max(axis=1)
         left, whole = (column[rows].astype(float) / fastest for column in (queue.remaining, queue.jobs.work))
-        of_jobs = (tuple(rows), queue.jobs.gpus[rows], allowed, speed / fastest[:, None], left, whole)
+        part, gain = (whole - left) / whole, 1 / whole
+        for at, row in enumerate(rows) if queue.jobs.phases or epoch else ():
+            phases = queue.jobs.phases[row] if queue.jobs.phases else ()
+            work, done = float(queue.jobs.work[row]), float(queue.jobs.work[row] - queue.remaining[row])
+            if epoch:
+                work = ceil(work / epoch - LEAST_PART) * epoch
+                done = min(floor(done / epoch + LEAST_PART), work / epoch - 1) * epoch
+            told = tuple((float(mark), float(factor)) for mark, factor in phases)
+            part[at] = done / work
+            left[at], whole[at], gain[at] = predicted(work, done, told, float(fastest[at]))
+        of_jobs = (tuple(rows), queue.jobs.gpus[rows], allowed, speed / fastest[:, None], left, whole, part, gain)
         length, chords = float(queue.length), np.asarray(bases, dtype=float)
         return cls(*of_jobs, queue.capacity, length, rounds, makespan, chords, origin)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def most(self) -> Array:
+        """The time (n,) that can be planned for each job: with it all of its progress would be made."""
+        return np.asarray((1 - self.part) / self.gain)
 
     @property
     def logarithm(self) -> Array:
@@ -94,7 +120,7 @@ class PlanningWindow:
         p = Formulation("shockwave window")
         slots, each = (1, self.rounds) if together else (self.rounds, 1)
         x = p.variable("x", (n, k, slots), lower=0, upper=each * self.allowed[:, :, None].astype(int), integer=whole)
-        planned = p.variable("planned", (n,), lower=0, upper=self.left)
+        planned = p.variable("planned", (n,), lower=0, upper=self.most)
         chord = p.variable("chord", (n, len(self.bases)), lower=0)
         longest = p.variable("longest", lower=0)
         # measured from no progress at all: no sum of opposite signs is near 0, and a relative gap means something
@@ -115,7 +141,7 @@ class PlanningWindow:
         p.constrain(
             "served", planned - served <= 0, equation="p_i <= L sum_jt r_ij x_ijt", source="planned_progress_consts"
         )
-        done = (planned + (self.whole - self.left)) / self.whole
+        done = planned * self.gain + self.part
         p.constrain("chords", chord.sum(axis=1) == 1, equation="sum_b z_ib = 1", source="cursor_consts")
         reached = (chord * self.bases).sum(axis=1)
         p.constrain("progress", reached - done == 0, equation="sum_b b z_ib = U_i", source="cursor_consts")
@@ -225,11 +251,11 @@ class PlanningWindow:
         allows; on one type, or on two that together take the whole window. What is impossible is worth minus infinity.
         """
         n = len(self)
-        most = np.minimum(self.left, self.rounds * self.length * self.rate.max(axis=1))[:, None]
-        done = (self.whole - self.left)[:, None]
-        corners = np.hstack((self.bases * self.whole[:, None] - done, self.rounds * self.length * self.rate, most))
+        most = np.minimum(self.most, self.rounds * self.length * self.rate.max(axis=1))[:, None]
+        part, gain = self.part[:, None], self.gain[:, None]
+        corners = np.hstack(((self.bases - part) / gain, self.rounds * self.length * self.rate, most))
         progress = np.clip(corners, 0.0, most)
-        reached = np.interp((progress + done) / self.whole[:, None], self.bases, self.logarithm)
+        reached = np.interp(part + progress * gain, self.bases, self.logarithm)
         worth = (reached - np.log(self.origin)) * (weight / (n * self.rounds))[:, None]
         ways = list(self._ways(progress / self.length))
         return (
@@ -260,7 +286,7 @@ class PlanningWindow:
     def _as_solution(self, program: Program, taken: Array, progress: Array, bound: float) -> Solution:
         """Return rounds on each type (n, k), ``taken``, and progress (n,) of jobs as a solution of the ``program``."""
         bases = self.bases
-        reached = (progress + (self.whole - self.left)) / self.whole
+        reached = self.part + progress * self.gain
         below = np.clip(np.searchsorted(bases, reached, side="right") - 1, 0, len(bases) - 2)
         part = np.clip((reached - bases[below]) / (bases[below + 1] - bases[below]), 0.0, 1.0)
         chord, rows = np.zeros((len(self), len(bases))), np.arange(len(self))
@@ -269,6 +295,30 @@ class PlanningWindow:
         values = {"x": taken, "planned": progress, "chord": chord, "longest": longest}
         found = written_out(program, Solution(Status.OPTIMAL, "the gap is small enough", "prices", values=values))
         return replace(found, objective=float(program.value(found.point)), bound=bound, values={})
+
+
+def predicted(work: float, done: float, phases: Phases, speed: float) -> tuple[float, float, float]:
+    """Return the time that a job's progress will still take, that of all of it, and its mean gain so far.
+
+    All is told in progress, of which a job makes ``speed`` a unit of time now. The job is known to have as many regimes
+    as its phases have factors, and nothing is known of their order: each is expected to make up an equal part of the
+    ``work`` beforehand, and what has been done counts as much as what was expected (a Dirichlet prior). ``gain`` is the
+    part of all progress made in a unit of time, the mean so far; before anything is done, that of now.
+
+    Source: JobMetaData.py, `dirichlet_posterior_remaining_runtime`, and shockwave.py, `interpolate_epoch_duration`;
+    there in whole epochs.
+
+    >>> predicted(100, 50, ((50, 4),), 4)  # half of it at 1, and now at 4; the rest is expected half and half
+    (25.000000000000007, 75.0, 0.01)
+    """
+    seen = by_factor(done, phases)
+    now = factor_at(done, phases)
+    time = {factor: now / (speed * factor) for factor in seen}
+    coming = {factor: max(work * (work / len(seen) + got) / (work + done) - got, 0.0) for factor, got in seen.items()}
+    spent = sum(got * time[factor] for factor, got in seen.items())
+    mean = sum(part * time[factor] for factor, part in coming.items()) / sum(coming.values())
+    left = (work - done) * mean
+    return left, spent + left, (done / spent if done else speed) / work
 
 
 @dataclass(frozen=True, eq=False)

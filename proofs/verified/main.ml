@@ -1,7 +1,7 @@
 (* verify FILE...: hand the bytes of each file to the checker that Coq proves, print its line, return the worst status.
    Nothing proves what stands here: it opens files, keeps limits of time and memory, prints, and decides nothing. *)
 
-let most_bytes = 1 lsl 26 (* of a file; in memory a byte takes 24 *)
+let most_bytes = 1 lsl 25 (* of a file; in memory a byte takes 24 *)
 let small = 100_000 (* a file of fewer bytes may take so many seconds of the processor, and so many words of memory *)
 let most_seconds = 4.0
 let most_words = 50_000_000
@@ -59,7 +59,7 @@ let decide path =
     (Integer.to_int (Checker.status answer), string_of (Checker.line answer))
   with
   | Refused why | Sys_error why | Fun.Finally_raised (Refused why) -> (2, "cannot be read: " ^ why)
-  | Stack_overflow | Out_of_memory -> (2, "cannot be read: there is not enough memory")
+  | Stack_overflow | Out_of_memory -> (2, "cannot be read: there is not enough memory or stack (ulimit -s unlimited gives more)")
 
 (* Worst of all is a file that cannot be read, then one that is rejected, then one of a kind that is not covered. *)
 let worse a b =

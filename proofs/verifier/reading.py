@@ -47,6 +47,8 @@ MOST_PACKED_VALUES = 6
 MOST_COMPARED, STEPS = 65 * 10**6, "steps of comparisons"
 #: The most characters of a name; it is printed.
 MOST_NAME = 200
+#: What may stand between values in JSON.
+BLANKS = b" \t\r\n"
 _WHOLE = re.compile(r"-?[0-9]+")
 _RATIO = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?")
 _LONG = re.compile(rb"[0-9]{400,}")
@@ -317,7 +319,7 @@ def lines(path: Path) -> Iterator[Any]:
         packed = Packed(size)
         for at, line in enumerate(iter(lambda: stream.readline(MOST_LINE + 1), b""), 1):
             within(len(line), MOST_LINE, f"line {at}", "characters")
-            if packed.holds(line, f"line {at}").strip():
+            if packed.holds(line, f"line {at}").strip(BLANKS):
                 yield parsed(line.decode("utf-8"), f"line {at}")
 
 
@@ -334,7 +336,7 @@ def first(path: Path) -> tuple[Any, bool]:
         except (Unreadable, UnicodeDecodeError):
             return document(path), True
         pieces = iter(lambda: packed.holds(stream.read(PIECE), "document"), b"")
-        return begins, not any(piece.strip() for piece in pieces)
+        return begins, not any(piece.strip(BLANKS) for piece in pieces)
 
 
 # -- what is printed ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import inf
 
 from .reading import Entry, Number, distinct, require, within
@@ -40,7 +41,7 @@ class Job:
     """A job as the trace has it; ``sizes``: numbers of GPUs that it may have, and factors on its speed."""
 
     def __init__(self, entry: Entry, setting: Setting) -> None:
-        fields = entry.fields(JOB, "elastic")
+        fields = entry.fields(JOB, "elastic phases")
         self.name = fields["name"].name()
         fields = fields.at(f"job {self.name!r}")
         require(fields["tenant"].text() in setting.tenants, fields.place, "its tenant is not in the trace")
@@ -59,6 +60,16 @@ class Job:
         once = len(self.sizes) == len(elastic) and self.gpus not in self.sizes
         require(once, fields.place, "a number of GPUs twice")
         self.sizes[self.gpus] = Fraction(1)
+        self.read_phases(fields["phases"])
+
+    def read_phases(self, entry: Entry) -> None:
+        """Read when progress for a unit of work changes: policies are told so, and no run depends on it."""
+        pairs = [] if entry.value is None else [each.items(2) for each in entry.items()]
+        marks = [Fraction(0), *(mark.amount(positive=True) for mark, _ in pairs), self.work]
+        for _, factor in pairs:
+            factor.amount(positive=True)
+        rise = all(one < other for one, other in pairwise(marks))
+        require(rise, entry.place, "phases do not rise to what is less than the work")
 
 
 class Setting:

@@ -29,6 +29,7 @@ class Job:
     runs: bool = False
     started: Fraction | None = None
     completed: Fraction | None = None
+    now: Fraction = Fraction(0)  # when the quantum begins
 
     def __post_init__(self) -> None:
         self.left = self.work
@@ -48,6 +49,8 @@ def simulate(jobs: Sequence[Job], gpus: int, quantum: Fraction, scheduler: Sched
             coming = min(job.arrival for job in queue if job.completed is None)
             now = quantum * -(-coming // quantum)
             continue
+        for job in present:
+            job.now = now
         chosen = scheduler(present, gpus)
         assert sum(job.gpus for job in chosen) <= gpus
         for job in present:

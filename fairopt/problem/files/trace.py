@@ -18,7 +18,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.numbers import counted
-from fairopt.problem.checks import check_name
+from fairopt.problem.checks import check_name, listed_rows
 from fairopt.problem.files.cells import filled, read_cells, read_csv, say_which
 from fairopt.problem.files.schema import (
     NAME,
@@ -53,6 +53,11 @@ UNUSED = (
     *("pai_job", "pai_task", "gpu_type_spec33", "gpu_milli", "cpu_milli", "memory_mib", "qos", "scheduled_s"),
     "deleted_s",
 )
+_PAIRS = ValueType(
+    lambda given, _: listed_rows(given),
+    lambda given, place: [NUMBERS.write(pair, place) for pair in given],
+    {"type": "array", "items": {**NUMBERS.schema, "minItems": 2, "maxItems": 2}},
+)
 LENGTH = positive("number", "Give a positive number; leave out jobs that never ran")
 _TENANT = ValueType(lambda value, place: check_name(TEXT.read(value, place), place), TEXT.write, NAME.schema)
 _UNSENT = "Leave out jobs that were never submitted, or give the time"
@@ -80,6 +85,7 @@ JOB = TableType(
         Column("priority", UNCHECKED, "Its priority; larger is more urgent.", 0),
         Column("estimate", LENGTH, "Its work, or duration, as policies are told; the truth where left out.", None),
         Column("throughput", NUMBERS, "Work per second on each of the types; for every job or for none.", None),
+        Column("phases", _PAIRS, "Pairs, rising: work done, and progress for a unit of work from there on.", None),
     ),
     called="jobs",
     most=MOST_JOBS,
@@ -113,7 +119,7 @@ _SPEED = "throughput "
 _CSV = (".csv", ".csv.gz")
 _WEIGHT = Column("tenant_weight", positive("weight"), "Its tenant's tickets, the same for all of its jobs.", None)
 #: The columns of a CSV table that are no throughputs.
-_CELLS = TableType((*JOB.columns[1:-1], _WEIGHT), one_of=JOB.one_of)
+_CELLS = TableType((*JOB.columns[1:-2], _WEIGHT), one_of=JOB.one_of)
 
 
 def trace_schema() -> dict[str, Any]:
@@ -160,10 +166,10 @@ def write_trace(trace: Trace, path: AnyPath) -> None:
 
 
 def _jobs(
-    rows: Sequence[ObjectPart], types: Sequence[str], speeds: Any, weights: Mapping[str, Any] | None = None
+    rows: Sequence[ObjectPart], types: Sequence[str], speeds: Any, weights: Mapping[str, Any], phases: Any = None
 ) -> Jobs:
     """Return the jobs in rows of `JOB`; ``speeds`` (n, k): their throughputs, None where they have none."""
-    columns = {name: [row[name] for row in rows] for name in JOB.names[1:-1]}
+    columns = {name: [row[name] for row in rows] for name in JOB.names[1:-2]}
     return Jobs.of(
         names=[row.name for row in rows],
         places=[row.place for row in rows],
@@ -173,6 +179,7 @@ def _jobs(
         tenant=_owners(rows),
         throughput=speeds,
         tenant_weight=weights,
+        phases=phases,
         **{name: columns[name] for name in ("pattern", "estimate", *_SAME)},
     )
 
@@ -238,6 +245,8 @@ def trace_to_csv(trace: Trace) -> str:
     if trace.outages:
         raise BadInput(f"{len(trace.outages)} outages", place="outages", remedy=f"{elsewhere}; CSV has jobs only")
     document = trace_to_dict(trace)
+    if trace.jobs.phases:
+        raise BadInput("there are jobs with phases", place="phases", remedy=f"{elsewhere}; CSV has no column for them")
     jobs, weight = document["job"], {tenant["name"]: tenant["weight"] for tenant in document.get("tenant", ())}
     for job in jobs:
         if job.get("tenant") in weight:
@@ -260,9 +269,8 @@ def trace_from_dict(data: Mapping[str, Any], types: Sequence[str]) -> Trace:
     jobs = top["job"]
     check_unique(jobs, "job")
     weights = _weights(top["tenant"], _owners(jobs))
-    return Trace(
-        _jobs(jobs, types, _speeds(top["types"], jobs, types), weights), tuple(_outage(row) for row in top["outage"])
-    )
+    speeds, phases = _speeds(top["types"], jobs, types), [job["phases"] for job in jobs]
+    return Trace(_jobs(jobs, types, speeds, weights, phases), tuple(_outage(row) for row in top["outage"]))
 
 
 def _speeds(own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[str]) -> list[list[Any]] | None:
@@ -337,6 +345,7 @@ def _job(jobs: Jobs, row: int, with_speeds: bool) -> dict[str, Any]:
         "work" if with_speeds else "duration_s": jobs.work[row],
         "pattern": None if pattern is usual_pattern(jobs.gpus[row]) else pattern.value,
         "throughput": jobs.throughput[row].tolist() if with_speeds else None,
+        "phases": jobs.phases[row] or None if jobs.phases else None,
         "estimate": None if jobs.estimate is None or jobs.estimate[row] == jobs.work[row] else jobs.estimate[row],
         **{name: getattr(jobs, name)[row] for name in _SAME},
     }

@@ -331,3 +331,26 @@ def test_prices_give_the_level_of_the_program_and_go_on_from_the_last_round():
         assert float(by_prices) == pytest.approx(float(by_program), rel=1e-7)
         again = decide(policy, queue, state=GavelState(prices=decide(policy, queue).state.prices, value=by_prices))
         assert float(again.costs["objective"]) == pytest.approx(float(by_program), rel=1e-7)
+
+
+def test_fractions_are_renewed_at_the_earliest_after_an_interval():
+    jobs = Trace(Jobs.of(types=["T"], gpus=[1] * 4, work=[900] * 4, arrival=[0, 100, 110, 150]))
+    two = Cluster.uniform({"T": (1, 4)})
+    ran = [len(record.ran) for record in run(GavelRounds(interval=100), jobs, two, length=50, rounds=7)]
+    assert ran == [1, 1, 2, 2, 4, 4, 4]  # renewed at 0, at 100 and at 200: who comes in between waits beside idle GPUs
+    assert [len(record.ran) for record in run(GavelRounds(), jobs, two, length=50, rounds=4)] == [1, 1, 2, 4]
+
+
+def test_with_a_head_start_a_newcomer_does_not_come_before_all_others():
+    jobs = Jobs.of(types=["T"], gpus=[1, 1], work=[900, 900])
+    queue = Queue.fresh(jobs, Cluster.uniform({"T": (1, 1)}), length=10)
+    fraction, owed = {"j1": (F(9, 10),), "j2": (F(1, 10),)}, {"j1": (F(0),), "j2": (F(0),)}
+    state = GavelState(fraction, {"j1": (1,), "j2": (0,)}, owed, seen={"j1": 1, "j2": 1}, capacity=(1,))
+    assert list(decide(GavelRounds(), queue, state=state).placements) == [1]
+    assert list(decide(GavelRounds(head_start="1/2"), queue, state=state).placements) == [0]
+
+
+@pytest.mark.parametrize("option", [{"interval": -1}, {"head_start": "-1/2"}, {"interval": "x"}])
+def test_intervals_and_head_starts_that_cannot_be_are_refused(option):
+    with pytest.raises(BadInput):
+        GavelRounds(**option)

@@ -12,7 +12,7 @@ import pytest
 from fairopt.backends import Highs
 from fairopt.errors import BadInput
 from fairopt.models.shockwave.shockwave import FinishTarget, Shockwave, WindowPlan
-from fairopt.models.shockwave.window import PlanningWindow
+from fairopt.models.shockwave.window import PlanningWindow, predicted
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array
@@ -117,6 +117,35 @@ def test_a_plan_is_kept_until_somebody_comes_or_goes() -> None:
     records = list(run(Shockwave(window=4), Trace(jobs), TWO, length=10, rounds=9))
     planned = ["objective" in record.costs for record in records]
     assert planned == [True, False, False, False, True, False, True, False, False]
+
+
+def test_a_plan_is_made_again_after_so_many_rounds_and_keeps_its_targets() -> None:
+    jobs = Trace(Jobs.of(gpus=[1, 2], work=[200, 400], types=["V100"]))
+    records = list(run(Shockwave(window=4, again=2), jobs, TWO, length=10, rounds=6))
+    assert ["objective" in record.costs for record in records] == [True, False] * 3
+    first, *rest = (record.after.state.targets for record in records)
+    assert all(each == first for each in rest)
+
+
+def test_the_future_of_a_job_is_expected_from_its_past() -> None:
+    # of 100 epochs 40 took 2 s each; now they take 1 s. Of each kind 50 were expected, and 40 and 0 were seen of 100:
+    # of all 100 it expects 100 (50 + 40) / 140 and 100 (50 + 0) / 140, of which 40 of the first are over
+    left, whole, gain = predicted(100.0, 40.0, ((40.0, 2.0),), 1.0)
+    slow, fast = 100 * 90 / 140 - 40, 100 * 50 / 140
+    assert left == pytest.approx(60 * (2 * slow + fast) / (slow + fast))
+    assert whole == pytest.approx(80 + left)
+    assert gain == pytest.approx(40 / 80 / 100)
+    # nothing is known to change: what is left is left
+    assert predicted(100.0, 40.0, (), 0.5) == pytest.approx((120, 200, 0.005))
+
+
+def test_progress_counts_in_whole_epochs_where_that_is_asked() -> None:
+    queue = replace(Queue.fresh(JOBS, TWO, length=10).as_(float), remaining=np.array([11.0, 40.0, 14.5]))
+    exact, whole = (PlanningWindow.of(queue, ROUNDS, 0.01, epoch=each) for each in (0.0, 6.0))
+    assert exact.left.tolist() == [11, 40, 14.5]
+    assert whole.left.tolist() == [18, 42, 18]  # of 24, 42 and 18, with 1, 0 and 0 epochs done
+    assert whole.part.tolist() == [1 / 4, 0, 0]
+    assert whole.most.tolist() == pytest.approx([18, 42, 18])
 
 
 def test_idle_gpus_go_to_the_longest_job_that_fits() -> None:

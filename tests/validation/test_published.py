@@ -1,0 +1,69 @@
+"""docs/validation.md says what is played now on Shockwave's traces, which are those of the published results."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairopt.benchmarks import validation
+from fairopt.benchmarks.shockwave.jobs import CLUSTERS, rows, table, trace
+from fairopt.benchmarks.shockwave.policies import policies
+from fairopt.problem.phases import progress
+
+OURS = validation.known(validation.OURS)
+ALL = list(validation.cells(CLUSTERS))
+#: Played in every run of the tests; all others are slow.
+QUICK = [(120, "gandiva_fair", ""), (120, "allox", "")]
+
+
+def test_the_page_has_the_tables() -> None:
+    page = validation.PAGE.read_text(encoding="utf-8")
+    assert page == validation.into(page, validation.block(OURS)), "run make validation"
+
+
+def test_everything_is_played() -> None:
+    assert set(OURS) == {cell for cell in ALL if changes_something(*cell)}
+
+
+def changes_something(count: int, name: str, change: str) -> bool:
+    jobs = rows(count)
+    return validation.changed(change, jobs, policies(count, jobs)[name]) is not None
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [*QUICK, *(pytest.param(cell, marks=pytest.mark.slow) for cell in ALL if cell not in QUICK and cell[0] == 120)],
+)
+def test_what_is_played_now_is_what_the_page_says(cell: tuple[int, str, str]) -> None:
+    assert validation.play(*cell) == OURS.get(cell), "run make validation"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", [cell for cell in ALL if cell[0] != 120])
+def test_what_is_played_on_the_larger_traces_is_what_the_page_says(cell: tuple[int, str, str]) -> None:
+    assert validation.play(*cell) == OURS[cell], "run make validation"
+
+
+def test_the_work_of_the_trace_is_that_of_the_published_runs() -> None:
+    """Utilisation times makespan is work: of each published run, and of the trace here."""
+    jobs = trace(rows(120)).jobs
+    work = float((jobs.work / jobs.throughput[:, 0] * jobs.gpus).sum())
+    for each in table("published"):
+        assert float(each["utilisation"]) * float(each["makespan"]) * 32 == pytest.approx(work, rel=0.005)
+
+
+def test_all_published_figures_are_within_a_tenth_or_have_a_cause() -> None:
+    off = set()
+    for each in table("published"):
+        own = OURS.get((120, each["policy"], ""))
+        for figure in validation.FIGURES if own else ():
+            if abs(float(own[figure]) / float(each[figure]) - 1) > 0.1:  # type: ignore[index]
+                off.add((each["policy"], figure))
+    assert off == set(validation.CAUSES)
+
+
+@pytest.mark.parametrize("count", CLUSTERS)
+def test_progress_of_the_jobs_that_adapt_is_their_epochs(count: int) -> None:
+    jobs, told = rows(count), trace(rows(count)).jobs
+    for job, work, phases in zip(jobs, told.work.tolist(), told.phases, strict=True):
+        assert progress(work, phases) == pytest.approx(float(job.epochs))
+    assert sum(map(bool, told.phases)) > count / 3
