@@ -4,7 +4,7 @@ Curves of linear goals are exact, from end to end; Nash welfare, and allocations
 proven bounds on both sides.
 """
 
-from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine
+from fairopt.frontier.curve import Curve, CurvePoint, UpperLine
 from fairopt.frontier.frontiers import Frontier, PolicyPoint, frontier
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
@@ -14,7 +14,6 @@ __all__ = [
     "RELAXED",
     "Curve",
     "CurvePoint",
-    "EfficientFace",
     "Frontier",
     "PolicyPoint",
     "Relaxed",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from fairopt.program import Array, Number, short_text
+from fairopt.properties import ParetoWeights
 from fairopt.report import Grid, Key, ResultForm, Tabular
 
 
@@ -57,37 +58,15 @@ class UpperLine:
         return max(self.height(each.epsilon) - each.value for each in (left, right) if each is not None)
 
 
-@dataclass(frozen=True, eq=False)
-class EfficientFace:
-    """Allocations of the largest sum of throughputs times positive ``weights`` (n,), so that all are Pareto-efficient.
-
-    ``prices`` (k,) of GPUs, and ``demand_duals`` (n,) of demands or None, prove that none has more than ``worth``.
-    ``known`` are some of them. ``points`` are those that a curve over the face has: mixtures of two stay on the face.
-    """
-
-    weights: Array
-    prices: Array
-    demand_duals: Array | None
-    worth: Fraction
-    known: tuple[Array, ...] = ()
-    points: tuple[CurvePoint, ...] = ()
-
-    def key(self) -> tuple[Fraction, ...]:
-        """Return the weights up to a factor."""
-        return tuple(self.weights / self.weights.sum())
-
-    def reaches(self, epsilon: Number) -> Fraction | None:
-        """Return what the face reaches at ``epsilon``; None where it has no allocation."""
-        return along(self.points, epsilon)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Tabular):
     """The largest ``goal`` among allocations that fail a property, ``against``, by epsilon, as a function of epsilon.
 
     It is at least as high as what joins each of ``points`` to the next, level after the last, and nowhere higher than
     one of ``lines``; of these there is one for each such span. ``gap`` is the largest distance of a span to its line;
-    where there is none, the curve is `exact`. ``efficient``: what Pareto-efficient allocations reach, face by face.
+    where there is none, the curve is `exact`. ``efficient``: what Pareto-efficient allocations reach, face by face. The
+    allocations of the largest sum of throughputs times positive weights are a face: all are efficient, and so are
+    mixtures of two, which are on the line between the points that a curve over the face has.
     ``stopped``: why it was not followed to the end, "" where it was.
 
     >>> from fairopt import frontier
@@ -103,7 +82,7 @@ class Curve(Tabular):
     against: str
     points: tuple[CurvePoint, ...]
     lines: tuple[UpperLine, ...]
-    efficient: tuple[EfficientFace, ...] = ()
+    efficient: Mapping[ParetoWeights, Sequence[CurvePoint]] = field(default_factory=dict)
     stopped: str = ""
 
     form = ResultForm(
@@ -128,7 +107,7 @@ class Curve(Tabular):
             "efficient",
             list[list[CurvePoint]],
             "What Pareto-efficient allocations reach, on one efficient face after another.",
-            lambda curve: [face.points for face in curve.efficient],
+            lambda curve: [*curve.efficient.values()],
         ),
     )
 
@@ -159,7 +138,8 @@ class Curve(Tabular):
 
     def efficient_at(self, epsilon: Number) -> Fraction | None:
         """Return what Pareto-efficient allocations are known to reach; None where none is known."""
-        return max((found for face in self.efficient if (found := face.reaches(epsilon)) is not None), default=None)
+        reached = (along(points, epsilon) for points in self.efficient.values())
+        return max((each for each in reached if each is not None), default=None)
 
     def __repr__(self) -> str:
         corners = [f"{short_text(point.value)} at {short_text(point.epsilon)}" for point in self.points]
@@ -180,23 +160,23 @@ class Curve(Tabular):
         """Whether Pareto-efficient allocations are known to reach what all allocations do, wherever that is known."""
         spans = pairwise([*self.points, self.points[-1]])
         return all(
-            any(self._meets(face, left) and self._meets(face, right) for face in self.efficient)
+            any(self._meets(points, left) and self._meets(points, right) for points in self.efficient.values())
             for left, right in spans
         )
 
-    def _meets(self, face: EfficientFace, point: CurvePoint) -> bool:
-        reached = face.reaches(point.epsilon)
+    def _meets(self, points: Sequence[CurvePoint], point: CurvePoint) -> bool:
+        reached = along(points, point.epsilon)
         return reached is not None and reached >= point.value - self.gap
 
     def without_needless_faces(self) -> Curve:
         """Return the curve without faces that reach nowhere more than the others at their own points."""
-        kept = list(self.efficient)
-        for face in self.efficient:
-            rest = replace(self, efficient=tuple(each for each in kept if each is not face))
-            others = [(point.value, rest.efficient_at(point.epsilon)) for point in face.points]
+        kept = self.efficient
+        for face, points in self.efficient.items():
+            rest = replace(self, efficient={each: of for each, of in kept.items() if each is not face})
+            others = [(point.value, rest.efficient_at(point.epsilon)) for point in points]
             if all(most is not None and most >= value for value, most in others):
-                kept = list(rest.efficient)
-        return replace(self, efficient=tuple(kept))
+                kept = rest.efficient
+        return replace(self, efficient=kept)
 
 
 def along(points: Sequence[CurvePoint], epsilon: Number) -> Fraction | None:

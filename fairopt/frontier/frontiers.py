@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
@@ -15,7 +15,7 @@ from fairopt.compare import Row, compare
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, several
 from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
-from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace
+from fairopt.frontier.curve import Curve, CurvePoint
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
 from fairopt.frontier.tracing import face_of, on_faces, trace
@@ -23,8 +23,8 @@ from fairopt.numbers import counted
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.problem.ranges import part_of
-from fairopt.program import Number
-from fairopt.properties import TOLERANCE
+from fairopt.program import Array, Number
+from fairopt.properties import TOLERANCE, ParetoWeights
 from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, few, listed
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ class Frontier(Tabular):
             name, alone = f"{curve.goal}/{curve.against}", curve.against == "pareto_efficiency"
             if not alone:
                 yield EvidenceItem(name, _proof(self.market, curve, curve.points))
-            for number, face in enumerate(curve.efficient, 1):
-                of_face = _proof(self.market, curve, face.points, face)
+            for number, (face, points) in enumerate(curve.efficient.items(), 1):
+                of_face = _proof(self.market, curve, points, face)
                 yield EvidenceItem(f"{name}{'' if alone else f'-efficient-{number}'}", of_face)
 
     def to_json(self, *, exact: bool = True) -> dict[str, Any]:
@@ -261,20 +261,24 @@ def _named(known: Sequence[T], given: Any, place: str) -> list[T]:
 
 def _faces(
     market: Market, curves: Iterable[Curve], rows: Iterable[Row[Any]], limit: float | None
-) -> list[EfficientFace]:
-    """Return efficient faces: those of the best points of curves, and of policies' decisions that are exact."""
+) -> dict[ParetoWeights, list[Array]]:
+    """Return efficient faces: those of the best points of curves, and of policies' decisions that are exact.
+
+    With each come the allocations that are known of it.
+    """
     decided = [row.outcome.shares for row in rows if row.outcome is not None and row.outcome.arithmetic.exact]
     points = [point.allocation for curve in curves for point in curve.points]
-    faces: dict[Any, EfficientFace] = {}
+    faces: dict[ParetoWeights, list[Array]] = {}
+    by_direction: dict[Any, ParetoWeights] = {}
     try:
         with time_limit(limit):
             for shares in {tuple(market.utility(each)): each for each in [*decided, *points]}.values():
-                _, face = face_of(market, shares)
-                other = faces.get(face.key(), face)
-                faces[face.key()] = face if other is face else replace(other, known=other.known + face.known)
+                efficient, face = face_of(market, shares)
+                face = by_direction.setdefault(tuple(face.weights / face.weights.sum()), face)
+                faces.setdefault(face, []).append(efficient)
     except OutOfTime as error:  # fewer faces bound less, and are no mistake
         _log.info("%s: %d efficient faces are known", error, len(faces))
-    return list(faces.values())
+    return faces
 
 
 def _placed(
@@ -317,15 +321,14 @@ def _distance(curve: Curve, value: Number, epsilon: Number, *, exact: bool) -> N
 
 
 def _proof(
-    market: Market, curve: Curve, points: Sequence[CurvePoint], face: EfficientFace | None = None
+    market: Market, curve: Curve, points: Sequence[CurvePoint], face: ParetoWeights | None = None
 ) -> Certificate:
     """Return the certificate of a curve, or of what an efficient face reaches of it."""
     told = Curve(curve.goal, curve.against, tuple(points), tuple(curve.covering(points)))
     reached = [{**vars(point)} for point in points]
     above = [{**vars(line)} for line in told.lines]
     about = (market, curve.goal, curve.against, reached, above, told.gap)
-    return (
-        Certificate(FRONTIER, *about)
-        if face is None
-        else Certificate(EFFICIENT_FRONTIER, *about, face.weights, face.prices, face.demand_duals)
-    )
+    if face is None:
+        return Certificate(FRONTIER, *about)
+    demand_duals = None if market.demand is None else face.demand_prices
+    return Certificate(EFFICIENT_FRONTIER, *about, face.weights, face.prices, demand_duals)

@@ -22,13 +22,14 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.certificates import other_variables, row_duals
 from fairopt.errors import NotCapable
-from fairopt.frontier.curve import CurvePoint, EfficientFace, UpperLine
+from fairopt.frontier.curve import CurvePoint, UpperLine
 from fairopt.frontier.relaxed import Relaxed
 from fairopt.methods.roots import GRAIN, LARGEST_EXPONENT, integers_in_proportion, root
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Array, Formulation, Number, Program, Sense, fractions
+from fairopt.properties import ParetoWeights
 
 #: Adds what is maximised, given all users' throughputs (n,).
 Aim: TypeAlias = Callable[[Formulation, Market, Affine], None]
@@ -37,15 +38,15 @@ EPSILON = "epsilon"
 SLACK = 1e-9
 
 
-def program_of(market: Market, relaxed: Relaxed, aim: Aim, face: EfficientFace | None = None) -> Program:
+def program_of(market: Market, relaxed: Relaxed, aim: Aim, face: ParetoWeights | None = None) -> Program:
     """Return the program in the numbers of ``market``, over the allocations of an efficient face where one is given."""
     p = Formulation(f"{relaxed.name} up to epsilon")
     share = shares_of(p, market)
     own = (market.speedup * share).sum(axis=1)
     relaxed.constrain(p, market, share, p.variable(EPSILON, lower=0))
     if face is not None:
-        weights, worth = (face.weights, face.worth) if market.exact else (face.weights.astype(float), float(face.worth))
-        p.constrain("optimum", (own * weights).sum() >= worth * (1 if market.exact else 1 - SLACK))
+        weights, slack = (face.weights, 0) if market.exact else (face.weights.astype(float), SLACK)
+        p.constrain("optimum", (own * weights).sum() >= face.worth(market) * (1 - slack))
     aim(p, market, own)
     return p.program().as_(market.arithmetic)
 
@@ -65,7 +66,7 @@ class Oracle:
     ``aim`` adds what is maximised.
     """
 
-    def __init__(self, market: Market, relaxed: Relaxed, face: EfficientFace | None, aim: Aim) -> None:
+    def __init__(self, market: Market, relaxed: Relaxed, face: ParetoWeights | None, aim: Aim) -> None:
         self.program = program_of(market, relaxed, aim, face)
 
     def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
@@ -119,7 +120,7 @@ class Welfare:
     says: str
     definition: str
     value: Callable[[Market, Array], Number]
-    oracle: Callable[[Market, Relaxed, EfficientFace | None], Oracle]
+    oracle: Callable[[Market, Relaxed, ParetoWeights | None], Oracle]
     near: Fraction = Fraction(0)
     finest: Fraction = Fraction(0)
 
@@ -173,7 +174,7 @@ class _NashOracle(Oracle):
     Source of the tangents: Kelley, The cutting-plane method for solving convex programs, 1960.
     """
 
-    def __init__(self, market: Market, relaxed: Relaxed, face: EfficientFace | None) -> None:
+    def __init__(self, market: Market, relaxed: Relaxed, face: ParetoWeights | None) -> None:
         self.market, self.relaxed, self.face = market, relaxed, face
         self.powers, self.part = _powers(market), market.weight / market.weight.sum()
         self.tangents = [np.ones(len(market.users))]

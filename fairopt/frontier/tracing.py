@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from fairopt.errors import NotCapable, OutOfTime
-from fairopt.frontier.curve import Curve, CurvePoint, EfficientFace, UpperLine, covering
+from fairopt.frontier.curve import Curve, CurvePoint, UpperLine, covering
 from fairopt.frontier.goals import Oracle, Welfare
 from fairopt.frontier.relaxed import Relaxed
 from fairopt.frontier.sandwich import corners, sandwich
 from fairopt.problem import Market, usable
 from fairopt.program import Array, fractions
-from fairopt.properties import Answer, ParetoEfficiency
-from fairopt.properties.shares.pareto_efficiency import ParetoWeights
+from fairopt.properties import Answer, ParetoEfficiency, ParetoWeights
 
 
 def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Curve:
@@ -43,17 +42,18 @@ def _efficient(market: Market, goal: Welfare, relaxed: Relaxed, best: CurvePoint
     """Return the level curve of Pareto efficiency alone: the best allocation, or one that is better for somebody."""
     allocation, face = face_of(market, best.allocation)
     point = replace(best, allocation=allocation, value=Fraction(goal.value(market, market.utility(allocation))))
-    face = replace(face, points=(point,))
-    return Curve(goal.name, relaxed.name, (point,), (level,), efficient=(face,))
+    return Curve(goal.name, relaxed.name, (point,), (level,), efficient={face: (point,)})
 
 
-def on_faces(market: Market, goal: Welfare, relaxed: Relaxed, faces: Iterable[EfficientFace], curve: Curve) -> Curve:
+def on_faces(
+    market: Market, goal: Welfare, relaxed: Relaxed, faces: Mapping[ParetoWeights, Sequence[Array]], curve: Curve
+) -> Curve:
     """Return the curve with what Pareto-efficient allocations reach, as far as there is time.
 
     These are the allocations that are known of ``faces`` and, of a linear goal, all others on them: it is followed over
     one face after another, those first that come nearest to the curve, while the next may reach more.
     """
-    known = {face: [_reached(market, goal, relaxed, each) for each in face.known] for face in faces}
+    known = {face: [_reached(market, goal, relaxed, each) for each in some] for face, some in faces.items()}
     apart = {face: min(curve.below(point.epsilon) - point.value for point in points) for face, points in known.items()}
     try:
         for face in sorted(known, key=apart.__getitem__):
@@ -61,8 +61,7 @@ def on_faces(market: Market, goal: Welfare, relaxed: Relaxed, faces: Iterable[Ef
                 break
             points = known[face] if goal.near else _followed(goal.oracle(market, relaxed, face), curve)
             if points:
-                met = replace(face, points=tuple(corners(points)))
-                curve = replace(curve, efficient=(*curve.efficient, met))
+                curve = replace(curve, efficient={**curve.efficient, face: tuple(corners(points))})
     except OutOfTime as error:
         curve = replace(curve, stopped=curve.stopped or f"{error}, before all efficient faces were looked at")
     return curve.without_needless_faces()
@@ -85,7 +84,7 @@ def _reached(market: Market, goal: Welfare, relaxed: Relaxed, allocation: Array)
     return CurvePoint(max(epsilon, Fraction(0)), value, allocation, dict(relaxed.variables(market, utilities)) or None)
 
 
-def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
+def face_of(market: Market, shares: Array) -> tuple[Array, ParetoWeights]:
     """Return an efficient allocation (n, k), and a face that it is on.
 
     It is ``shares`` or one that is better for somebody and worse for nobody, without GPUs that their holder cannot use.
@@ -94,8 +93,4 @@ def face_of(market: Market, shares: Array) -> tuple[Array, EfficientFace]:
     if verdict.answer is Answer.FAILS:
         shares = verdict.witness.allocation
         verdict = ParetoEfficiency().check(market, shares, tolerance=0)
-    shares = fractions(usable(market.speedup, shares, market.demand))
-    proof: ParetoWeights = verdict.evidence
-    demand_duals = None if market.demand is None else proof.demand_prices
-    worth = Fraction((proof.weights * market.utility(shares)).sum())
-    return shares, EfficientFace(proof.weights, proof.prices, demand_duals, worth, (shares,))
+    return fractions(usable(market.speedup, shares, market.demand)), verdict.evidence

@@ -44,6 +44,10 @@ class StepFunction:
         """Return the sum of functions that are ``amount`` from begin until end, and else 0: (begin, end, amount)."""
         return cls.of_changes(change for begin, end, amount in windows for change in ((begin, amount), (end, -amount)))
 
+    def at_most(self, most: Number) -> StepFunction:
+        """Return the function that is ``most`` where this one is more."""
+        return StepFunction(self.times, tuple(min(value, most) for value in self.values))
+
     def at(self, time: Number) -> Number:
         """Return the value at a time; at an event, the value after it."""
         place = bisect_right(self.times, time)

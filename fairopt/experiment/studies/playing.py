@@ -5,6 +5,7 @@ Beside the measures of a run it keeps what pictures show over time: GPUs held, j
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +23,7 @@ from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import IdealTime, Window, ratio, time_on_whole_cluster
 from fairopt.simulation.measures import UNITS, JobTable, Measuring
 from fairopt.simulation.record import Changes
+from fairopt.simulation.steps import StepFunction
 
 HOUR = 3600.0
 #: The most numbers of a line over time.
@@ -67,43 +69,6 @@ class HostBar:
     end: float
     gpus: int
     tenant: str
-
-
-class Line:
-    """A number that changes over time, in steps; at first it is 0."""
-
-    def __init__(self) -> None:
-        self._times: list[float] = []
-        self._changes: list[float] = []
-
-    def change(self, time: float, by: float) -> None:
-        """Add ``by`` from ``time`` on; times may come in any order."""
-        self._times.append(time)
-        self._changes.append(by)
-
-    def steps(self) -> tuple[Array, Array]:
-        """Return the times of changes (m,), rising, and the values from each on (m,)."""
-        order = np.argsort(self._times, kind="stable")
-        return np.array(self._times)[order], np.cumsum(np.array(self._changes)[order])
-
-    def means(self, begin: float, end: float, *, scale: float = 1.0, most: float | None = None) -> Timeline:
-        """Return the means of the line, at most ``most`` at each time, over ``scale``."""
-        if not self._times or end <= begin:
-            return Timeline(begin, end, (0.0,) * (POINTS - 1))
-        edges = np.linspace(begin, end, POINTS)
-        means = np.diff(self.integral(edges, most=most)) / np.diff(edges) / scale
-        return Timeline(begin, end, tuple(float(f"{value:.5g}") for value in means))
-
-    def integral(self, edges: Array, *, most: float | None = None) -> Array:
-        """Return the integral of the line, at most ``most`` at each time, up to each of the rising ``edges`` (m,)."""
-        if not self._times:
-            return np.zeros(len(edges))
-        times, values = self.steps()
-        values = values if most is None else np.minimum(values, most)
-        at = np.concatenate([[min(edges[0], times[0])], times, [max(edges[-1], times[-1])]])
-        # the integral up to each time, which is straight between two
-        sums = np.concatenate([[0.0], np.cumsum(np.diff(at) * np.concatenate([[0.0], values]))])
-        return np.asarray(np.interp(edges, at, sums))
 
 
 @dataclass(frozen=True)
@@ -175,9 +140,10 @@ class Observing:
         self._whole = self._measuring if window is None else Measuring(trace, cluster)
         self._gpus, self._owner = jobs.gpus.tolist(), jobs.tenant.tolist()
         self._arrival = jobs.arrival.astype(float).tolist()
-        self._all_held, self._waiting = Line(), Line()
-        self._held = [Line() for _ in jobs.tenants]
-        self._asked = [Line() for _ in jobs.tenants]
+        # what changes over time: by how much at which times; at first all are 0
+        self._all_held, self._waiting = defaultdict[float, int](int), defaultdict[float, int](int)
+        self._held = [defaultdict[float, int](int) for _ in jobs.tenants]
+        self._asked = [defaultdict[float, int](int) for _ in jobs.tenants]
         weight = jobs.tenant_weight.astype(float)
         # each tenant's quota: its part, by weight, of all GPUs
         self._quota: list[float] = (weight / weight.sum() * float(cluster.gpus.sum())).tolist()
@@ -193,8 +159,8 @@ class Observing:
         begin = float(changes.begin)
         for row in changes.arrived:
             if self._able[row]:
-                self._waiting.change(self._arrival[row], 1)
-                self._asked[self._owner[row]].change(self._arrival[row], self._gpus[row])
+                self._waiting[self._arrival[row]] += 1
+                self._asked[self._owner[row]][self._arrival[row]] += self._gpus[row]
         for row in changes.stopped:
             self._leave(row, begin)
         for placed in changes.placed:
@@ -207,8 +173,8 @@ class Observing:
             self._leave(row, float(time))
         for row, time in changes.completed.items():
             self._leave(row, float(time))
-            self._waiting.change(float(time), -1)
-            self._asked[self._owner[row]].change(float(time), -self._gpus[row])
+            self._waiting[float(time)] -= 1
+            self._asked[self._owner[row]][float(time)] -= self._gpus[row]
         self._until = max(self._until, float(changes.end))
 
     def skip(self, index: int) -> None:
@@ -234,12 +200,12 @@ class Observing:
             measures={name: value and float(f"{value:.12g}") for name, value in measures.items()},
             quantiles={name: _quantiles(values) for name, values in of_jobs.items() if values},
             over_time={
-                "utilisation": self._all_held.means(begin, end, scale=float(self._cluster.gpus.sum())),
-                "queue": self._waiting.means(begin, end),
+                "utilisation": _means(_line(self._all_held), begin, end, scale=float(self._cluster.gpus.sum())),
+                "queue": _means(_line(self._waiting), begin, end),
             },
-            held={name: held.means(begin, end) for name, held, _, _ in own},
+            held={name: _means(_line(held), begin, end) for name, held, _, _ in own},
             # by weight, at most what it asked: ASTRAEA Eq. (6), (8)
-            entitled={name: asked.means(begin, end, most=quota) for name, _, asked, quota in own},
+            entitled={name: _means(_line(asked).at_most(quota), begin, end) for name, _, asked, quota in own},
             bars=self._first_bars(end) if self._detailed else (),
             hosts=self._cluster.hosts if self._detailed else (),
             measured=len(table),
@@ -251,9 +217,9 @@ class Observing:
 
     def _count(self, row: int, time: float, spots: Spots, sign: int) -> None:
         gpus = sign * sum(each for _, each in spots)  # an elastic job may hold another number than its own
-        self._waiting.change(time, -sign)
-        self._all_held.change(time, gpus)
-        self._held[self._owner[row]].change(time, gpus)
+        self._waiting[time] -= sign
+        self._all_held[time] += gpus
+        self._held[self._owner[row]][time] += gpus
 
     def _leave(self, row: int, time: float) -> None:
         since, spots = self._running.pop(row)
@@ -284,8 +250,9 @@ class Observing:
         edges = np.arange(arrival[0], arrival[-1], HOUR) if arrival else np.zeros(0)
         if len(edges) < 2:
             return dict.fromkeys((*BY_DEMAND, *BY_QUOTA))
-        held = [each.integral(edges) for each in self._held]
-        demanded = [each.integral(edges, most=most) for each, most in zip(self._asked, self._quota, strict=True)]
+        held = [_up_to(edges, _line(each)) for each in self._held]
+        asked = zip(self._asked, self._quota, strict=True)
+        demanded = [_up_to(edges, _line(each).at_most(most)) for each, most in asked]
         quotas = [most * (edges - edges[0]) for most in self._quota]
         readings = [(BY_DEMAND, demanded), (BY_QUOTA, quotas)]
         return {name: tenant_loss(hours, edges, held, due) for cases, due in readings for name, hours in cases.items()}
@@ -352,6 +319,25 @@ def tenant_loss(hours: int | None, edges: Array, held: Sequence[Array], due: Seq
         below += int((had[some] < wanted[some] * (1 - NOISE)).sum())
         count += int(some.sum())
     return below / count if count else None
+
+
+def _line(changes: Mapping[float, int]) -> StepFunction:
+    """Return what is 0 at first and changes by so much at these times."""
+    return StepFunction.of_changes(changes.items())
+
+
+def _means(line: StepFunction, begin: float, end: float, *, scale: float = 1.0) -> Timeline:
+    """Return the means over time, over ``scale``."""
+    if end <= begin:
+        return Timeline(begin, end, (0.0,) * (POINTS - 1))
+    edges = np.linspace(begin, end, POINTS)
+    means = np.diff(_up_to(edges, line)) / np.diff(edges) / scale
+    return Timeline(begin, end, tuple(float(f"{value:.5g}") for value in means))
+
+
+def _up_to(edges: Array, line: StepFunction) -> Array:
+    """Return the integral from the first of the rising ``edges`` (m,) up to each."""
+    return np.array([line.integral(edges[0], edge) for edge in edges], dtype=float)
 
 
 def _course(table: JobTable) -> tuple[float, ...]:

@@ -20,12 +20,7 @@ from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import (
-    AllocationProperty,
-    CitedInstance,
-    OverOptima,
-    SlackCase,
-)
+from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
@@ -56,11 +51,15 @@ class ParetoWeights:
     prices: Array
     demand_prices: Array
 
+    def worth(self, market: Market) -> Number:
+        """Return what no allocation is above, by weighted throughputs; the efficient ones of these weights reach it."""
+        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
+        bound: Number = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
+        return bound
+
     def violations(self, market: Market, shares: Array, tolerance: Number = 0) -> list[str]:
         """Return the conditions of the proof that fail; empty for a valid proof. Nothing is solved."""
-        value = (self.weights * market.utility(shares)).sum()
-        rooms = np.where(market.limit < INFINITY, market.limit, 0 * self.weights)  # no float among Fractions
-        bound = (self.prices * market.capacity).sum() + (self.demand_prices * rooms).sum()
+        value, bound = (self.weights * market.utility(shares)).sum(), self.worth(market)
         worth, paid = self.weights[:, None] * market.speedup, self.prices + self.demand_prices[:, None]
         broken = {
             "a weight is not positive": ~(self.weights > 0),
