@@ -1,7 +1,7 @@
 (** * The checker, and that what it accepts is so *)
 
 From Coq Require Import List QArith String.
-From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions.
+From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions Dominated.
 Import ListNotations.
 
 Definition not_covered (s : string) : result := NotCovered (word s).
@@ -15,6 +15,7 @@ Definition check_certificate (c : certificate) : result :=
   | Property m x p holds => check_property m x p holds
   | Envy m x i l => check_envy m x i l
   | Dominance m x y => check_dominance m x y
+  | DominanceOptima m x y optima => check_dominance_optima m x y optima
   | ParetoWeights m x lambda prices demand_duals => check_pareto_weights m x lambda prices demand_duals
   | Misreport m policy_name who report gain truth lie => check_misreport m policy_name who report gain truth lie
   | Decide d => check_decision d
@@ -31,6 +32,7 @@ Proof.
   - apply check_property_sound.
   - apply check_envy_sound.
   - apply check_dominance_sound.
+  - apply check_dominance_optima_sound.
   - apply check_pareto_weights_sound.
   - apply check_misreport_sound.
   - apply check_decision_sound.

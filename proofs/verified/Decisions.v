@@ -8,6 +8,7 @@ Local Open Scope Q_scope.
 (** What a certificate inside of another proves: all optima, what is chosen among them, and the statement. *)
 Inductive answer :=
 | Decided (o : optima) (c : chosen) (s : statement)
+| Authors (p : program) (m : market) (author : text) (x : table) (v : Q)
 | Refused (r : result).
 
 Definition refused (s : string) : answer := Refused (no s).
@@ -16,6 +17,7 @@ Definition unknown (s : string) : answer := Refused (NotCovered (word s)).
 Definition answer_fine (a : answer) : Prop :=
   match a with
   | Decided o c s => optima_fine o /\ chosen_fine o c /\ meaning s
+  | Authors p m _ x v => authors_optimum p m x v
   | Refused (Accepted _) => False
   | Refused _ => True
   end.
@@ -64,13 +66,48 @@ Proof.
   split; [exact (optima_of_filling_ok m n x v fair p)|split; [exact fair|exact (conj v fair)]].
 Qed.
 
+(** Names of policies whose decisions are proved from the market. *)
+Definition known_names : list text :=
+  map word ["max-efficiency"; "oef-noncooperative"; "oef-cooperative"; "max-min"; "equal-split"; "second-price-trading";
+            "water-filling"; "nash-welfare"; "partial-allocation"; "oef-efficient"]%string.
+
+Definition places_fine (n : N) (m : market) (shares : list (list N)) : bool :=
+  same_length shares (users m) && forallb (fun row => same_length row (capacity m) && forallb (fun j => N.ltb j n) row) shares.
+
+Definition decide_embedded p point v bound gap duals m (author : text) shares : answer :=
+  match check_program_bound p point v bound gap duals with
+  | Accepted _ =>
+    let s := stored point in
+    let x := map (map (coordinate s)) shares in
+    if negb (same v bound) then refused "the duals do not prove the point optimal"
+    else if existsb (same_text author) known_names then refused "its decisions are proved from the market"
+    else if places_fine (N.of_nat (List.length (variables p))) m shares && valid_b m && feasible_b m x
+      then Authors p m author x v else refused "the market is not valid, or the allocation is not one"
+  | r => Refused r
+  end.
+
+Lemma decide_embedded_fine p point v bound gap duals m author shares :
+  answer_fine (decide_embedded p point v bound gap duals m author shares).
+Proof.
+  unfold decide_embedded; destruct (check_program_bound _ _ _ _ _ _) as [s| |] eqn:e; [|exact I|exact I]; cbv zeta.
+  destruct (same v bound) eqn:vb; [|exact I]; apply sameP in vb; simpl negb; cbv iota.
+  destruct (existsb _ _); [exact I|]; destruct (places_fine _ _ _); [|exact I].
+  destruct (valid_b m) eqn:va; [|exact I]; destruct (feasible_b m _) eqn:f; [|exact I]; simpl.
+  apply valid_ok in va; apply feasible_ok in f; destruct (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v & bounded).
+  split; [exact va|split; [exact f|split]].
+  - intros y sy; specialize (bounded y sy); destruct (maximize p); rewrite vb; exact bounded.
+  - exists point; split; [exact sat|split; [exact at_v|]]; exists (map (map N.to_nat) shares).
+    clear; induction shares as [|row shares IH]; constructor; [|exact IH].
+    induction row as [|j row IH']; constructor; [|exact IH']. symmetry; rewrite coordinate_ok; reflexivity.
+Qed.
+
 Definition decide_alone (d : decision) : answer :=
   match d with
   | Optimality m p x v duals named => decide_optimality m p x v duals named
   | Levels m x n rounds => decide_levels m x n rounds
   | Equilibrium m x prices demand_duals => decide_equilibrium m x prices demand_duals
   | Extreme _ _ _ _ _ _ _ => refused "a range leaves no choice over which a range is certified"
-  | _ => unknown "this kind of decision"
+  | Embedded p point v bound gap duals m author shares => decide_embedded p point v bound gap duals m author shares
   end.
 
 Definition decide (d : decision) : answer :=
@@ -81,6 +118,7 @@ Definition decide (d : decision) : answer :=
       if is_extreme o highest w x v duals named
       then Decided o (Range highest w v) (ExtremeIs (on_market o) (by_rule o) highest w v)
       else refused "the extreme over all optima is another"
+    | Authors _ _ _ _ _ => refused "an embedded program leaves no choice over which a range is certified"
     | r => r
     end
   | _ => decide_alone d
@@ -92,38 +130,77 @@ Proof.
   - apply decide_optimality_fine.
   - apply decide_levels_fine.
   - apply decide_equilibrium_fine.
+  - apply decide_embedded_fine.
 Qed.
 
 Lemma decide_fine d : answer_fine (decide d).
 Proof.
   destruct d as [| | |of highest w x v duals named|]; try apply decide_alone_fine; simpl.
-  pose proof (decide_alone_fine of) as h; destruct (decide_alone of) as [o c s|r]; [|exact h].
+  pose proof (decide_alone_fine of) as h; destruct (decide_alone of) as [o c s|p m author y u|r]; [|exact I|exact h].
   destruct (is_extreme _ _ _ _ _ _ _) eqn:e; [|exact I]; destruct h as (fo & _ & _).
   pose proof (is_extreme_ok _ _ _ _ _ _ _ fo e) as ex.
   split; [exact fo|split; [exact ex|split; [exact (proj1 fo)|exact ex]]].
 Qed.
 
 Definition check_decision (d : decision) : result :=
-  match decide d with Decided _ _ s => Accepted s | Refused r => r end.
+  match decide d with
+  | Decided _ _ s => Accepted s
+  | Authors p m author x v => Accepted (AuthorsOptimum p m author x v)
+  | Refused r => r
+  end.
 
 Lemma check_decision_sound d s : check_decision d = Accepted s -> meaning s.
 Proof.
-  unfold check_decision; pose proof (decide_fine d) as h; destruct (decide d) as [o c t|r]; simpl in h.
+  unfold check_decision; pose proof (decide_fine d) as h; destruct (decide d) as [o c t|p m author x v|r]; simpl in h.
   - intro e; injection e as <-; apply h.
+  - intro e; injection e as <-; exact h.
   - destruct r; [destruct h|discriminate|discriminate].
+Qed.
+
+Definition check_authors_reward m policy_name who report gain p truth author x p' lie' author' y : result :=
+  let lie := misreported truth who report in
+  if negb (like_b m truth && like_b lie lie') then no "the decisions are not on the truth and on the misreport"
+  else if negb (same_text policy_name author && same_text policy_name author') then no "the decisions are another policy's"
+  else match nth_error (combine (users truth) x) (N.to_nat who), nth_error y (N.to_nat who) with
+  | Some (u, b), Some c =>
+    if same (sub (worth_now u c) (worth_now u b)) gain && lt 0 gain && negb (like_b truth lie)
+    then Accepted (AuthorsReward p p' truth author who report gain false)
+    else no "the misreport does not gain this, or it is the truth"
+  | _, _ => no "there is no such user"
+  end.
+
+Lemma check_authors_reward_sound m policy_name who report gain p truth author x v p' lie' author' y w s :
+  authors_optimum p truth x v -> authors_optimum p' lie' y w ->
+  check_authors_reward m policy_name who report gain p truth author x p' lie' author' y = Accepted s -> meaning s.
+Proof.
+  intros h h'; unfold check_authors_reward; cbv zeta; destruct (like_b m truth); [|discriminate].
+  destruct (like_b (misreported _ _ _) lie') eqn:lk; [|discriminate]; apply like_ok in lk; simpl.
+  destruct (negb _); [discriminate|]; destruct (nth_error (combine _ _) _) as [[u b]|] eqn:eb; [|discriminate].
+  destruct (nth_error y _) as [c|] eqn:ec; [|discriminate].
+  destruct (same _ gain) eqn:g; [|discriminate]; destruct (lt 0 gain) eqn:pos; [|discriminate].
+  destruct (like_b truth _) eqn:nl; [discriminate|]; simpl; intro e; injection e as <-.
+  apply sameP in g; apply ltP in pos; rewrite subE, !worth_now_ok in g.
+  split; [exact pos|split; [intro l; apply like_ok in l; congruence|split; [reflexivity|]]].
+  exists lie', x, y, v, w; split; [exact lk|split; [exact h|split; [exact h'|]]].
+  exists u, b, c; split; [exact eb|split; [exact ec|]]; rewrite <- g; ring.
 Qed.
 
 Definition check_misreport m policy_name who report gain truth lie : result :=
   match decide truth, decide lie with
   | Decided o c _, Decided o' c' _ => check_rewards m policy_name who report gain o c o' c'
+  | Authors p t author x _, Authors p' l author' y _ =>
+    check_authors_reward m policy_name who report gain p t author x p' l author' y
   | Refused r, _ | _, Refused r => r
+  | _, _ => no "one decision is proved from the market, and the other by what somebody tells"
   end.
 
 Lemma check_misreport_sound m policy_name who report gain truth lie s :
   check_misreport m policy_name who report gain truth lie = Accepted s -> meaning s.
 Proof.
   unfold check_misreport; pose proof (decide_fine truth) as h; pose proof (decide_fine lie) as h'.
-  destruct (decide truth) as [o c t|r]; [|destruct r; [destruct h|discriminate|discriminate]].
-  destruct (decide lie) as [o' c' t'|r]; [|destruct r; [destruct h'|discriminate|discriminate]].
-  destruct h as (fo & fc & _), h' as (fo' & fc' & _); exact (check_rewards_sound _ _ _ _ _ _ _ _ _ _ fo fc fo' fc').
+  destruct (decide truth) as [o c t|p t author x v|r], (decide lie) as [o' c' t'|p' l author' y w|r']; simpl in h, h';
+    try discriminate; try (destruct r; [contradiction|discriminate|discriminate]);
+    try (destruct r'; [contradiction|discriminate|discriminate]).
+  - destruct h as (fo & fc & _), h' as (fo' & fc' & _); exact (check_rewards_sound _ _ _ _ _ _ _ _ _ _ fo fc fo' fc').
+  - exact (check_authors_reward_sound _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ h h').
 Qed.

@@ -212,6 +212,11 @@ End Market.
 Definition said_of (m : market) (x : table) (who : N) : user -> list Q -> Prop :=
   fun u b => nth_error (combine (users m) x) (N.to_nat who) = Some (u, b).
 
+(** The program that somebody else wrote has this optimum, and some of its variables are the shares. *)
+Definition authors_optimum (p : program) (m : market) (x : table) (v : Q) : Prop :=
+  valid m /\ feasible m x /\ is_bound p v /\ exists point, satisfies p point /\ objective p point == v /\
+    exists places, Forall2 (Forall2 (fun j share => nth j point 0 == share)) places x.
+
 (** The same market: numbers may be written otherwise. *)
 Definition like_user (u v : user) : Prop :=
   name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
@@ -247,6 +252,11 @@ Definition meaning (s : statement) : Prop :=
   | Dominated m x i gain =>
       valid m /\ feasible m x /\ exists y, feasible m y /\ everybody_at_least m x y /\ 0 < gain /\
         exists u b c, said_of m x i u b /\ said_of m y i u c /\ worth u c == worth u b + gain
+  | OptimaDominated m r i gain =>
+      valid m /\ 0 < gain /\ exists y, feasible m y /\ (forall x, optimum m r x -> everybody_at_least m x y) /\
+        exists u c, said_of m y i u c /\
+          (forall x b, optimum m r x -> said_of m x i u b -> worth u b + gain <= worth u c) /\
+          (exists x b, optimum m r x /\ said_of m x i u b /\ worth u b + gain == worth u c)
   | ParetoEfficient m x => valid m /\ pareto_efficient m x
   | LevelsAre m x n => valid m /\ max_min_fair m n x
   | MaximisesNash m x => valid m /\ maximises_nash m x
@@ -258,6 +268,11 @@ Definition meaning (s : statement) : Prop :=
                               worth u c == worth u b + more in
       (exists x y, optimum m r x /\ optimum lie r y /\ gains x y gain) /\
       (always = true -> forall x y, optimum m r x -> optimum lie r y -> exists more, gain <= more /\ gains x y more)
-  (** Not decided yet: nothing is stated of these. *)
+  | AuthorsOptimum p m _ x v => authors_optimum p m x v
+  | AuthorsReward before after m _ who report gain always =>
+      0 < gain /\ ~ like m (misreported m who report) /\ always = false /\
+      exists lie x y v w, like (misreported m who report) lie /\ authors_optimum before m x v /\ authors_optimum after lie y w /\
+        exists u b c, said_of m x who u b /\ nth_error y (N.to_nat who) = Some c /\ worth u c == worth u b + gain
+  (** Nothing is stated of these: no certificate of theirs is accepted. *)
   | _ => False
   end.

@@ -241,18 +241,26 @@ Definition check_program_infeasible p duals : result :=
   if negb (rows_fine p) then no "a row has a strange term"
   else if contradiction p duals then Accepted (NoPoint p) else no "the multipliers contradict nothing".
 
-Lemma check_program_bound_sound p x v bound gap duals s :
-  check_program_bound p x v bound gap duals = Accepted s -> meaning s.
+Lemma program_bound_meaning p x v bound gap duals s : check_program_bound p x v bound gap duals = Accepted s ->
+  satisfies p x /\ objective p x == v /\ is_bound p bound.
 Proof.
   unfold check_program_bound; destruct (negb (rows_fine p)); [discriminate|].
   destruct (satisfies_b p x) eqn:sat; [|discriminate]; simpl.
   destruct (program_bound p duals) as [m|] eqn:pb; [|discriminate].
-  destruct (same v _) eqn:sv; [|discriminate]; destruct (same bound _) eqn:sb; [|discriminate].
-  destruct (gap_is _ _ _); [|discriminate]; simpl; intro e; injection e as <-.
-  apply sameP in sv; apply sameP in sb; apply satisfies_ok in sat; split.
-  - exists x; split; [exact sat|]; unfold value_at in sv; rewrite sv, addE, fast_dotE; reflexivity.
-  - intros y s; pose proof (program_bound_ok _ _ _ _ pb s) as h.
+  destruct (same v _) eqn:sv; [|discriminate]; destruct (same bound _) eqn:sb; [|discriminate]; intros _.
+  apply sameP in sv; apply sameP in sb; apply satisfies_ok in sat; split; [exact sat|split].
+  - unfold value_at in sv; rewrite sv, addE, fast_dotE; reflexivity.
+  - intros y s'; pose proof (program_bound_ok _ _ _ _ pb s') as h.
     rewrite addE in sb; unfold signed in *; destruct (maximize p); lra.
+Qed.
+
+Lemma check_program_bound_sound p x v bound gap duals s :
+  check_program_bound p x v bound gap duals = Accepted s -> meaning s.
+Proof.
+  intro e; destruct (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v & bounded).
+  assert (s = IsBound p v bound) as ->; [|exact (conj (ex_intro _ x (conj sat at_v)) bounded)].
+  revert e; unfold check_program_bound; destruct (negb _); [discriminate|]; destruct (negb _); [discriminate|].
+  destruct (program_bound p duals); [|discriminate]; destruct (_ && _ && _); [congruence|discriminate].
 Qed.
 
 Lemma check_program_infeasible_sound p duals s :
