@@ -138,6 +138,11 @@ notebook: .venv/ready ## run the notebooks again and keep their outputs
 transcripts: .venv/ready ## run the sessions of docs/first-ten-minutes and of tutorials again and write what is printed now into the pages
 	$(BIN)/python tests/documents/transcripts.py
 
+.PHONY: live-plan
+live-plan: .venv/ready ## a plan on a live Slurm, for its tutorial; needs root, installs Slurm, takes a quarter of an hour
+	sh tests/live/install.sh
+	$(BIN)/python tests/live/live_plan.py
+
 docs: .venv/docs-ready ## the site, in build/docs: every example on it is run, and any warning is an error
 	$(SITE) html docs build/docs
 	@echo "open build/docs/index.html"

@@ -19,7 +19,6 @@ from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
-from fairopt.importing.job_csv import table_cells
 from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.labels import nearest
@@ -159,6 +158,8 @@ def plan(
     before: Market = source.problem
     chosen = discovery.policy_of(policy, Market)
     name = scheduler or source.importer
+    if not name:
+        raise BadInput("a market does not say whose it is", place="scheduler", remedy="Name it: --emit NAME")
     planner: Planner = discovery.load(discovery.PLANNERS, name)
     emit = discovery.load(discovery.EMITTERS, name)
     accounts = EntitlementAccounts(before)
@@ -232,6 +233,8 @@ def _rounded(market: Market, shares: Array, held: Array) -> Iterator[str]:
 # -- the table -----------------------------------------------------------------------------------------------------
 def _market(accounts: EntitlementAccounts, path: AnyPath, *, fixed: bool) -> tuple[Market, list[list[int]], list[str]]:
     """Return the market of the table's rows, the nodes of each row, and what of the table is not used, in words."""
+    from fairopt.importing.job_csv import table_cells  # here, so that an audit begins sooner
+
     said, types = accounts.said, accounts.market.types
     may = reachable(accounts.market, fixed=fixed)
     with naming(path):

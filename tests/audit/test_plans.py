@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from live_plan import BEGIN, END, GPUS, MODELS, NEAR, PAGE, SPEED, accounted, in_model, measured
 from planned_clusters import SCHEDULERS, TYPES, slurm
 from typer.testing import CliRunner
 
@@ -164,6 +165,8 @@ def test_a_scheduler_without_a_planner_and_a_rule_that_needs_quotas_are_refused(
     table = _table(tmp_path, written.rows, TYPES, random.Random(0))
     with pytest.raises(BadInput, match="Installed: armada, kai"):
         plan(written.files, "max-min", table, "lsf", importer="slurm")
+    with pytest.raises(BadInput, match="a market does not say whose it is"):
+        plan(read_source(written.files, "slurm").problem, "max-min", table)
     with pytest.raises(FairoptError, match="decides by entitlements"):
         plan(written.files, "kueue", table, importer="slurm")
 
@@ -185,3 +188,37 @@ def test_the_command_writes_what_is_applied_and_undone(tmp_path: Path) -> None:
     jsonschema.validate(told, OUTPUTS["plan"])
     assert told["users"].keys() == set(written.rows)
     assert told["apply"] == found.apply
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_in_our_models_all_hold_what_was_planned(name: str, tmp_path: Path) -> None:
+    """Where all ask for more than there is, equal quotas give equal parts, and those of the plan what it says."""
+    found, before, then = in_model(name, tmp_path)
+    assert (before == before[0]).all()
+    assert (before.sum(axis=0) == list(GPUS.values())).all()
+    assert (then == found.held).all()
+    assert not (then == before).all()
+
+
+def test_what_was_measured_live_is_near_the_plan() -> None:
+    """The figures on the page: each measured part of a type is within 5 % of the planned one."""
+    page = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    rows = {cells[0]: cells[1:] for line in page.splitlines() if (cells := line.strip("| ").split(" | "))[0] in SPEED}
+    assert set(rows) == set(SPEED)
+    for cells in rows.values():
+        for planned, got in zip(cells[0:4:2], cells[1:4:2], strict=True):
+            want = float(planned.rstrip("%"))
+            assert abs(float(got.rstrip("%")) - want) <= NEAR * want + 0.1  # both are rounded
+        assert float(cells[-1]) > 1  # more than an equal share is worth
+
+
+def test_what_sacct_says_is_added_up() -> None:
+    """Two GPUs of each type, by hand: the window begins with the first job, and ends where a last one begins."""
+    lines = [
+        "vision|billing=1,gres/gpu:a100=1,gres/gpu=1|2026-11-28T10:00:00|2026-11-28T10:00:10|COMPLETED",
+        "vision|billing=1,gres/gpu:a100=1,gres/gpu=1|2026-11-28T10:00:10|2026-11-28T10:00:20|COMPLETED",
+        "speech|billing=1,gres/gpu:h100=1,gres/gpu=1|2026-11-28T10:00:05|2026-11-28T10:00:15|COMPLETED",
+    ]
+    found = measured(list(accounted("\n".join(lines))))
+    assert found.seconds == 5  # speech's last begins then
+    assert found.gpus.tolist() == [[1, 0], [0, 0], [0, 0]]

@@ -29,6 +29,7 @@ def _realise(market: Market, nodes: Sequence[int], shares: Array) -> Realised:
         user, j = np.argwhere(new)[0]
         words = f"{owed.users[user]} gets {owed.types[j]}, which its ClusterQueue does not list: without borrowing"
         lost.append(f"{words} there ({int(new.sum())} in all)" if new.sum() > 1 else f"{words} there")
+    lost.append("who has borrowed keeps it, unless the owner has preemption.reclaimWithinCohort, or nobody may borrow")
     apart = sum(owed.parent[node] == TOP and node < n for node in range(n))
     if apart and apart < n:
         lost.append(f"{apart} ClusterQueues are in no cohort: what they do not use stays idle")

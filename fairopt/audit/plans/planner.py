@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.methods.whole_gpus import whole
-from fairopt.numbers import counted, number_text
+from fairopt.numbers import counted
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.storage import AnyPath
@@ -184,8 +184,9 @@ def too_large(owed: Entitlements, nodes: Sequence[int], held: Array, then: str) 
         if large:
             most = max(large, key=lambda gang: gangs.gpus[gang])
             many = f" ({counted(len(large), 'such gang')})" if len(large) > 1 else ""
-            name, gpus = gangs.names[most], number_text(gangs.gpus[most])
-            yield f"{owed.nodes[node]}: {name} takes {gpus} GPUs together, more than its part of any type{many}: {then}"
+            gpus = counted(int(gangs.gpus[most]), "GPU")
+            name = f"{owed.nodes[node]}: {gangs.names[most]}"
+            yield f"{name} needs {gpus} at once, more than its part of any type{many}: {then}"
 
 
 def _types(owed: Entitlements, gang: int) -> Array:
