@@ -129,13 +129,19 @@ def _market(
         if path in used:
             nodes[path].held = _row({k: each for k, each in used[path].items() if k in stock}, resource)
     gangs = _containers(users, said, stock, resource, places)
-    entitlements = entitlements_of(nodes, users, types, gangs, goods=goods)
+    calculator = given.get(f"{PREFIX}resource-calculator", "")
+    default = "Default" in calculator
+    settings = {"calculator": "default"} if default else {}
+    if default and resource != "memory-mb":
+        places.note(
+            "property, resource-calculator", "the cluster", calculator, f"it counts memory, and here {resource}"
+        )
+    entitlements = entitlements_of(nodes, users, types, gangs, goods=goods, settings=settings)
     for path in said:
         if path not in found:
             places.note("queue", path, path, "it is not in the configuration")
     market = market_of(entitlements, [total[resource] for total in stock.values()])
     declared = {path: _declared(part) for path, part in said.items() if path in found}
-    default = "Default" in given.get(f"{PREFIX}resource-calculator", "")
     counts = ("memory-mb",) if default else ()
     return Imported(market, places.unplaced, declared, _counted(declared, used, stock, counts), rules=RULES)
 
