@@ -30,7 +30,7 @@ set -e; rm -rf build/$(1); mkdir -p build; $(PYTHON) -m venv build/$(1); $(PYTHO
 	$$install --editable '.[dev]'; build/$(1)/bin/python -m pytest -W default -q -n auto --dist worksteal $(VERSIONED)
 endef
 
-.PHONY: demo test house words test-lowest test-newest sbom kernels check format campaign validation torture differential mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
+.PHONY: live-slurm demo test house words test-lowest test-newest sbom kernels check format campaign validation torture differential mutants bench figures bench-full bench-large bench-more notebook certify claims studies studies-whole proofs verified \
 	transcripts docs docs-links release clean
 
 demo: .venv/ready ## set up, then every policy on two markets, and two policies of rounds on a real trace
@@ -99,6 +99,10 @@ studies: .venv/ready ## the quick form of the studies that decide claims: some m
 
 studies-whole: .venv/ready ## the whole of them, into the ledger: hours; interrupted, the same command goes on
 	$(BIN)/python -m fairopt.proofs.ledger.studying --write --cells build/studies $(STUDIES)
+
+live-slurm: .venv/ready ## trees in a live Slurm (Debian's packages, installed where absent; root, half an hour), into its page
+	@tests/live/install.sh
+	$(BIN)/python tests/live --write docs/schedulers/slurm.md
 
 proofs: ## the theorems, checked by Coq (installed from Debian's packages where it is missing), each with its axioms: none
 	@proofs/theorems/check.sh

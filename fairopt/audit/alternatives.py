@@ -160,8 +160,8 @@ def alternative(market: Market, policy: Policy) -> Alternative:
     return Alternative(policy.name, shares, gains, grounds, rounded=rounded, after=after)
 
 
-#: Declared values are printed with few digits; those that differ relatively by less are alike.
-PRINTED = 1e-3
+#: Declared values are printed with few digits, or with six decimals: those that differ by less are alike.
+PRINTED, DECIMALS = 1e-3, 1e-6
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class DeclaredValue:
         if self.computed is None or not is_number(self.stated):
             return False
         stated, computed = float(self.stated), float(self.computed)  # infinity among them
-        return stated != computed and not isclose(stated, computed, rel_tol=PRINTED)
+        return stated != computed and not isclose(stated, computed, rel_tol=PRINTED, abs_tol=DECIMALS)
 
     @property
     def stated_text(self) -> str:

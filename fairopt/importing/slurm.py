@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -99,11 +100,12 @@ def _association(facts: Facts, job: ObjectPart) -> Key:
 
 
 def _market(facts: Facts, gpus: int | None) -> Market:
+    usage = _usage(facts)
+    _settle_ties(facts, usage)
     users = [key for key in facts.associations if key[1]]
     capacity = _capacity(facts, gpus)
     types = list(capacity)
     goods = _goods(facts, capacity)
-    usage = _usage(facts)
     nodes = {
         name_of(key): replace(found, cap=_cap(facts, key, types, goods), usage=usage.get(key))
         for key, found in sorted(facts.associations.items(), key=lambda each: not each[0][1])
@@ -126,13 +128,65 @@ def _usage(facts: Facts) -> dict[Key, Number]:
     return total
 
 
+def _settle_ties(facts: Facts, usage: Mapping[Key, Number]) -> None:
+    """Put accounts that tie in the order in which Fair Tree went through them, as the FairShare of their users says.
+
+    Slurm takes tied accounts in the order of its own list, which no file holds: in 22.05 the newest first once it was
+    started again, by name after an account was added meanwhile; since 23.11 by name. Classic multifactor, which states
+    a FairShare of accounts, too, has no such order.
+
+    Source: Slurm 22.05.8, src/common/assoc_mgr.c, _post_assoc_list and assoc_mgr_update_assocs; asked live. Slurm
+    284c3b95, src/common/slurmdb_defs.c, _sort_assoc_by_lineage_asc: read.
+    """
+    known, under, everybody = facts.associations, dict[str, list[Number]](), list[Number]()
+    if any("FairShare" in found.declared for key, found in known.items() if not key[1]):
+        return
+    for found in known.values():
+        if "FairShare" in found.declared:
+            everybody.append(found.declared["FairShare"])
+            at = found.parent
+            while at:
+                under.setdefault(at, []).append(found.declared["FairShare"])
+                at = known[at, "", ""].parent
+    groups: dict[tuple[str, Number], list[Key]] = {}
+    for key, found in known.items():
+        if not key[1] and found.parent and not found.tier:
+            over, share, used = found.parent, found.weight or 0, usage.get(key, 0)
+            while known[over, "", ""].tier and known[over, "", ""].parent:  # with Fairshare=parent it hands on
+                over = known[over, "", ""].parent
+            groups.setdefault((over, Fraction(share) / used if used else INFINITY if share else 0), []).append(key)
+    places = list(known)
+    for tied in groups.values():
+        inside = [value for key in tied for value in under.get(key[0], ())]
+        if len(tied) < 2 or not inside:
+            continue
+        # users of an account have the rank of whoever came before where an account without users that ties stands first
+        shared = everybody.count(max(inside)) > inside.count(max(inside))
+        first: Mapping[Key, tuple[Number, ...]] = {
+            key: (-max(own), -min(own)) if (own := under.get(key[0])) else (-INFINITY if shared else INFINITY,)
+            for key in tied
+        }
+        at_ = sorted(map(places.index, tied))
+        for place, key in zip(at_, sorted(tied, key=lambda key: first[key]), strict=True):
+            places[place] = key
+        names = ", ".join(key[0] for key in sorted(tied, key=lambda key: first[key]))
+        why = "level fair-shares tie, and the files do not hold Slurm's order: it was taken from FairShare"
+        facts.note("sshare", "FairShare", names, why)
+    facts.associations = {key: known[key] for key in places}
+
+
 def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     """Return the GPUs by type: of nodes, else of caps or of what runs, else as given."""
     if facts.nodes:
         there: dict[str, int] = {}
         known = any(runs(job) for job in facts.jobs.values())  # else what is held would look free
-        for node in facts.nodes.values():
-            for kind, count in (node.gpus if node.up else node.held if known else {}).items():
+        placed = any(node.partitions for node in facts.nodes.values())
+        for name, node in facts.nodes.items():
+            offers = node.up and bool(node.partitions or not placed)
+            if node.up and not offers and node.gpus:
+                why = "it is in no partition, so that no job can ask for its GPUs"
+                facts.note("scontrol show node", "Partitions", name, why)
+            for kind, count in (node.gpus if offers else node.held if known else {}).items():
                 there[kind] = there.get(kind, 0) + count
         there = {kind: count for kind, count in there.items() if count}
         if there:
@@ -220,7 +274,7 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
 
 def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
     gangs = []
-    for name, job in sorted(facts.jobs.items(), key=lambda each: submitted(each[1])):
+    for name, job in sorted(facts.jobs.items(), key=_when):
         if (limit := capped(job)) and not _has_cap(facts, job):
             why = "a limit that Slurm states and no file here has (sacctmgr show assoc tree -P): the job is left aside"
             facts.note(SlurmCommand.JOB.value, "Reason", limit, why)
@@ -232,6 +286,11 @@ def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
             user, on = name_of(_association(facts, job)), kinds[0] if runs(job) else None
             gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, submitted(job)))
     return gangs
+
+
+def _when(named: tuple[str, ObjectPart]) -> tuple[Fraction, list[int]]:
+    """Return when a job was submitted, and its numbers: Slurm decides by these where priorities are alike."""
+    return submitted(named[1]), [int(number) for number in re.findall(r"\d{1,18}", named[0])]
 
 
 def _has_cap(facts: Facts, job: ObjectPart) -> bool:

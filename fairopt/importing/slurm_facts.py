@@ -23,26 +23,28 @@ RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAG
 WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
 #: Nodes in these states offer nothing; jobs that run there go on.
 _DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERING_DOWN", "MAINT")
-#: Reasons for which no free GPU starts a job. Source: slurm.schedmd.com/job_reason_codes.html.
+#: Reasons for which no free GPU starts a job. Source: slurm.schedmd.com/job_reason_codes.html; Slurm 22.05.8,
+#: src/common/slurm_protocol_defs.c, job_reason_string; Slurm 284c3b95, src/common/job_state_reason.c.
 _HELD = frozenset(
     re.findall(
         r"\w+",
         """
     AccountNotAllowed AccountingPolicy BadConstraints BeginTime BlockFreeAction BlockMaxError BurstBufferOperation
-    BurstBufferResources BurstBufferStageIn Cleaning DeadLine Dependency DependencyNeverSatisfied FedJobLock
+    BurstBufferResources BurstBufferStageIn Cleaning Constraints DeadLine Dependency DependencyNeverSatisfied FedJobLock
     FrontEndDown InactiveLimit InvalidAccount InvalidQOS JobArrayTaskLimit JobHeldAdmin JobHeldUser
-    JobHoldMaxRequeue JobLaunchFailure Licenses MaxMemPerLimit NodeDown NonZeroExitCode OutOfMemory PartitionConfig
+    JobHoldMaxRequeue JobLaunchFailure Licenses MaxMemPerLimit MaxPoweredUpNodes MpiPortsBusy NodeDown NonZeroExitCode
+    NvidiaImexChannels OutOfMemory PartitionConfig
     PartitionDown PartitionInactive PartitionNodeLimit PartitionTimeLimit PowerNotAvail PowerReserved Prolog
-    QOSNotAllowed ReqNodeNotAvail Reservation ReservationDeleted SystemFailure TimeLimit
+    QOSNotAllowed RaisedSignal ReqNodeNotAvail Reservation ReservationDeleted ReservationInvalid SystemFailure TimeLimit
     """,
     )
 )
 #: Reasons that the order of jobs and the GPUs in use give by themselves: the rules find these.
-_OWN = frozenset({"", "None", "Priority", "Resources", "SchedDefer"})
+_OWN = frozenset({"", "None", "Priority", "Resources", "SchedDefer", "Nodes required for job are DOWN"})
 #: Reasons that are a limit of the association on what it holds at one time (GrpTRES), which the model has as a cap.
 _CAPS = frozenset({"AssocGrpGRES", "AssocGrpCpuLimit", "AssocGrpMemLimit"})
 #: All other limits of associations, QOS and accounts, of which the documented list has some 150.
-_LIMIT = re.compile(r"(Assoc(Grp|Max|iation)|QOS)\w+|Max\w+PerAccount")
+_LIMIT = re.compile(r"(Assoc(Grp|Max|iation)|QOS)\w+|Max\w+Per(Account|User)")
 #: What `sshare` computed: the rules compute it again.
 _DECLARED = {name.lower(): name for name in ("NormShares", "NormUsage", "EffectvUsage", "FairShare", "LevelFS")}
 _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
@@ -226,7 +228,7 @@ class Facts:
             found.parent = key[0]
         elif above and key[0] != above:
             if found.parent and found.parent != above:
-                remedy = "Give files of the same moment"
+                remedy = "Give files of the same moment, and of one cluster: sacctmgr show assoc tree -P cluster=NAME"
                 raise BadInput(
                     f"{key[0]!r} is in {found.parent!r}, too", place=f"{record.place}, {what}", remedy=remedy
                 )
@@ -274,7 +276,14 @@ class Facts:
         name = check_name(record.value["name"].strip(), f"{record.place}, Name")
         text = said(record.value.get("priority", ""))
         self.priority[name] = integer(text or 0, f"{record.place}, Priority")
-        self.preempted |= set(filter(None, said(record.value.get("preempt", "")).split(",")))
+        preempted = set(filter(None, said(record.value.get("preempt", "")).split(",")))
+        self.preempted |= preempted
+        if preempted:
+            told = f"{name}: {', '.join(sorted(preempted))}"
+            why = (
+                "where preemption is on, its jobs go before those that they may stop, and stop them; no rule here does"
+            )
+            self.note(SlurmCommand.QOS.value, "Preempt", told, why)
 
     # -- machines and jobs -------------------------------------------------------------------------------------------
     def _partition(self, record: ObjectPart) -> None:
@@ -320,7 +329,7 @@ class Facts:
         if not all(owner_of(record)[:2]):
             return self.note(source, "Account, User", name, "a job of nobody that the file names")
         reason = _reason(fields) if state in WAITS else ""
-        if reason in _HELD or reason.endswith("requeued held"):
+        if reason in _HELD or reason.endswith(("requeued held", "in held state")):
             return self.note(source, "Reason", reason, "no free GPU starts such a job: it is left aside")
         if _LIMIT.fullmatch(reason) and reason not in _CAPS:
             why = "a limit that Slurm states and the model does not have: such a job is left aside"

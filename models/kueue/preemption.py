@@ -49,7 +49,8 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
         if borrowing or _may_be_nominal(state, work, needs, own):
             in_order = chain(
                 ((each, True) for _, each in merge(*better)),
-                ((each, False) for _, each in merge(*others)),
+                # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
+                ((each, False) for _, each in (() if borrowing and forbidden else merge(*others))),
                 ((each, True) for _, each in own),
             )
             if targets := _attempt(state, work, needs, columns, in_order, borrowing=borrowing):

@@ -57,6 +57,8 @@ class SlurmQueue(Computed):
     made, and jobs go by fair-share factor, then QOS, then submission.
 
     * ``backfill``: a job may start although one before it waits for GPUs.
+    * ``one_partition``: all types are in one partition, which a job that waits for GPUs keeps for itself without
+      ``backfill``; else each type is taken for a partition.
     * ``weight_fairshare``: PriorityWeightFairshare.
     * ``weight_qos``: PriorityWeightQOS, of the tier over the highest.
     * ``weight_age``: PriorityWeightAge, of the time waited over ``max_age``.
@@ -67,6 +69,7 @@ class SlurmQueue(Computed):
     """
 
     backfill: bool = False
+    one_partition: bool = False
     weight_fairshare: int = 0
     weight_qos: int = 0
     weight_age: int = 0
@@ -78,7 +81,8 @@ class SlurmQueue(Computed):
     unit: ClassVar[str]
 
     def __post_init__(self) -> None:
-        require(isinstance(self.backfill, bool), self.backfill, "backfill", "Give true or false")
+        for name in ("backfill", "one_partition"):
+            require(isinstance(getattr(self, name), bool), getattr(self, name), name, "Give true or false")
         for name in ("weight_fairshare", "weight_qos", "weight_age", "max_age"):
             value, least = getattr(self, name), int(name == "max_age")
             fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= HIGHEST
@@ -94,7 +98,8 @@ class SlurmQueue(Computed):
         assert owed is not None
         tree, nodes = AssociationTree.from_entitlements(owed)
         factor, value, users = self.find(tree)
-        room = start(problem, self.order(owed.gangs, factor), backfill=self.backfill)
+        order = self.order(owed.gangs, factor)
+        room = start(problem, order, backfill=self.backfill, one_partition=self.one_partition)
         names = owed.nodes
         part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
         parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
@@ -127,17 +132,23 @@ class SlurmQueue(Computed):
         if not (self.weight_fairshare or self.weight_qos or self.weight_age):
             place = _places(factor)
             return sorted(pending, key=lambda gang: (place[user[gang]], -tier[gang], since[gang]))
-        now = max(since, default=0)
-        top = max([*tier, 1])
-        priority: dict[tuple[int, int, Number], int] = {}
-        for gang in pending:
+        priority = self.priorities(gangs, factor)
+        return sorted(pending, key=lambda gang: (-priority[gang], since[gang]))
+
+    def priorities(self, gangs: Gangs, factor: Sequence[Fraction | Exponential]) -> dict[int, int]:
+        """Return the priority of each pending gang by its number, as `sprio` prints it; ``factor`` (n,) is by user."""
+        user, tier, since = gangs.user.tolist(), gangs.tier.tolist(), gangs.since.tolist()
+        now, top = max(since, default=0), max([*tier, 1])
+        found: dict[tuple[int, int, Number], int] = {}
+        priority = {}
+        for gang in (gang for gang, on in enumerate(gangs.on.tolist()) if on < 0):
             key = (user[gang], tier[gang], since[gang])
-            if key not in priority:
+            if key not in found:
                 age = min(Fraction(now - since[gang]) / self.max_age, Fraction(1))
                 rest = self.weight_age * age + self.weight_qos * Fraction(max(tier[gang], 0), top)
-                found = weighted(self.weight_fairshare, factor[user[gang]], rest)
-                priority[key] = min(max(found, LOWEST), HIGHEST)
-        return sorted(pending, key=lambda gang: (-priority[user[gang], tier[gang], since[gang]], since[gang]))
+                found[key] = min(max(weighted(self.weight_fairshare, factor[user[gang]], rest), LOWEST), HIGHEST)
+            priority[gang] = found[key]
+        return priority
 
     @abstractmethod
     def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
@@ -204,11 +215,13 @@ class SlurmFairTree(SlurmQueue):
 
         Source: Slurm, doc/html/fair_tree.shtml; sshare.1, EFFECTV USAGE and NORM SHARES with Fair Tree.
         """
-        above = [tree.total if over == ROOT else tree.usage[over] for over in tree.account]
+        above = [tree.total if over == ROOT else tree.usage[over] for over in tree.above]
+        part = [*tree.fair_part(), Fraction(0)]  # the last is the root's
         return {
             "LevelFS": value,
             "NormShares": [
-                None if own is None else part for own, part in zip(tree.share, tree.fair_part(), strict=True)
+                part[over] if own is None else part[node]  # with Fairshare=parent it is that of the account
+                for node, (own, over) in enumerate(zip(tree.share, tree.above, strict=True))
             ],
             "NormUsage": tree.machine_usage(),
             "EffectvUsage": [quotient(used, max(used, all_)) for used, all_ in zip(tree.usage, above, strict=True)],
@@ -260,11 +273,18 @@ class SlurmMultifactor(SlurmQueue):
         require(fits, self.dampening, "dampening", "Give a whole number from 1 to 65535")
 
     def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
-        """Return usage and shares of the whole machine, and effective usage. Source: classic_fair_share.shtml."""
+        """Return usage and shares of the whole machine, effective usage, and the factor of these two.
+
+        sshare computes it of what it prints; priorities have the root's of Fairshare=parent in the root.
+
+        Source: classic_fair_share.shtml; Slurm, src/sshare/process.c, PRINT_FSFACTOR.
+        """
+        part, used = tree.machine_part(), effective_usage(tree)
         return {
-            "NormShares": tree.machine_part(),
+            "FairShare": [2.0 ** -float(u / s / self.dampening) if s else 0.0 for u, s in zip(used, part, strict=True)],
+            "NormShares": part,
             "NormUsage": tree.machine_usage(),
-            "EffectvUsage": effective_usage(tree),
+            "EffectvUsage": used,
         }
 
     def find(self, tree: AssociationTree) -> Found:
@@ -274,7 +294,7 @@ class SlurmMultifactor(SlurmQueue):
         return factors[: tree.users], [float(each) if each.exponent < INFINITY else 0.0 for each in factors], users
 
 
-def start(market: Market, order: Sequence[int], *, backfill: bool) -> Holdings:
+def start(market: Market, order: Sequence[int], *, backfill: bool, one_partition: bool = False) -> Holdings:
     """Return what is held after pending gangs were started in ``order``, by number, and why others wait.
 
     A job that breaks a limit is passed over. A job for which there are too few free GPUs keeps the types that it could
@@ -283,7 +303,8 @@ def start(market: Market, order: Sequence[int], *, backfill: bool) -> Holdings:
 
     Source: Slurm 284c3b95, src/slurmctld/job_scheduler.c, _schedule: acct_policy_job_runnable_pre_select, `continue`;
     ESLURM_NODES_BUSY, fail_by_part; ESLURM_ACCOUNTING_POLICY (assoc_limit_stop is off by default). A GPU type is taken
-    for a partition. With ``backfill`` jobs are tried as in src/plugins/sched/backfill, without its time limits.
+    for a partition, or with ``one_partition`` all are one. With ``backfill`` jobs are tried as in
+    src/plugins/sched/backfill, without its time limits.
     """
     owed, room = entitlements_of(market), Holdings.at_first(market)
     cap = [light(row) for row in owed.cap.tolist()]
@@ -317,5 +338,5 @@ def start(market: Market, order: Sequence[int], *, backfill: bool) -> Holdings:
         else:
             room.waits[gang.name] = why or f"it needs {need} GPUs, more than there are of any type that it may take"
             if not backfill:
-                kept |= dict.fromkeys(short, gang.name)
+                kept |= dict.fromkeys(range(len(market.types)) if one_partition and short else short, gang.name)
     return room

@@ -114,6 +114,10 @@ def rests_on(folder: Path, names: Mapping[str, Sequence[str]], library: str = LI
     ``folder`` holds the compiled files. Errors: `CoqFails` where Coq does not answer about every one.
     """
     asked = [(file, name) for file, own in names.items() for name in own]
+    project = folder / "_CoqProject"
+    said_there = project.read_text(encoding="utf-8") if project.exists() else ""
+    others = [(path, name) for path, name in re.findall(r"^-R (\S+) (\S+)$", said_there, re.MULTILINE) if path != "."]
+    loads = [each for path, name in [(".", library), *others] for each in ("-R", str(folder / path), name)]
     script = "".join(f"From {library} Require {file}.\n" for file in names) + "".join(
         f'Goal True. idtac "about {file} {name}". Abort.\nPrint Assumptions {library}.{file}.{name}.\n'
         for file, name in asked
@@ -121,7 +125,7 @@ def rests_on(folder: Path, names: Mapping[str, Sequence[str]], library: str = LI
     with NamedTemporaryFile("w", suffix=".v") as questions:
         questions.write(script)
         questions.flush()
-        said = run(["coqtop", "-q", "-batch", "-R", str(folder), library, "-w", "none", "-l", questions.name])
+        said = run(["coqtop", "-q", "-batch", *loads, "-w", "none", "-l", questions.name])
     parts = re.split(r"^about (\S+) (\S+)$", said, flags=re.MULTILINE)[1:]
     answers = {(file, name): answer.strip() for file, name, answer in zip(*[iter(parts)] * 3, strict=True)}
     if answers.keys() != set(asked):

@@ -35,6 +35,10 @@ if [ "$(printf '%s\n' *.v | sort)" != "$(grep '\.v$' _CoqProject | sort)" ]; the
   echo "_CoqProject does not name the same files as there are here" >&2
   exit 1
 fi
+if grep -q '^-R \.\./theorems ' _CoqProject; then # it stands on these definitions
+  (cd ../theorems && coq_makefile -f _CoqProject -o Makefile.coq && make --no-print-directory -f Makefile.coq Market.vo) \
+    >"$scratch/make.log" 2>&1 || { cat "$scratch/make.log" >&2; exit 1; }
+fi
 [ Makefile.coq -nt _CoqProject ] || coq_makefile -f _CoqProject -o Makefile.coq
 make --no-print-directory -f Makefile.coq -j "${JOBS:-2}" >"$scratch/make.log" 2>&1 ||
   { cat "$scratch/make.log" >&2; exit 1; }

@@ -11,9 +11,9 @@ It needs root, and `install.sh`, which stands beside it, to have been run. The p
 (network, processes, mounts, host name): the network has the loopback device and nothing else, users u0 to u39 are there
 only inside, and everything ends with the first process inside, which ends when this Python ends, however it ends. GPUs
 are made up: their files are empty. `run` calls a command inside, and raises `CalledProcessError` with what it said.
-`begin` stops slurmctld and the slurmds, makes a cluster with a new name in the same slurmdbd, and starts them again;
-``usage`` is RawUsage by (account, user), written as the state that slurmctld reads when it starts. `restart` stops and
-starts slurmctld, with other usage where some is given. Usage does not decay.
+`begin` stops slurmctld and the slurmds, makes a cluster with a new name in the same slurmdbd in place of the last, and
+starts them again; ``usage`` is RawUsage by (account, user), written as the state that slurmctld reads when it starts.
+`restart` stops and starts slurmctld, with other usage where some is given. Usage does not decay.
 """
 
 from __future__ import annotations
@@ -169,21 +169,40 @@ class Cluster:
         usage: Mapping[tuple[str, str], int] | None = None,
     ) -> str:
         """Make a new cluster of a new name with these accounts, start slurmctld and slurmds, and return the name."""
+        if self._begun:
+            self.cancel()
         for name in [each for each in self._daemons if each.startswith("slurmd ") or each == "slurmctld"]:
             self._end(name)
+        if self._begun:  # sacctmgr would show its associations, too
+            self._until("slurmdbd", lambda: self.run("sacctmgr", "-i", "delete", "cluster", self.cluster))
         self._begun += 1
         self.cluster = f"c{self._begun}"
         self._configure(settings)
         self.run("sacctmgr", "-i", "add", "cluster", self.cluster)
+        if self._begun == 1:  # slurmdbd knows gres/gpu only after a slurmctld has told it
+            self._controller()
+            self._end("slurmctld")
         self.tell(accounts)
         self._usage(usage or {})
         self._start()
         return self.cluster
 
+    def cancel(self) -> None:
+        """Cancel all jobs, and wait until they are gone."""
+        jobs = self.run("squeue", "-h", "-o", "%A").split()
+        if jobs:
+            self.run("scancel", *jobs)
+        self._until("slurmctld", lambda: self._fail("jobs go on") if self.run("squeue", "-h").strip() else None)
+
     def tell(self, lines: Sequence[str]) -> None:
         """Have sacctmgr do these lines, each of which it must accept."""
-        for line in lines:
-            self.run("sacctmgr", "-i", *line.split())
+        if lines:
+            self.run("sacctmgr", "-i", given="\n".join(lines) + "\n")
+
+    def configure(self, settings: Settings) -> None:
+        """Write slurm.conf again, and have slurmctld read it."""
+        self._configure(settings)
+        self.run("scontrol", "reconfigure")
 
     def restart(self, usage: Mapping[tuple[str, str], int] | None = None) -> None:
         """Stop and start slurmctld, which reads the accounts from the database again."""
@@ -310,13 +329,16 @@ class Cluster:
         path = os.environ.get("PATH", "/usr/bin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
         return os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": path, "TZ": "UTC", "LC_ALL": "C"}
 
-    def run(self, *words: str, seconds: float = PATIENCE, check: bool = True) -> str:
-        """Return what a command prints, run inside. Errors: `CalledProcessError`, `TimeoutExpired`."""
+    def run(self, *words: str, seconds: float = PATIENCE, check: bool = True, given: str = "") -> str:
+        """Return what a command prints, run inside, with ``given`` as its input.
+
+        Errors: `CalledProcessError`, `TimeoutExpired`.
+        """
         ran = subprocess.run(
             self._words(words),
             env=self._environment,
             cwd="/",
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             text=True,
             timeout=seconds,

@@ -8,10 +8,11 @@ p, so that all there is costs n.
 out of money than in y, so r_l <= c_l. Any l other than i does not envy i, and what i holds of S_l is worth to l what it
 costs, so r_l >= p(x_i in S_l). A type in none of these S_l is bought by i alone in y, so all of these together cost at
 most 1. Hence c_i <= 1 + sum_(l != i) r_l <= 1 + sum_(l != i) c_l <= 1 + n - c_i. With incomes w of sum W the same steps
-give u_i(x) <= (W + v)/(w_i + v) u_i(y), with v the least income of the others.
+give u_i(x) <= (W + v)/(w_i + v) u_i(y), with v the least income of the others
+(`equal_incomes_most` of `proofs/theorems/EqualIncomes.v`).
 
 **Total.** So the total of y is more than 2/(n + 1) of that of x, in all units: since sum_l r_l <= n, not all r_l are
-(n + 1)/2 where n > 1. No larger constant will do where k >= n: see `Alone`.
+(n + 1)/2 where n > 1 (`equal_incomes_total_more` there). No larger constant will do where k >= n: see `Alone`.
 
 **Two types.** u_i(x) <= (2 - 1/n) u_i(y). Let b_j be the least r_l of those other than i that buy type j. As before
 nobody holds more than b_j of type j, in money; q_j, what i holds of it, is at most b_j. Let Q = q_1 + q_2 = c_i.
@@ -40,6 +41,7 @@ from fairopt.models import CooperativeOEF, EfficientOEF, NashWelfare
 from fairopt.problem import Market
 from fairopt.program import Array, Number, on_shares
 from fairopt.proofs.ledger.checking import proved, require
+from fairopt.proofs.ledger.citing import theorem
 from fairopt.proofs.ledger.measuring import decide
 from fairopt.testing.samples import sample_markets
 
@@ -116,12 +118,12 @@ def per_user() -> Finding:
         require(gain <= (total + least) / (own + least), "no user gains more than the bound")
     return Finding(
         Ruling.QUALIFIED,
-        f"{IN_WORDS}, checked on {len(gains)} users of 40 markets: the most that each can have without envy (a linear "
-        "program, exact) is within the bound, weights and speedups of 0 included. Reached: with n types, one GPU each, "
-        "user 1 running alike on all and each other on its own type only, user 1 has 1 in equilibrium and can have "
-        f"1 + (n - 1)/2; by hand, and for n = 2 to {1 + len(tight)} by certified programs.\nWeights: (W + v)/(w + "
-        "v), W "
-        "the sum of all, v the least of the others.",
+        f"{theorem('EqualIncomes', 'equal_incomes_most')}, checked on {len(gains)} users of 40 markets: the most that "
+        "each can have without envy (a linear program, exact) is within the bound, weights and speedups of 0 included. "
+        "Reached: with n types, one GPU each, user 1 running alike on all and each other on its own type only, user 1 "
+        "has 1 in equilibrium and can have 1 + (n - 1)/2; by hand, and for n = 2 to "
+        f"{1 + len(tight)} by certified programs.\nWeights: (W + v)/(w + v), W the sum of all, v the least of the "
+        "others.",
     )
 
 
@@ -139,8 +141,8 @@ def total() -> Finding:
     least = min(_ratio(market) for market in sample_markets(60, seed=4, users=(2, 4), weights=False))
     return Finding(
         Ruling.QUALIFIED,
-        f"{IN_WORDS} (own-equilibrium-per-user, summed). Tight where there are at least as many types as users: on the "
-        "same markets with user 1 in other units the ratio tends to 2/(n + 1), and at 10^6 units is "
+        f"{theorem('EqualIncomes', 'equal_incomes_total_more')}. Tight where there are at least as many types as "
+        "users: on the same markets with user 1 in other units the ratio tends to 2/(n + 1), and at 10^6 units is "
         f"{', '.join(said)}; found by hand and by decisions that the verifier accepts.\nWith speedups of at least 1, "
         "the slowest being 1, it is tight from n + 1 types on: at four digits "
         f"{', '.join(f'{float(ratio):.4f}' for ratio in normalised)} for n = 2, 3, 4.\nLeast on 60 markets of small "

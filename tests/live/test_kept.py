@@ -1,0 +1,71 @@
+"""What a live Slurm 22.05.8 stated and did, kept as it was exported: guarded where no Slurm is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from asking import compare
+from cluster import Settings
+from trees import Case
+
+from fairopt import audit
+from fairopt.importing.live import SLURM
+from fairopt.models import SlurmFairTree
+
+KEPT = Path(__file__).with_name("kept")
+WEIGHTS = {"Fairshare": 100_000}
+
+
+@pytest.mark.parametrize(("seed", "fair_tree"), [(1, False), (2, True)])
+def test_what_a_live_slurm_stated_and_started(seed: int, fair_tree: bool) -> None:
+    """Fairshare=parent at every level, accounts that were added meanwhile, equal priorities, classic and Fair Tree."""
+    settings = Settings(fair_tree=fair_tree, weights=WEIGHTS, preempt=not fair_tree)
+    found = compare(Case(seed, settings), KEPT / f"tree-{seed}")
+    assert not found.wrong
+    assert found.values["sshare"] > 30
+    assert found.values["sprio"] == 20
+    assert found.started
+
+
+@pytest.mark.parametrize(("kept", "first", "job"), [("newest", "b, a", "2"), ("name", "a, b", "1")])
+def test_the_order_of_tied_accounts_is_that_of_fair_share(kept: str, first: str, job: str) -> None:
+    """One tree: after slurmctld's start the newest account goes first, and by name once an account was added."""
+    found = audit([KEPT / kept / name for name in SLURM], policies=[SlurmFairTree()], properties=[])
+    assert [str(each) for each in found.declared if each.differs] == []
+    assert found.alternatives[0].after is not None
+    gangs = found.alternatives[0].grounds.gangs
+    assert [name for name, on in zip(gangs.names, gangs.on.tolist(), strict=True) if on >= 0] == [job]
+    [told] = [each for each in found.unplaced if "level fair-shares tie" in each.why]
+    assert first in str(told.value)
+
+
+def test_where_no_fair_share_is_stated_accounts_are_taken_as_listed(tmp_path: Path) -> None:
+    text = (KEPT / "newest" / "sshare.txt").read_text().splitlines()
+    path = tmp_path / "sshare.txt"
+    path.write_text("".join("|".join(line.split("|")[:5]) + "\n" for line in text))
+    found = audit(path, importer="slurm", policies=[SlurmFairTree()], properties=[])
+    assert found.alternatives[0].grounds.order[1:4] == ("a/u5", "a1/u1", "a1/u2")
+    assert not [each for each in found.unplaced if "level fair-shares tie" in each.why]
+
+
+def test_small_numbers_that_sshare_rounds_to_six_decimals_do_not_differ(tmp_path: Path) -> None:
+    path = tmp_path / "sshare.txt"
+    head = "Account|User|RawShares|NormShares|RawUsage|NormUsage|EffectvUsage|FairShare|LevelFS"
+    rows = ["root|||0.000000|12610||1.000000||", " a||1|1.000000|12610|1.000000|1.000000||1.000000"]
+    users = [
+        "  a|u1|1|0.500000|12609|0.999921|0.999921|0.500000|0.500040",
+        "  a|u2|1|0.500000|1|0.000079|0.000079|1.000000|6305.000000",
+    ]
+    path.write_text("\n".join([head, *rows, *users]) + "\n")
+    found = audit(path, importer="slurm", policies=[SlurmFairTree()], properties=[])
+    assert len([each for each in found.declared if each.computed is not None]) >= 10
+    assert [str(each) for each in found.declared if each.differs] == []
+
+
+def test_a_node_in_no_partition_offers_nothing(tmp_path: Path) -> None:
+    for name in SLURM:
+        (tmp_path / name).write_text((KEPT / "tree-2" / name).read_text())
+    found = audit(tmp_path, policies=[], properties=[])
+    assert dict(zip(found.market.types, found.market.capacity.tolist(), strict=True)) == {"a100": 8, "v100": 4}
+    assert [each.value for each in found.unplaced if "it is in no partition" in each.why] == ["'n3'"]
