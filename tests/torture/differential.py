@@ -35,8 +35,27 @@ from fairopt.proofs.verifier.reading import one_line
 from fairopt.testing.samples import sample_markets
 
 CERTIFICATES = 300_000
-#: One of so many certificates is forged besides.
-FORGED = 2
+#: Of each certificate as it is written, so many with other names, and so many that are forged: a third of all.
+RENAMED, FORGED = 3, 2
+#: Names that are given to users and types instead of their own.
+NAMES = [
+    "A",
+    "u1",
+    "T1",
+    "O'Hara",
+    'the "A"',
+    "back\\slash",
+    "é",
+    "名前",
+    "😀",
+    "x" * 200,
+    "a: b",
+    "1/2",
+    "nobody",
+    "[",
+    "null",
+]
+MEMORY = next((each for each in ("/dev/shm",) if Path(each).is_dir()), None)
 BEGIN, END = "<!-- counts: begin, written by make differential -->", "<!-- counts: end -->"
 
 
@@ -121,14 +140,45 @@ def forged(data: Any, others: list[Any], draw: Random) -> bytes:
     return spelled(changed_values(data, draw), draw) if how < 0.92 else changed_bytes(spelled(data, draw), draw)
 
 
+def renamed(data: Any, draw: Random) -> Any:
+    """Return a certificate with other names of users and types, the same wherever one stands."""
+    names = {name for word in ("name", "types") for name in _under(data, word)}
+    others = draw.sample([each for each in NAMES if each not in names], min(len(names), 8))
+    new = dict(zip(sorted(names), others, strict=False))
+
+    def told(value: Any, key: object = None) -> Any:
+        if isinstance(value, dict):
+            return {key: told(each, key) for key, each in value.items()}
+        if isinstance(value, list):
+            return [told(each, key) for each in value]
+        named = key in ("name", "types", "user", "envied", "fixed", "at_least", "buyer", "seller", "fast", "slow")
+        return new.get(value, value) if isinstance(value, str) and named else value
+
+    return told(data)
+
+
+def _under(data: Any, word: str) -> Iterator[str]:
+    """Yield the strings that stand under a key, however deep."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            listed = value if isinstance(value, list) else [value]
+            yield from (each for each in listed if key == word and isinstance(each, str))
+            yield from _under(value, word)
+    elif isinstance(data, list):
+        for each in data:
+            yield from _under(each, word)
+
+
 def files(seed: int) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a seed: of each what it is called in the counts, and its bytes."""
     draw = Random(f"files {seed}")
     whole = [json.loads(json.dumps(each)) for each in genuine(seed)]
-    for at, data in enumerate(whole):
+    for data in whole:
         kind = data["certificate"]
         yield f"{kind}, as written", spelled(respelled(data, draw) if draw.random() < 0.5 else data, draw)
-        if at % FORGED == 0:
+        for _ in range(RENAMED):
+            yield f"{kind}, renamed", spelled(respelled(renamed(data, draw), draw), draw)
+        for _ in range(FORGED):
             yield f"{kind}, forged", forged(data, whole, draw)
 
 

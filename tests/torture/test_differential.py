@@ -9,7 +9,7 @@ from random import Random
 import differential
 import pytest
 from certificate_kinds import BY_HAND
-from differential import Block, Proved, differ, files, play, put_into, read, respelled, summed
+from differential import Block, Proved, differ, files, play, put_into, read, renamed, respelled, summed
 
 from fairopt.proofs.verify import verify
 
@@ -50,6 +50,13 @@ def test_answers_differ_in_their_status_and_in_what_is_accepted() -> None:
 def test_what_is_spelled_otherwise_says_the_same() -> None:
     for name, data in BY_HAND.items():
         assert verify(respelled(json.loads(json.dumps(data)), Random(name))) == verify(data)
+
+
+def test_what_is_renamed_is_still_proved() -> None:
+    for name, data in BY_HAND.items():
+        other = renamed(json.loads(json.dumps(data)), Random(name))
+        assert verify(other)
+        assert (other == data) is ("market" not in data and "of" not in data)
 
 
 def test_counts_go_into_the_page_and_a_line_that_broke_off_is_played_again(tmp_path: Path) -> None:
