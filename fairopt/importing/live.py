@@ -57,7 +57,7 @@ SLURM: Source = MappingProxyType(
         "nodes.txt": ("scontrol", "show", "node"),
         "qos.txt": ("sacctmgr", "show", "qos", "-P"),
         "partitions.txt": ("scontrol", "show", "partition"),
-        "squeue.txt": ("squeue", "-o", "%i|%P|%u|%a|%q|%T|%V|%D|%R|%b"),
+        "squeue.txt": ("squeue", "-o", "%i|%P|%u|%a|%q|%T|%V|%D|%R|%b|%C"),
     }
 )
 

@@ -149,12 +149,21 @@ def _settle_ties(facts: Facts, usage: Mapping[Key, Number]) -> None:
                 under.setdefault(at, []).append(found.declared["FairShare"])
                 at = known[at, "", ""].parent
     groups: dict[tuple[str, Number], list[Key]] = {}
+    passes, endless = set[str](), set[str]()  # accounts with one of Fairshare=parent inside, or without limit inside
     for key, found in known.items():
-        if not key[1] and found.parent and not found.tier:
-            over, share, used = found.parent, found.weight or 0, usage.get(key, 0)
-            while known[over, "", ""].tier and known[over, "", ""].parent:  # with Fairshare=parent it hands on
-                over = known[over, "", ""].parent
-            groups.setdefault((over, Fraction(share) / used if used else INFINITY if share else 0), []).append(key)
+        if not found.parent:
+            continue
+        over, share, used = found.parent, found.weight or 0, usage.get(key, 0)
+        if found.tier and not key[1]:
+            passes.add(over)
+            continue
+        while known[over, "", ""].tier and known[over, "", ""].parent:  # with Fairshare=parent it hands on
+            over = known[over, "", ""].parent
+        level = Fraction(share) / used if used else INFINITY if share else 0
+        if level == INFINITY or found.tier:
+            endless.add(over)
+        if not key[1]:
+            groups.setdefault((over, level), []).append(key)
     places = list(known)
     for tied in groups.values():
         inside = [value for key in tied for value in under.get(key[0], ())]
@@ -162,8 +171,11 @@ def _settle_ties(facts: Facts, usage: Mapping[Key, Number]) -> None:
             continue
         # users of an account have the rank of whoever came before where an account without users that ties stands first
         shared = everybody.count(max(inside)) > inside.count(max(inside))
+        # what is in an account of Fairshare=parent comes after it, and so does not tie with who came before
         first: Mapping[Key, tuple[Number, ...]] = {
-            key: (-max(own), -min(own)) if (own := under.get(key[0])) else (-INFINITY if shared else INFINITY,)
+            key: (-max(own), -min(own), key[0] not in passes - endless)
+            if (own := under.get(key[0]))
+            else (-INFINITY if shared else INFINITY,)
             for key in tied
         }
         at_ = sorted(map(places.index, tied))

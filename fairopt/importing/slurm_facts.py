@@ -61,7 +61,7 @@ _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
         (
             SlurmCommand.JOB,
             "jobid account user userid partition state jobstate submit submittime reqtres alloctres trespernode "
-            "tres_per_node gres nodelist nnodes numnodes qos reason",
+            "tres_per_node gres nodelist nnodes numnodes cpus numcpus qos reason",
         ),
     )
 }
@@ -114,6 +114,10 @@ def taken_by(job: ObjectPart) -> tuple[dict[str, Number], dict[str, int]]:
     fields, place = job.value, job.place
     asked = tres(fields.get("alloctres", "") if runs(job) else "", f"{place}, AllocTRES")
     asked = asked or tres(fields.get("reqtres", ""), f"{place}, ReqTRES")
+    if "cpu" not in asked and said(fields.get("cpus") or fields.get("numcpus", "")):
+        asked["cpu"] = Fraction(
+            integer(said(fields.get("cpus") or fields["numcpus"]).partition("-")[0], f"{place}, CPUs")
+        )
     if gpus := gpus_of(asked, f"{place}, TRES"):
         return asked, gpus
     each = fields.get("trespernode") or fields.get("tres_per_node") or fields.get("gres", "")
@@ -261,11 +265,15 @@ class Facts:
         self._weigh(found, fields.get("rawshares", ""), f"{record.place}, RawShares")
         if said(fields.get("rawusage", "")):
             found.usage = amount(fields["rawusage"].strip(), f"{record.place}, RawUsage")
+        if said(fields.get("user", "")) and fields.get("normusage") == "" and "fairshare" in fields:
+            why = "Slurm has not computed its values yet (PriorityCalcPeriod), and those of others are older than it"
+            return self.note(SlurmCommand.SHARE.value, "NormUsage", "/".join(self._key(record)[:2]), why)
         for name, called in _DECLARED.items():
             text = said(fields.get(name, ""))
             if text:
                 place = f"{record.place}, {called}"
                 found.declared[called] = INFINITY if text.lower() in ("inf", "infinity") else exact(text, place)
+        return None
 
     def _association(self, record: ObjectPart) -> None:
         found = self._at(record, "Par Name")

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairopt import allocate
 from fairopt.errors import BadInput
 from fairopt.importing import job_csv, sacct, slurm
 from fairopt.importing.slurm_values import duration, gpus_of, gres, hosts, moment, tres
+from fairopt.models import SlurmFairTree
 from fairopt.program import INFINITY
 from fairopt.testing.data_suites import importer_suite
 
@@ -316,6 +318,26 @@ def test_a_node_that_says_two_numbers_of_gpus_is_told(tmp_path: Path) -> None:
         assert [each.value for each in found.unplaced if each.place.endswith("CfgTRES")] == told
 
 
+def test_of_jobs_alike_the_lower_number_goes_first_in_whatever_order_they_are_listed(tmp_path: Path) -> None:
+    """squeue lists them by falling numbers; Slurm 22.05.8 starts them by rising ones."""
+    head = "JOBID|USER|ACCOUNT|STATE|SUBMIT_TIME|NODES|TRES_PER_NODE|NODELIST(REASON)\n"
+    rest = "ann|ml|PENDING|2026-11-28T10:00:00|1|gpu:a100:2|(None)\n"
+    path = tmp_path / "squeue.txt"
+    path.write_text(head + "".join(f"{job}|{rest}" for job in ("10", "9", "7_10", "7_9")))
+    assert slurm.read(path).problem.entitlements.gangs.names == ("7_9", "7_10", "9", "10")
+
+
+def test_a_cap_on_cpus_counts_what_squeue_says_a_job_takes(tmp_path: Path) -> None:
+    """GrpTRES=cpu=4 stopped jobs of a live Slurm 22.05.8 that squeue listed with their GPUs alone."""
+    shares, nodes, jobs = (tmp_path / name for name in ("assoc.txt", "nodes.txt", "squeue.txt"))
+    shares.write_text("Cluster|Account|User|Share|GrpTRES\nc|root||1|\nc| ml||1|cpu=4\nc|  ml|ann|1|\n")
+    nodes.write_text("NodeName=n1\n   Gres=gpu:a100:8\n   State=IDLE\n   CfgTRES=cpu=64,mem=4000M,gres/gpu=8\n")
+    head = "JOBID|USER|ACCOUNT|STATE|NODES|NODELIST(REASON)|TRES_PER_NODE|CPUS\n"
+    jobs.write_text(head + "".join(f"{job}|ann|ml|PENDING|1|(None)|gpu:a100:1|2\n" for job in range(1, 5)))
+    market = slurm.read(shares, nodes, jobs).problem
+    assert allocate(SlurmFairTree(), market, exact=True).shares.tolist() == [[2]]
+
+
 @pytest.mark.parametrize(
     ("reason", "waits", "why"),
     [
@@ -325,6 +347,11 @@ def test_a_node_that_says_two_numbers_of_gpus_is_told(tmp_path: Path) -> None:
         ("(QOSMaxGRESPerUser)", False, "a limit that Slurm states and the model does not have"),
         ("(AssocMaxJobsLimit)", False, "a limit that Slurm states and the model does not have"),
         ("(MaxGRESPerAccount)", False, "a limit that Slurm states and the model does not have"),
+        ("(MaxGRESRunMinsPerUser)", False, "a limit that Slurm states and the model does not have"),
+        ("(MpiPortsBusy)", False, "no free GPU starts such a job"),
+        ("(ReservationInvalid)", False, "no free GPU starts such a job"),
+        ("(job requeued in held state)", False, "no free GPU starts such a job"),
+        ("(Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions)", True, ""),
         ("(AssocGrpGRES)", False, "a limit that Slurm states and no file here has"),
         ("(SomethingNew)", True, "not known here"),
         ("(Priority)", True, ""),

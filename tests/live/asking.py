@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from cluster import Cluster, Settings
 from trees import QOS, Case, Job
 
 from fairopt import audit
+from fairopt.importing.imported import Unplaced
 from fairopt.importing.live import SLURM
 from fairopt.models import SlurmFairTree, SlurmMultifactor
 from fairopt.models.slurm.slurm import SlurmQueue, start
@@ -86,7 +87,7 @@ def compare(case: Case, folder: Path) -> Outcome:
     found = audit([folder / name for name in SLURM], importer="slurm", policies=[policy], properties=[])
     _values(outcome, found)
     _priorities(outcome, policy, found.market, (folder / "sprio").read_text(encoding="utf-8"))
-    _start(outcome, policy, found.market, (folder / "started").read_text(encoding="utf-8").split())
+    _start(outcome, policy, found.market, (folder / "started").read_text(encoding="utf-8").split(), found.unplaced)
     _reasons(outcome, folder / "after")
     return outcome
 
@@ -164,8 +165,13 @@ def _priorities(outcome: Outcome, policy: SlurmQueue, market: Market, text: str)
     outcome.values["sprio"] = known
 
 
-def _start(outcome: Outcome, policy: SlurmQueue, market: Market, started: list[str]) -> None:
-    """Compare which jobs started, and in which order."""
+def _start(
+    outcome: Outcome, policy: SlurmQueue, market: Market, started: list[str], unplaced: Iterable[Unplaced]
+) -> None:
+    """Compare which jobs started, and in which order; other jobs are right only by what is said not to be modelled.
+
+    Under backfill Slurm starts fewer where a job would delay one before it, by their time limits, which no rule has.
+    """
     owed = market.entitlements
     assert owed is not None
     tree, _ = AssociationTree.from_entitlements(owed)
@@ -175,10 +181,13 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, started: list[s
     if outcome.started == outcome.computed:
         return
     said = f"started {' '.join(outcome.started) or 'none'}; computed {' '.join(outcome.computed) or 'none'}"
-    settings = outcome.case.settings
+    settings, told = outcome.case.settings, " ".join(each.why for each in unplaced)
+    preempts, limits = "those that they may stop" in told, "numbers of jobs" in told or "a limit on each job" in told
     why = [
-        *(["preemption"] if settings.preempt else []),
-        *(["partitions"] if len(settings.partitions) > 1 else []),
+        *(["preemption"] if settings.preempt and preempts else []),
+        *(["partitions"] if len(settings.partitions) > 1 and "a higher tier go first" in told else []),
+        *(["limits on jobs"] if limits else []),
+        *(["time limits"] if settings.backfill and set(started) < set(room.started) else []),
     ]
     outcome.other = why
     (outcome.aside if why else outcome.wrong).append(f"{', '.join(why)}{': ' if why else ''}{said}")

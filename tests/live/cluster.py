@@ -137,7 +137,7 @@ class Cluster:
 
     def _database(self) -> None:
         data = self.folder / "mysql"
-        quiet = ("--no-defaults", "--user=root", f"--datadir={data}")
+        quiet = ("--no-defaults", "--user=root", f"--datadir={data}", f"--tmpdir={self.folder}")
         self.run("mariadb-install-db", *quiet, "--auth-root-authentication-method=normal", "--skip-test-db")
         own = ("--bind-address=127.0.0.1", "--port=3306", f"--socket={self.folder}/mysql.sock")
         lean = ("--innodb-flush-log-at-trx-commit=0", f"--pid-file={self.folder}/mysql.pid", "--skip-log-bin")

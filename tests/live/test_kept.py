@@ -69,3 +69,18 @@ def test_a_node_in_no_partition_offers_nothing(tmp_path: Path) -> None:
     found = audit(tmp_path, policies=[], properties=[])
     assert dict(zip(found.market.types, found.market.capacity.tolist(), strict=True)) == {"a100": 8, "v100": 4}
     assert [each.value for each in found.unplaced if "it is in no partition" in each.why] == ["'n3'"]
+
+
+def test_what_slurm_has_not_computed_yet_is_told_and_not_compared(tmp_path: Path) -> None:
+    """A user who was added less than PriorityCalcPeriod ago: sshare -alP of 22.05.8."""
+    path = tmp_path / "sshare.txt"
+    path.write_text(
+        "Account|User|RawShares|NormShares|RawUsage|NormUsage|EffectvUsage|FairShare|LevelFS\n"
+        "root|||0.000000|40||1.000000||\n"
+        " a2||1|1.000000|40|1.000000|1.000000||1.000000\n"
+        "  a2|u3|1|0.500000|40|1.000000|1.000000|1.000000|0.500000\n"
+        "  a2|u4|1|0.500000|0||0.000000|0.000000|0.000000\n"
+    )
+    found = audit(path, importer="slurm", policies=[SlurmFairTree()], properties=[])
+    assert [str(each.value) for each in found.unplaced if "not computed" in each.why] == ["'a2/u4'"]
+    assert [each.what for each in found.declared if each.name == "a2/u4"] == ["RawShares"]

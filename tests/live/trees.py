@@ -102,4 +102,4 @@ def _job(rng: random.Random, users: list[tuple[str, str]], two: bool) -> Job:
     partition = "q" if two and rng.random() < 0.3 else "p"
     kind = "v100" if partition == "q" else rng.choice(["a100", "a100", "v100"])
     gpus = rng.choice([1, 1, 2, 3] if kind == "a100" else [1, 1, 2])
-    return Job(account, user, kind, gpus, rng.choice(list(QOS)), partition, rng.randrange(1, 10))
+    return Job(account, user, kind, gpus, rng.choice(list(QOS)), partition, rng.choice([1, 60, 60]))
