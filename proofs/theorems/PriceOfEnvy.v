@@ -43,6 +43,15 @@ rewrite -ler_pdivr_mull //; apply: sharing_incentive_total si fy => i.
 by rewrite /part /total_weight one (eq_bigr _ (fun l _ => one l)) sumr_const card_ord div1r.
 Qed.
 
+(** What gives nobody less than an optimum of cooperative OEF, and somebody more, is envied. *)
+Theorem improvement_envied x y i :
+  cooperative_oef m x -> feasible m y -> (forall l, utility m x l <= utility m y l) -> utility m x i < utility m y i ->
+  ~ envy_free m y.
+Proof.
+move=> [_ best] fy more gain no_envy; have := best y (conj fy no_envy); rewrite leNgt => /negP[].
+by rewrite /total (bigD1 i) //= [ltRHS](bigD1 i) //=; apply: ltr_le_add => //; apply: ler_sum.
+Qed.
+
 End AtMost.
 
 Section AtLeast.

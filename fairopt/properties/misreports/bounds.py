@@ -39,8 +39,9 @@ after the lie, so that sum_J (p_j - q_j) <= p - s, s the liar's spending on J af
 - s) max_J a_j at the truth's prices. Where each type takes at least f of all money at the truth, a_j <= p / (f - p) on
 J: the ratio is at most 1 + p / (f - p), so that gains vanish as 1/n.
 
-All but `fair_share` and `vanishing` are machine-checked: `proofs/theorems/Incentives.v`. Several liars together, and a
-user that enters as several under partial allocation: `proofs/findings/liars/coalitions.py`.
+All but `vanishing` are machine-checked: `Incentives.v` and, for `fair_share`, `TradingIncentives.v` in
+`proofs/theorems`. Several liars together, and a user that enters as several under partial allocation:
+`proofs/findings/liars/coalitions.py`.
 
 Source: our own, where none is named; `proofs/findings/liars` has the markets that reach them.
 """

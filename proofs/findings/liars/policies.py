@@ -306,9 +306,9 @@ def trading() -> Finding:
     )
     return Finding(
         Ruling.QUALIFIED,
-        "Upper bound, for n users of equal weight: no trade hurts anybody "
-        f"({theorem('Trading', 'second_price_trading_sharing_incentive')}), so that the others keep the worth of "
-        f"their equal shares; n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1): proof {PROOF}, fair_share; {checked}.\n"
+        "Upper bound, for n users of equal weight: n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1), since no trade hurts "
+        "anybody and the others keep the worth of their equal shares "
+        f"({theorem('TradingIncentives', 'second_price_trading_incentive_ratio')}); {PROOF}, fair_share; {checked}.\n"
         "Lower bound: (1, R), n - 1 times (2, 1), (n - 1) / 2 GPUs of type 1 and one of type 2; user 1 reports (2 - "
         "e, 1), which turns the order of types round, so that it sells type 1 for 2 of type 2 instead of paying "
         f"about R / 2 for one. The ratio tends to n (R + 1/2) / (R + n - 1/2) from R = 10 on; at e = {NEAR}: "
