@@ -8,7 +8,16 @@ from fractions import Fraction
 from fairopt.errors import BadInput, require
 from fairopt.importing.armada_objects import FIELDS, RULES
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
-from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
+from fairopt.importing.imported import (
+    TAKEN,
+    UNKNOWN,
+    Imported,
+    ImportedGang,
+    ImportedQueue,
+    Places,
+    entitlements_of,
+    market_of,
+)
 from fairopt.importing.kubernetes import Objects, Stock, add, pod_requests
 from fairopt.importing.volcano import is_gpu
 from fairopt.problem.entitled_rows import Good
@@ -22,6 +31,7 @@ PRODUCT = "nvidia.com/gpu.product"
 POOL = "pool"
 #: What a job names no class gets, and what dominant shares are over. Source: config/scheduler/config.yaml.
 DEFAULT_CLASS, COUNTED = "armada-default", ("cpu", "memory")
+_LIMITS = dict.fromkeys(("maximumResourceFraction", "maximumResourceFractionByPool"), TAKEN)
 _GANG, _MEMBERS = "armadaproject.io/gangId", "armadaproject.io/gangCardinality"
 _WAITS, _RUNS = ("SUBMITTED", "QUEUED"), ("LEASED", "PENDING", "RUNNING")
 _NONE = Fraction(0)
@@ -69,6 +79,8 @@ def _objects(part: ObjectPart, places: Places) -> Iterator[tuple[str, str, Objec
     """
     kind = part.text("kind")
     key = next((key for key in _KEYS if key in part.value), "") if kind not in ("Queue", "Node") else ""
+    for beside in (name for name in part.value if key in _KEYS[:2] and name != key):
+        places.note(f"object {key}, {beside}", key, beside, UNKNOWN)
     if kind == "Queue":
         yield kind, part.text("name"), part, part
     elif kind == "Node":
@@ -210,9 +222,10 @@ def _cap(
     """
     own, limits = part.part("resourceLimitsByPriorityClassName"), []
     for name in dict.fromkeys((*scheduling.part("priorityClasses").value, *own.value)):
+        given = own.part(name)
+        places.of("Queue, resourceLimitsByPriorityClassName", part.text("name"), given.value, _LIMITS)
         if used is not None and name not in used:
             continue
-        given = own.part(name)
         if given.part("maximumResourceFractionByPool").value:
             places.note("Queue, maximumResourceFractionByPool", part.text("name"), name, "one pool is read")
         of_class = _class(scheduling, name)[2]

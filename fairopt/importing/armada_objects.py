@@ -49,7 +49,8 @@ def _pod(before: str) -> dict[str, str]:
 
 #: Of a job, as it is submitted (JobSubmitRequestItem) and as it is kept (Job).
 _SPEC = (
-    fields(TAKEN, "priority requiredNodeLabels schedulingResourceRequirements created")
+    fields(TAKEN, "priority requiredNodeLabels schedulingResourceRequirements.requests created")
+    | {"schedulingResourceRequirements.limits": "requests are what counts"}
     | fields(TAKEN, "armadaproject.io/gangId armadaproject.io/gangCardinality", "annotations.")
     | {
         "annotations.armadaproject.io/gangNodeUniformityLabel": "how near a gang's nodes are is not modelled",

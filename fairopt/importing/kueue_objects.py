@@ -70,6 +70,7 @@ _QUOTAS = (
 )
 _AFS = "status.fairSharing.admissionFairSharingStatus."
 _POD = "spec.podSets[].template.spec."
+_TERMS = _POD + "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[]"
 #: By the kind of the object.
 KINDS: Mapping[str, Mapping[str, str]] = {
     "ClusterQueue": _QUOTAS
@@ -124,7 +125,8 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     }
     | fields(_DEVICES, "resourceClaims containers[].resources.claims initContainers[].resources.claims", _POD)
     | fields(TAKEN, "nodeSelector resources.requests resources.limits", _POD)
-    | fields(TAKEN, "requiredDuringSchedulingIgnoredDuringExecution", _POD + "affinity.nodeAffinity.")
+    | fields(TAKEN, "key operator values", f"{_TERMS}.matchExpressions[].")
+    | {f"{_TERMS}.matchFields": "names of nodes say nothing about flavors"}
     | fields(TAKEN, "key operator value effect", _POD + "tolerations[].")
     | fields(BOOKKEEPING, "tolerations[].tolerationSeconds affinity.podAffinity affinity.podAntiAffinity", _POD)
     | fields(BOOKKEEPING, "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution", _POD)

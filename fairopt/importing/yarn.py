@@ -10,7 +10,15 @@ from typing import Any
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import found_in, in_files
-from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
+from fairopt.importing.imported import (
+    UNKNOWN,
+    Imported,
+    ImportedGang,
+    ImportedQueue,
+    Places,
+    entitlements_of,
+    market_of,
+)
 from fairopt.importing.yarn_config import children, effective, queues
 from fairopt.importing.yarn_objects import DEFAULT, GPU, METRICS, PREFIX, QUEUE, ROOT, RULES, properties
 from fairopt.problem.entitled_rows import Good
@@ -121,13 +129,19 @@ def _market(
         if path in used:
             nodes[path].held = _row({k: each for k, each in used[path].items() if k in stock}, resource)
     gangs = _containers(users, said, stock, resource, places)
-    entitlements = entitlements_of(nodes, users, types, gangs, goods=goods)
+    calculator = given.get(f"{PREFIX}resource-calculator", "")
+    default = "Default" in calculator
+    settings = {"calculator": "default"} if default else {}
+    if default and resource != "memory-mb":
+        places.note(
+            "property, resource-calculator", "the cluster", calculator, f"it counts memory, and here {resource}"
+        )
+    entitlements = entitlements_of(nodes, users, types, gangs, goods=goods, settings=settings)
     for path in said:
         if path not in found:
             places.note("queue", path, path, "it is not in the configuration")
     market = market_of(entitlements, [total[resource] for total in stock.values()])
     declared = {path: _declared(part) for path, part in said.items() if path in found}
-    default = "Default" in given.get(f"{PREFIX}resource-calculator", "")
     counts = ("memory-mb",) if default else ()
     return Imported(market, places.unplaced, declared, _counted(declared, used, stock, counts), rules=RULES)
 
@@ -227,6 +241,13 @@ def _answer(
     """Take in an answer of the ResourceManager."""
     for part in found_in(path):
         value, whole = part.value, ObjectPart(f"{path}: {part.place}", part.value)
+        for inner, known in (
+            (value, ("clusterMetrics",) if "clusterMetrics" in value else ("scheduler",)),
+            (value.get("scheduler"), ("schedulerInfo",)),
+        ):
+            beside = [each for each in inner if each not in known] if isinstance(inner, Mapping) else []
+            if beside and ("clusterMetrics" in value or "scheduler" in value):
+                places.note(f"the answer, {beside[0]}", str(path), ", ".join(beside), UNKNOWN)
         if "clusterMetrics" in value:
             metrics = whole.part("clusterMetrics")
             places.of("clusterMetrics", "the cluster", metrics.value, METRICS)
@@ -246,6 +267,8 @@ def _answer(
                     totals[partition.text("partitionName")] = there
             for called, queue in _walk(root, ROOT):
                 places.of("queue", called, {k: v for k, v in queue.value.items() if k != "queues"}, QUEUE)
+                for other in (name for name in queue.part("queues").value if name != "queue"):
+                    places.note(f"queue, queues.{other}", called, other, UNKNOWN)
                 said[called] = queue
         else:
             places.note(

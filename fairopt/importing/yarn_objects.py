@@ -94,12 +94,28 @@ SCHEDULER: Mapping[str, str] = (
     | fields(BOOKKEEPING, "legacy-queue-mode.enabled configuration.store.class")
 )
 
+
+def _resources(names: str, before: str = "") -> dict[str, str]:
+    """Return the fields of amounts that are read: what the API's ResourceInfo and ResourceInformation have."""
+    each = "resourceInformations.resourceInformation[]."
+    return {
+        f"{before}{name}.{path}": why
+        for name in names.split()
+        for why, paths in (
+            (TAKEN, f"memory vCores {each}name {each}value"),
+            (BOOKKEEPING, f"{each}units {each}resourceType {each}minimumAllocation {each}maximumAllocation"),
+            (BOOKKEEPING, f"{each}attributes"),
+        )
+        for path in paths.split()
+    }
+
+
 _OF_PARTITION = (
     fields(
         TAKEN,
-        "partitionName absoluteCapacity absoluteMaxCapacity absoluteUsedCapacity effectiveMinResource "
-        "effectiveMaxResource",
+        "partitionName absoluteCapacity absoluteMaxCapacity absoluteUsedCapacity",
     )
+    | _resources("effectiveMinResource effectiveMaxResource")
     | fields(
         COUNTED,
         "capacity usedCapacity maxCapacity weight normalizedWeight configuredMinResource "
@@ -107,10 +123,11 @@ _OF_PARTITION = (
     )
     | fields(_MASTERS, "maxAMLimitPercentage")
 )
-_USAGE = fields(TAKEN, "partitionName used pending") | fields(_MASTERS, "amUsed amLimit userAmLimit")
+_USAGE = fields(TAKEN, "partitionName") | _resources("used pending") | fields(_MASTERS, "amUsed amLimit userAmLimit")
 #: Of a queue in the answer of ws/v1/cluster/scheduler.
 QUEUE: Mapping[str, str] = (
-    fields(TAKEN, "queueName queuePath queuePriority preemptionDisabled userLimitFactor users")
+    fields(TAKEN, "queueName queuePath queuePriority preemptionDisabled userLimitFactor")
+    | {"users.user[].*": COUNTED}
     | {f"capacities.queueCapacitiesByPartition[].{name}": why for name, why in _OF_PARTITION.items()}
     | {f"resources.resourceUsagesByPartition[].{name}": why for name, why in _USAGE.items()}
     | {"resources.resourceUsagesByPartition[].reserved": "GPUs reserved for a container that does not fit yet are free"}
@@ -139,7 +156,8 @@ QUEUE: Mapping[str, str] = (
 )
 #: Of clusterMetrics in the answer of ws/v1/cluster/metrics.
 METRICS: Mapping[str, str] = (
-    fields(TAKEN, "totalMB totalVirtualCores totalClusterResourcesAcrossPartition")
+    fields(TAKEN, "totalMB totalVirtualCores")
+    | _resources("totalClusterResourcesAcrossPartition")
     | fields(
         COUNTED,
         "allocatedMB allocatedVirtualCores availableMB availableVirtualCores pendingMB "

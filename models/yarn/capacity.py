@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.errors import require
 from fairopt.models.common.holdings import Holdings, TreeTurns, by_queue, entitlements_of, light, ratio
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.program import Array, objects
+
+#: YARN's resource calculators: the first counts all resources and rounds up, the second counts memory.
+CALCULATORS = ("dominant", "default")
 
 
 @dataclass(frozen=True)
@@ -88,31 +92,34 @@ def order(part: Any, tier: int) -> tuple[bool, int, Any]:
     return part >= 1, -tier, part
 
 
-def ideal(tree: CapacityTree, allowed: Any = inf) -> tuple[list[Any], list[Any]]:
+def ideal(tree: CapacityTree, allowed: Any = inf, *, nearest: bool = False) -> tuple[list[Any], list[Any]]:
     """Return what each queue would ideally have (N,), and how much of each is to be preempted for that (N,).
 
     On every level queues keep what they use up to their guarantee. What is left goes to those that ask for more, to the
     ones with the smallest part of their guarantee first, in proportion to guarantees, up to what they ask for and may
     have; a leaf gets no more than its guarantee by preemption. At most ``allowed`` is preempted on each level. What is
-    offered is rounded up to whole GPUs; of equals the one listed last is offered first.
+    offered is rounded up to whole GPUs, or to the ``nearest``; of equals the one listed last is offered first.
 
     Source: AbstractPreemptableResourceCalculator.java at e7392ed2, computeFixpointAllocation;
-    PreemptableResourceCalculator.java, computeIdealResourceDistribution; TempQueuePerPartition.java, offer.
+    PreemptableResourceCalculator.java, computeIdealResourceDistribution; TempQueuePerPartition.java, offer;
+    multiplyAndNormalizeUp of DominantResourceCalculator.java (up) and of DefaultResourceCalculator.java (nearest).
     """
     found: list[Any] = [0] * len(tree.parent)
     taken: list[Any] = [0] * len(tree.parent)
-    _level(tree, -1, tree.total, found, taken, allowed)
+    _level(tree, -1, tree.total, found, taken, allowed, nearest)
     for node in tree.downwards:
-        _level(tree, node, found[node], found, taken, allowed)
+        _level(tree, node, found[node], found, taken, allowed, nearest)
     return found, taken
 
 
-def _level(tree: CapacityTree, over: int, there: Any, found: list[Any], taken: list[Any], allowed: Any) -> None:
+def _level(
+    tree: CapacityTree, over: int, there: Any, found: list[Any], taken: list[Any], allowed: Any, nearest: bool
+) -> None:
     nodes = tree.below[over]
-    left = _fill(tree, [node for node in nodes if tree.guaranteed[node] > 0], there, found, even=False)
+    left = _fill(tree, [node for node in nodes if tree.guaranteed[node] > 0], there, found, nearest, even=False)
     poor = [node for node in nodes if tree.guaranteed[node] <= 0]
     if poor and left > 0:
-        _fill(tree, poor, left, found, even=True)
+        _fill(tree, poor, left, found, nearest, even=True)
     needed = sum(max(tree.used[node] - found[node], 0) for node in nodes)
     scale = ratio(allowed, needed) if needed > allowed else 1
     for node in nodes:
@@ -120,7 +127,7 @@ def _level(tree: CapacityTree, over: int, there: Any, found: list[Any], taken: l
         taken[node] = floor(max(tree.used[node] - least, 0) * scale)
 
 
-def _fill(tree: CapacityTree, nodes: Sequence[int], left: Any, found: list[Any], *, even: bool) -> Any:
+def _fill(tree: CapacityTree, nodes: Sequence[int], left: Any, found: list[Any], nearest: bool, *, even: bool) -> Any:
     """Give queues on one level what they should have; return what nobody takes."""
     hungry = []
     for node in nodes:
@@ -134,7 +141,8 @@ def _fill(tree: CapacityTree, nodes: Sequence[int], left: Any, found: list[Any],
         offered = left
         for node in _first(tree, hungry, found):
             part = offered * (1 if even else tree.guaranteed[node])
-            accepted = _accepts(tree, node, min(-(-part // whole), left), found)
+            offer = (2 * part + whole) // (2 * whole) if nearest else -(-part // whole)
+            accepted = _accepts(tree, node, min(offer, left), found)
             found[node] += accepted
             left -= accepted
             if accepted <= 0:
@@ -166,7 +174,9 @@ class YarnCapacity(Computed):
     ``preemption`` plays the monitor, which YARN switches off by default, before that: it stops the gangs that started
     last in queues above their ideal allocation. ``max_ignored_over_capacity`` of a queue's capacity may be exceeded
     without that, ``natural_termination_factor`` of what is above is taken in a round, and at most
-    ``total_preemption_per_round`` of the cluster.
+    ``total_preemption_per_round`` of the cluster. ``calculator``, "dominant" or "default", is the resource calculator,
+    of which the second rounds what queues are offered to the nearest GPU and not up; None is what the market's
+    `settings` say of it, else the first.
 
     Source: Hadoop, PriorityUtilizationQueueOrderingPolicy.java, ParentQueue.java, PreemptableResourceCalculator.java,
     FifoCandidatesSelector.java; defaults of CapacitySchedulerConfiguration.java.
@@ -184,6 +194,7 @@ class YarnCapacity(Computed):
     max_ignored_over_capacity: Fraction = Fraction(1, 10)
     natural_termination_factor: Fraction = Fraction(1, 5)
     total_preemption_per_round: Fraction = Fraction(1, 10)
+    calculator: str | None = None
 
     name = "yarn-capacity"
     source = "Hadoop, YARN capacity scheduler"
@@ -201,9 +212,13 @@ class YarnCapacity(Computed):
         """Return the GPUs (n, k) that each queue holds afterwards, and why."""
         owed, room = entitlements_of(problem), Holdings.at_first(problem)
         k, best = len(owed.types), []
+        calculator = self.calculator or owed.settings.get("", {}).get("calculator", CALCULATORS[0])
+        require(calculator in CALCULATORS, calculator, "calculator", f"Give one of {', '.join(CALCULATORS)}")
         for j in range(k):
             tree = _tree(owed, j, [row[j] for row in room.held], problem.capacity[j])
-            wanted, taken = ideal(tree, self.total_preemption_per_round * problem.capacity[j])
+            wanted, taken = ideal(
+                tree, self.total_preemption_per_round * problem.capacity[j], nearest=calculator == "default"
+            )
             best.append(wanted)
             if self.preemption:
                 self._preempt(owed, j, tree, taken, room)

@@ -1,7 +1,9 @@
 (** * How much an equilibrium with equal incomes can lack of what is possible without envy
 
-    [x] is a competitive equilibrium (Nash welfare), [y] any envy-free allocation.  With n equal incomes no user has more
-    than (n + 1)/2 times as much in [y] as in [x]; so [x] has at least 2/(n + 1) of the total of [y], whatever the units.
+    [x] is a competitive equilibrium (Nash welfare), [y] any envy-free allocation.  With n equal incomes no user has
+      more
+    than (n + 1)/2 times as much in [y] as in [x]; so [x] has at least 2/(n + 1) of the total of [y],
+      whatever the units.
     Markets that come as near as one likes are in [proofs/findings/frontier/equilibrium.py]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.

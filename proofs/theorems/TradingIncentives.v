@@ -1,7 +1,9 @@
 (** * How much a lie can pay where all that is known is that the others have their fair shares
 
-    Second-price trading is such a rule: no trade hurts anybody (Trading.v).  With n users of equal weight a lie gives at
-    most n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1) times as much, below n, where nobody's largest speedup is more than
+    Second-price trading is such a rule: no trade hurts anybody (Trading.v).  With n users of equal weight a lie gives
+      at
+    most n ((n - 1) (R^2 - 1) + 1) / ((n - 1) R^2 + 1) times as much, below n,
+      where nobody's largest speedup is more than
     R times its least; markets that come near n are in [proofs/findings/liars/families.py]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
@@ -26,7 +28,8 @@ Proof.
 move=> /(_ l)[c c0 range] fy; have [y0 _] := fy; rewrite fair_shareE => fair.
 have p0 : 0 < part m l by rewrite part_gt0.
 have p1 : part m l <= 1.
-  by rewrite ler_pdivr_mulr ?(total_weight_gt0 m l) // mul1r /total_weight (bigD1 l) //= ler_addl sumr_ge0 // => *; apply: weight_ge0.
+  by rewrite ler_pdivr_mulr ?(total_weight_gt0 m l) // mul1r /total_weight (bigD1 l) //= ler_addl sumr_ge0 // => *;
+    apply: weight_ge0.
 pose rest : bundle R k := fun j => capacity m j - y l j.
 have rest0 j : 0 <= rest j.
   rewrite subr_ge0; apply: le_trans (fy.2 j); rewrite /given (bigD1 l) //= ler_addl.
@@ -81,7 +84,8 @@ Section Traded.
 Variables (R : realFieldType) (n k : nat) (m m' : market R n k) (i : 'I_n).
 Hypothesis lie : lie_of i m m'.
 
-(** Second-price trading, for n users of equal weight (q = 1/n): at most n times (n - 1)(s - 1) + 1 over (n - 1) s + 1. *)
+(** Second-price trading, for n users of equal weight (q = 1/n): at most n times (n - 1)(s - 1) + 1 over (n - 1) s + 1.
+  *)
 Theorem second_price_trading_incentive_ratio s q ts ts' :
   1 <= s -> alike m s i -> (forall l, part m l = q) ->
   gandiva_fair_trades m ts (equal_split m) -> gandiva_fair_trades m' ts' (equal_split m') ->

@@ -20,7 +20,8 @@ Definition everybody (m : market) (x : table) (f : user -> list Q -> bool) : boo
 
 Lemma everybody_ok m x f : everybody m x f = true <-> forall u b, has m x u b -> f u b = true.
 Proof.
-  unfold everybody; rewrite forallb_forall; split; [intros h u b i; apply (h (u, b) i)|intros h [u b] i; apply h; exact i].
+  unfold everybody; rewrite forallb_forall; split; [intros h u b i; apply (h (u, b) i)|intros h [u b] i; apply h;
+    exact i].
 Qed.
 
 (** ** Feasible *)
@@ -193,14 +194,16 @@ Proof.
   rewrite nth_overflow by exact l; lra.
 Qed.
 
-Lemma has_nonneg m x u b : (forall b share, In b x -> In share b -> 0 <= share) -> has m x u b -> forall j, 0 <= nth j b 0.
+Lemma has_nonneg m x u b : (forall b share, In b x -> In share b -> 0 <= share) -> has m x u b -> forall j,
+  0 <= nth j b 0.
 Proof. intros f i; apply nth_nonneg; intros q; apply f; apply (in_combine_r _ _ _ _ i). Qed.
 
 Lemma dot_le s : forall a b, (forall q, In q s -> 0 <= q) -> Forall2 Qle a b -> dot s a <= dot s b.
 Proof.
   induction s as [|x s IH]; intros a b h f; [apply Qle_refl|].
   destruct f as [|y z a b l f]; simpl; [apply Qle_refl|].
-  pose proof (h x (or_introl eq_refl)); assert (dot s a <= dot s b); [apply IH; auto; intros q i; apply h; right; exact i|nra].
+  pose proof (h x (or_introl eq_refl)); assert (dot s a <= dot s b); [apply IH; auto; intros q i; apply h; right;
+    exact i|nra].
 Qed.
 
 Lemma Forall2_nth (R : Q -> Q -> Prop) a : forall b, length a = length b ->

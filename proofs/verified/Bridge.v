@@ -1,7 +1,8 @@
 (** * The definitions of [Meaning] are those of [proofs/theorems/Market.v]
 
     There numbers are of any ordered field; here they are fractions of Coq's binary integers, which compute.  A fraction
-    stands for a number of MathComp's field of rationals, every one of these stands for one, and what [Meaning] says of a
+    stands for a number of MathComp's field of rationals, every one of these stands for one,
+      and what [Meaning] says of a
     market without demands is what [Market.v] says of the market that it stands for. *)
 
 From Coq Require Import ZArith QArith List Lia.
@@ -65,13 +66,16 @@ Qed.
 Lemma bundle_length x (i : 'I_n) : shaped m x -> length (bundle_at x i) = k.
 Proof. by move=> [len h]; apply/h/nth_In; rewrite len; apply/ssrnat.ltP; apply: ltn_ord. Qed.
 
-Lemma value_same i b : q2r (value (user_at i) b) = \sum_(j < length (speedup (user_at i))) at_ (speedup (user_at i)) j * at_ b j.
+Lemma value_same i b : q2r (value (user_at i) b) = \sum_(j < length (speedup (user_at i))) at_ (speedup (user_at i)) j
+  * at_ b j.
 Proof. exact: q2r_dot. Qed.
 
-Lemma utility_same x (i : 'I_n) : q2r (value (user_at i) (bundle_at x i)) = Market.utility the_market (the_allocation x) i.
+Lemma utility_same x (i : 'I_n) : q2r (value (user_at i) (bundle_at x i)) = Market.utility the_market (the_allocation
+  x) i.
 Proof. by rewrite value_same (user_fine i).1. Qed.
 
-Lemma other_same x (i l : 'I_n) : q2r (value (user_at i) (bundle_at x l)) = Market.value the_market i (the_allocation x l).
+Lemma other_same x (i l : 'I_n) : q2r (value (user_at i) (bundle_at x l)) = Market.value the_market i (the_allocation x
+  l).
 Proof. by rewrite value_same (user_fine i).1. Qed.
 
 Lemma given_same x (j : 'I_k) : shaped m x -> q2r (given x j) = Market.given (the_allocation x) j.
@@ -130,7 +134,8 @@ by rewrite IH; ring.
 Qed.
 
 (** *** Envy *)
-Lemma envy_at x (i l : 'I_n) : q2r (value (user_at i) (scaled (Qdiv (weight (user_at i)) (weight (user_at l))) (bundle_at x l))) =
+Lemma envy_at x (i l : 'I_n) : q2r (value (user_at i) (scaled (Qdiv (weight (user_at i)) (weight (user_at l)))
+  (bundle_at x l))) =
   Market.weight the_market i / Market.weight the_market l * Market.value the_market i (the_allocation x l).
 Proof. by rewrite ((q2r_eq _ _).1 (scaled_value _ _ _)) q2r_mul q2r_div other_same. Qed.
 
@@ -156,7 +161,8 @@ Definition table_of (y : Market.allocation [realFieldType of rat] n k) : table :
 Lemma table_shaped y : shaped m (table_of y).
 Proof.
 split; first by rewrite length_same size_map size_enum_ord.
-move=> b h; have [i [lt <-]] := In_nth _ _ nil h; move: lt; rewrite length_same size_map size_enum_ord => /ssrnat.ltP lt.
+move=> b h; have [i [lt <-]] := In_nth _ _ nil h; move: lt; rewrite length_same size_map size_enum_ord =>
+  /ssrnat.ltP lt.
 by rewrite nth_same (nth_map (Ordinal lt)) ?size_enum_ord // length_same size_map size_enum_ord.
 Qed.
 
@@ -228,7 +234,8 @@ Definition useful (y : Market.allocation [realFieldType of rat] n k) : Market.al
 Lemma useful_utility y i : Market.utility the_market (useful y) i = Market.utility the_market y i.
 Proof. by apply: eq_bigr => j _; rewrite /useful; case: eqP => // ->; rewrite !mul0r. Qed.
 
-Lemma useful_value y i l : Market.feasible the_market y -> Market.value the_market i (useful y l) <= Market.value the_market i (y l).
+Lemma useful_value y i l : Market.feasible the_market y -> Market.value the_market i (useful y l) <= Market.value
+  the_market i (y l).
 Proof.
 move=> [nn _]; apply: ler_sum => j _; rewrite ler_wpmul2l ?Market.speedup_ge0 // /useful.
 by case: eqP => // _; apply: nn.
@@ -257,7 +264,8 @@ Theorem max_efficiency_same x t : reaches m MaxEfficiency x t -> none_beyond m M
 Proof.
 move=> [sx tx] none; have sh := sensible_shaped sx; split; first by apply/feasible_same => //; case: sx.
 move=> y fy; rewrite -total_same // (_ : q2r (total m x) = q2r t); last exact/q2r_eq.
-rewrite -(r2qK (Market.total the_market y)); apply/q2r_le/(none (table_of (useful y))); split; first exact: useful_sensible.
+rewrite -(r2qK (Market.total the_market y)); apply/q2r_le/(none (table_of (useful y))); split;
+  first exact: useful_sensible.
 apply/q2r_eq; rewrite (total_same (table_shaped _)) r2qK; apply: eq_bigr => i _.
 by rewrite (utility_eq _ (table_at _)) useful_utility.
 Qed.
@@ -267,9 +275,11 @@ Theorem cooperative_oef_same x t : reaches m OefCooperative x t -> none_beyond m
 Proof.
 move=> [sx [tx envy]] none; have sh := sensible_shaped sx; split.
   split; first by apply/feasible_same => //; case: sx.
-  move=> i l; rewrite -other_same -utility_same -q2r_div -q2r_mul; apply/q2r_le/envy; apply/has_at => //; [by exists i|by exists l].
+  move=> i l; rewrite -other_same -utility_same -q2r_div -q2r_mul; apply/q2r_le/envy; apply/has_at => //;
+    [by exists i|by exists l].
 move=> y [fy ey]; rewrite -total_same // (_ : q2r (total m x) = q2r t); last exact/q2r_eq.
-rewrite -(r2qK (Market.total the_market y)); apply/q2r_le/(none (table_of (useful y))); split; first exact: useful_sensible.
+rewrite -(r2qK (Market.total the_market y)); apply/q2r_le/(none (table_of (useful y))); split;
+  first exact: useful_sensible.
 split.
   apply/q2r_eq; rewrite (total_same (table_shaped _)) r2qK; apply: eq_bigr => i _.
   by rewrite (utility_eq _ (table_at _)) useful_utility.
@@ -292,7 +302,8 @@ split.
   split; first by apply/feasible_same => //; case: sx.
   by move=> i l; rewrite !at_level.
 move=> y [fy ey]; rewrite -total_same // (_ : q2r (total m x) = q2r t); last exact/q2r_eq.
-rewrite -(r2qK (Market.total the_market y)); apply/q2r_le/(none (table_of (useful y))); split; first exact: useful_sensible.
+rewrite -(r2qK (Market.total the_market y)); apply/q2r_le/(none (table_of (useful y))); split;
+  first exact: useful_sensible.
 split.
   apply/q2r_eq; rewrite (total_same (table_shaped _)) r2qK; apply: eq_bigr => i _.
   by rewrite (utility_eq _ (table_at _)) useful_utility.

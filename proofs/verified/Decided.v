@@ -112,7 +112,8 @@ Qed.
 
 Definition check_infeasible m (wanted : list (N * Q)) duals : result :=
   if negb (valid_b m) then no "the market is not valid"
-  else if negb (forallb (fun '(i, _) => N.ltb i (N.of_nat (List.length (users m)))) wanted) then no "there is no such user"
+  else if negb (forallb (fun '(i, _) => N.ltb i (N.of_nat (List.length (users m)))) wanted) then no
+    "there is no such user"
   else match floors wanted Empty with
   | None => no "a user stands twice"
   | Some s =>
@@ -129,7 +130,8 @@ Proof.
   destruct (negb _); [discriminate|]; destruct (floors wanted Empty) as [t|] eqn:fl; [|discriminate].
   destruct (bound_by _ _ _ _) as [b|] eqn:e; [|discriminate]; destruct (lt b 0) eqn:neg; [|discriminate].
   intro h; injection h as <-; split; [exact v|]; intros y sen h; apply ltP in neg.
-  assert (k : forall d k g, either (sharing_row (context_of m)) (floor_row at_least_word (context_of m) t) d = Some (k, g) -> keeps y 0 g).
+  assert (k : forall d k g, either (sharing_row (context_of m)) (floor_row at_least_word (context_of m) t) d = Some (k,
+    g) -> keeps y 0 g).
   { unfold either; intros d k g; destruct (sharing_row _ d) as [[? ?]|] eqn:r.
     - intro r'; injection r' as <- <-; exact (sharing_row_kept m d _ _ y 0 v sen r).
     - intro r'; apply (floor_row_kept _ _ _ _ _ _ _ _ r'); intros i q f; apply h.

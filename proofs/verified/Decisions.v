@@ -1,7 +1,8 @@
 (** * Decisions: what a rule decides on a market, alone or inside of other certificates *)
 
 From Coq Require Import List QArith Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Optima Nash Filling Filled Lies.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Optima Nash Filling
+  Filled Lies.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -72,7 +73,8 @@ Definition known_names : list text :=
             "water-filling"; "nash-welfare"; "partial-allocation"; "oef-efficient"]%string.
 
 Definition places_fine (n : N) (m : market) (shares : list (list N)) : bool :=
-  same_length shares (users m) && forallb (fun row => same_length row (capacity m) && forallb (fun j => N.ltb j n) row) shares.
+  same_length shares (users m) && forallb (fun row => same_length row (capacity m) && forallb (fun j =>
+    N.ltb j n) row) shares.
 
 Definition decide_embedded p point v bound gap duals m (author : text) shares : answer :=
   match check_program_bound p point v bound gap duals with
@@ -93,7 +95,8 @@ Proof.
   destruct (same v bound) eqn:vb; [|exact I]; apply sameP in vb; simpl negb; cbv iota.
   destruct (existsb _ _); [exact I|]; destruct (places_fine _ _ _); [|exact I].
   destruct (valid_b m) eqn:va; [|exact I]; destruct (feasible_b m _) eqn:f; [|exact I]; simpl.
-  apply valid_ok in va; apply feasible_ok in f; destruct (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v & bounded).
+  apply valid_ok in va; apply feasible_ok in f; destruct (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v &
+    bounded).
   split; [exact va|split; [exact f|split]].
   - intros y sy; specialize (bounded y sy); destruct (maximize p); rewrite vb; exact bounded.
   - exists point; split; [exact sat|split; [exact at_v|]]; exists (map (map N.to_nat) shares).
@@ -160,7 +163,8 @@ Qed.
 Definition check_authors_reward m policy_name who report gain p truth author x p' lie' author' y : result :=
   let lie := misreported truth who report in
   if negb (like_b m truth && like_b lie lie') then no "the decisions are not on the truth and on the misreport"
-  else if negb (same_text policy_name author && same_text policy_name author') then no "the decisions are another policy's"
+  else if negb (same_text policy_name author && same_text policy_name author') then no
+    "the decisions are another policy's"
   else match nth_error (combine (users truth) x) (N.to_nat who), nth_error y (N.to_nat who) with
   | Some (u, b), Some c =>
     if same (sub (worth_now u c) (worth_now u b)) gain && lt 0 gain && negb (like_b truth lie)

@@ -25,11 +25,13 @@ Proof.
 Qed.
 
 Definition identical_market (m m' : market) : bool :=
-  all2 same_text (types m) (types m') && all2 identical (capacity m) (capacity m') && all2 identical_user (users m) (users m').
+  all2 same_text (types m) (types m') && all2 identical (capacity m) (capacity m') &&
+    all2 identical_user (users m) (users m').
 Lemma identical_market_ok m m' : identical_market m m' = true -> m = m'.
 Proof.
   unfold identical_market; destruct m, m'; simpl.
-  rewrite !andb_true_iff, (all2_ok _ _ same_text_ok), (all2_ok _ _ identical_ok), (all2_ok _ _ identical_user_ok), !Forall2_eq.
+  rewrite !andb_true_iff, (all2_ok _ _ same_text_ok), (all2_ok _ _ identical_ok), (all2_ok _ _ identical_user_ok),
+    !Forall2_eq.
   intros [[-> ->] ->]; reflexivity.
 Qed.
 
@@ -46,7 +48,8 @@ Fixpoint decide_all (l : list decision) : list (optima * chosen) + result :=
   end.
 
 (** Each user's most at any optimum. *)
-Fixpoint most_of_each (m : market) (r : rule) (i : nat) (us : list user) (l : list (optima * chosen)) : option (list Q) :=
+Fixpoint most_of_each (m : market) (r : rule) (i : nat) (us : list user) (l : list (optima * chosen)) : option (list Q)
+  :=
   match us, l with
   | [], [] => Some []
   | u :: us, (o, Range true w v) :: l =>
@@ -60,7 +63,8 @@ Definition over_most (m : market) (y : table) (most : list Q) : list Q :=
   map (fun '(h, v) => sub (worth_now (fst h) (snd h)) v) (combine (combine (users m) y) most).
 
 Definition check_dominance_optima m x y (ds : list decision) : result :=
-  if negb (valid_b m && feasible_b m x && feasible_b m y) then no "the market is not valid, or an allocation is not feasible"
+  if negb (valid_b m && feasible_b m x && feasible_b m y) then no
+    "the market is not valid, or an allocation is not feasible"
   else match decide_all ds with
   | inr r => r
   | inl [] => no "each user's most at any optimum of one policy is needed, in order"
@@ -88,7 +92,8 @@ Qed.
 
 Lemma most_of_each_ok m r us : forall i l most, most_of_each m r i us l = Some most ->
   Forall (fun '(o, c) => optima_fine o /\ chosen_fine o c) l ->
-  forall j u, nth_error us j = Some u -> exists v o w, nth_error most j = Some v /\ optima_fine o /\ on_market o = m /\ by_rule o = r /\
+  forall j u, nth_error us j = Some u -> exists v o w, nth_error most j = Some v /\ optima_fine o /\ on_market o = m /\
+    by_rule o = r /\
     extreme m r true w v /\ own_rows (speedup u) (i + j) w = true.
 Proof.
   induction us as [|u us IH]; intros i l most e f j u' eu; [destruct j; discriminate|].
@@ -99,18 +104,23 @@ Proof.
   destruct (most_of_each m r (S i) us l) as [rest|] eqn:re; [|discriminate]; injection e as <-.
   destruct (Forall_inv f) as [fo [_ ex]]; pose proof (Forall_inv_tail f) as f'; destruct j as [|j]; simpl in eu |- *.
   - injection eu as <-; exists v, o, w; rewrite Nat.add_0_r; rewrite <- im, <- sr in ex.
-    split; [reflexivity|split; [exact fo|split; [symmetry; exact im|split; [symmetry; exact sr|split; [exact ex|exact ow]]]]].
-  - destruct (IH (S i) l rest re f' j u' eu) as (v' & o' & w' & h); exists v', o', w'; rewrite <- Nat.add_succ_comm; exact h.
+    split; [reflexivity|split; [exact fo|split; [symmetry; exact im|split; [symmetry; exact sr|split;
+      [exact ex|exact ow]]]]].
+  - destruct (IH (S i) l rest re f' j u' eu) as (v' & o' & w' & h); exists v', o', w'; rewrite <- Nat.add_succ_comm;
+    exact h.
 Qed.
 
 Lemma check_dominance_optima_sound m x y ds s : check_dominance_optima m x y ds = Accepted s -> meaning s.
 Proof.
   unfold check_dominance_optima; destruct (valid_b m) eqn:v; [|discriminate]; apply valid_ok in v.
-  destruct (feasible_b m x); [|discriminate]; destruct (feasible_b m y) eqn:fy; [|discriminate]; apply feasible_ok in fy; simpl.
-  pose proof (decide_all_fine ds) as fine; destruct (decide_all ds) as [[|[o c] rest]|r]; [discriminate| |destruct r; [contradiction|discriminate|discriminate]].
+  destruct (feasible_b m x); [|discriminate]; destruct (feasible_b m y) eqn:fy; [|discriminate];
+    apply feasible_ok in fy; simpl.
+  pose proof (decide_all_fine ds) as fine; destruct (decide_all ds) as [[|[o c] rest]|r]; [discriminate| |destruct r;
+    [contradiction|discriminate|discriminate]].
   destruct (most_of_each _ _ _ _ _) as [most|] eqn:me; [|discriminate].
   destruct (most_gain _ _ _) as [i gain] eqn:mg.
-  destruct (forallb (le 0) (over_most m y most)) eqn:all; [|discriminate]; destruct (lt 0 gain) eqn:pos; [|discriminate].
+  destruct (forallb (le 0) (over_most m y most)) eqn:all; [|discriminate]; destruct (lt 0 gain) eqn:pos;
+    [|discriminate].
   intro h; injection h as <-; apply ltP in pos; rewrite forallb_forall in all.
   pose proof (most_of_each_ok _ _ _ _ _ _ me fine) as each; simpl in each; set (r := by_rule o) in *.
   (* what a user's optima are worth, against its bundle in [y] *)
@@ -133,13 +143,15 @@ Proof.
     - intros z' oz'; destruct (at_z z' oz') as (d & ed & e); exists d; split; [exact ed|rewrite e; exact (top z' oz')].
     - destruct (at_z z oz) as (d & ed & e); exists z, d; split; [exact oz|split; [exact ed|rewrite e; exact vz]]. }
   split; [exact v|split; [exact pos|exists y; split; [exact fy|split]]].
-  - intros z oz u b d k; destruct (has_at _ _ _ _ k) as (j & eu & e); apply nth_error_combine in e; destruct e as [eb ed].
+  - intros z oz u b d k; destruct (has_at _ _ _ _ k) as (j & eu & e); apply nth_error_combine in e;
+    destruct e as [eb ed].
     destruct (at_user j u d eu ed) as (q & eo & below & _).
     specialize (all _ (nth_error_In _ _ eo)); apply leP in all; rewrite subE, worth_now_ok in all.
     destruct (below z oz) as (b' & eb' & le1); rewrite eb in eb'; injection eb' as <-; lra.
   - destruct (most_gain_ok _ _ _ _ _ mg) as [h|(j & -> & h)]; [injection h as _ ->; lra|].
     assert (eh : exists u b, nth_error (users m) j = Some u /\ nth_error y j = Some b).
-    { unfold over_most in h; rewrite nth_error_map in h; destruct (nth_error _ j) as [[[u b] q]|] eqn:e; [|discriminate].
+    { unfold over_most in h; rewrite nth_error_map in h; destruct (nth_error _ j) as [[[u b] q]|] eqn:e;
+      [|discriminate].
       apply nth_error_combine in e; destruct e as [e _]; apply nth_error_combine in e; exists u, b; exact e. }
     destruct eh as (u & b & eu & eb); destruct (at_user j u b eu eb) as (q & eo & below & z & d & oz & ed & ez).
     rewrite eo in h; injection h as <-; exists u, b; unfold said_of; replace (N.to_nat (0 + N.of_nat j)) with j by lia.

@@ -37,7 +37,8 @@ Proof.
   assert (len : List.length (map (fun _ : user => @None Q) (users m)) = List.length (combine (users m) x)).
   { rewrite map_length, combine_length, (proj1 (proj1 (proj1 s))); symmetry; apply Nat.min_id. }
   assert (eh : nth_error (combine (users m) x) j = Some (u, b)) by (apply nth_error_combine; auto).
-  assert (er : nth_error (map (fun _ : user => @None Q) (users m)) j = Some None) by (rewrite nth_error_map, eu; reflexivity).
+  assert (er : nth_error (map (fun _ : user => @None Q) (users m)) j = Some None) by (rewrite nth_error_map, eu;
+    reflexivity).
   destruct (fill_up_ok m _ x rounds v s _ len h j u b eh er y c sy ec gain) as (w & b' & c' & k & less & le).
   exists w, b', c'; split; [exact k|split; [exact less|]].
     rewrite !normal_now_ok in le; exact le.
@@ -60,10 +61,12 @@ Proof. rewrite !triple_at; split; intros (j & h); exists j; tauto. Qed.
 Lemma throughput_at m (x : table) j u b : nth_error (users m) j = Some u -> nth_error x j = Some b ->
   nth_error (throughputs m x) j = Some (value u b).
 Proof.
-  intros eu eb; unfold throughputs; rewrite nth_error_map, (proj2 (nth_error_combine _ _ _ _ _) (conj eu eb)); reflexivity.
+  intros eu eb; unfold throughputs; rewrite nth_error_map, (proj2 (nth_error_combine _ _ _ _ _) (conj eu eb));
+    reflexivity.
 Qed.
 
-Lemma as_much_each m (x y : table) u b c : as_much m x y -> In (u, (b, c)) (combine (users m) (combine x y)) -> value u b <= value u c.
+Lemma as_much_each m (x y : table) u b c : as_much m x y -> In (u, (b, c)) (combine (users m) (combine x y)) ->
+  value u b <= value u c.
 Proof.
   intros h i; apply triple_at in i; destruct i as (j & eu & eb & ec).
   destruct (Forall2_at _ _ _ _ _ h (throughput_at m x j u b eu eb)) as (q & e & le).
@@ -89,9 +92,11 @@ Proof.
   induction l as [|a l IH]; [left; intros a []|].
   destruct IH as [none|(b & i & pb & least)].
   - destruct (p a) eqn:pa; [right|left; intros b [<-|j]; auto].
-    exists a; split; [left; reflexivity|split; [exact pa|]]; intros c [<-|j] pc; [apply Qle_refl|rewrite (none c j) in pc; discriminate].
+    exists a; split; [left; reflexivity|split; [exact pa|]]; intros c [<-|j] pc;
+      [apply Qle_refl|rewrite (none c j) in pc; discriminate].
   - right; destruct (p a && le (f a) (f b)) eqn:t.
-    + apply andb_true_iff in t; destruct t as [pa le1]; apply leP in le1; exists a; split; [left; reflexivity|split; [exact pa|]].
+    + apply andb_true_iff in t; destruct t as [pa le1]; apply leP in le1; exists a; split; [left; reflexivity|split;
+      [exact pa|]].
       intros c [<-|j] pc; [apply Qle_refl|]; pose proof (least c j pc); lra.
     + exists b; split; [right; exact i|split; [exact pb|]]; intros c [<-|j] pc; [|exact (least c j pc)].
       rewrite pc in t; simpl in t; apply le_false in t; lra.

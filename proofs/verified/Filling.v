@@ -20,8 +20,10 @@ Definition normal_now (m : market) (all : Q) (n : normaliser) (u : user) : Q :=
 
 Lemma normal_now_ok m n u : normal_now m (all_weight m) n u == normal m n u.
 Proof.
-  assert (w : fast_dot (speedup u) (map (mul (mul (weight u) (/ all_weight m))) (capacity m)) == value u (own_part m u)).
-  { rewrite fast_dotE; unfold value, own_part; apply equal_dot, equal_map; intro c; rewrite !mulE, all_weight_ok; unfold Qdiv; ring. }
+  assert (w : fast_dot (speedup u) (map (mul (mul (weight u) (/ all_weight m))) (capacity m)) == value u (own_part m
+    u)).
+  { rewrite fast_dotE; unfold value, own_part; apply equal_dot, equal_map; intro c; rewrite !mulE, all_weight_ok;
+    unfold Qdiv; ring. }
   destruct n; simpl.
   - apply fair_now_ok.
   - exact w.
@@ -51,7 +53,8 @@ Fixpoint split (n : N) (l : list dual) (ratios : store Q) (rest : list dual) : o
 (** A user with its bundle; its ratio, where that is fixed; its multiplier; whether its ratio is fixed now. *)
 Definition of_round : Type := (user * list Q) * (option Q * (Q * bool)).
 
-Fixpoint lines (i : N) (held : list (user * list Q)) (ratios : list (option Q)) (mu : store Q) (now : store unit) : list of_round :=
+Fixpoint lines (i : N) (held : list (user * list Q)) (ratios : list (option Q)) (mu : store Q) (now : store unit) :
+  list of_round :=
   match held, ratios with
   | h :: held, r :: ratios =>
     (h, (r, (match at_ mu i with Some q => q | None => 0 end, match at_ now i with Some _ => true | None => false end)))
@@ -73,12 +76,14 @@ Definition of_round_fine (l : of_round) : bool :=
   && (if now then (match r with None => true | Some _ => false end) && lt 0 mu else true).
 
 Definition free_part (l : of_round) : Q := let '(_, (r, (mu, _))) := l in match r with None => mu | Some _ => 0 end.
-Definition fixed_part (l : of_round) : Q := let '(_, (r, (mu, _))) := l in match r with None => 0 | Some r => mul mu r end.
+Definition fixed_part (l : of_round) : Q := let '(_, (r, (mu, _))) := l in match r with None => 0 | Some r =>
+  mul mu r end.
 Definition own_part_of (l : of_round) : Q :=
   let '((u, b), (_, (mu, _))) := l in mul (mul mu (/ normal_of u)) (fast_dot (speedup u) b).
 
 Definition round_fine (ls : list of_round) (duals : list dual) : bool :=
-  forallb of_round_fine ls && existsb (fun l : of_round => snd (snd (snd l))) ls && same (fast_sum (map free_part ls)) 1 &&
+  forallb of_round_fine ls && existsb (fun l : of_round => snd (snd (snd l))) ls &&
+    same (fast_sum (map free_part ls)) 1 &&
   match bound_by (map counts ls) (sharing_row (context_of m)) 0 duals with
   | Some b => same (sub b (fast_sum (map fixed_part ls))) level && le b (fast_sum (map own_part_of ls))
   | None => false
@@ -119,7 +124,8 @@ Proof.
 Qed.
 
 (** Who gains takes it from somebody whose ratio is not larger. *)
-Definition fair_at (m : market) (norm : user -> Q) (x : table) (u : user) (b : list Q) (y : table) (c : list Q) : Prop :=
+Definition fair_at (m : market) (norm : user -> Q) (x : table) (u : user) (b : list Q) (y : table) (c : list Q) : Prop
+  :=
   value u b < value u c ->
   exists v b' c', In (v, (b', c')) (combine (users m) (combine x y)) /\ value v c' < value v b' /\
     value v b' / norm v <= value u b / norm u.
@@ -138,11 +144,13 @@ Proof.
   simpl; rewrite IH by (simpl in l; lia); reflexivity.
 Qed.
 
-Lemma weighted_diff (su : list (Q * user)) : forall x y, List.length su = List.length x -> List.length su = List.length y ->
+Lemma weighted_diff (su : list (Q * user)) : forall x y, List.length su = List.length x ->
+  List.length su = List.length y ->
   sum (map (fun '((q, u), (b, c)) => q * (value u c - value u b)) (combine su (combine x y))) ==
   weighted_sum su y - weighted_sum su x.
 Proof.
-  unfold weighted_sum; induction su as [|[q u] su IH]; intros [|b x] [|c y] lx ly; try discriminate; simpl in *; [reflexivity|].
+  unfold weighted_sum; induction su as [|[q u] su IH]; intros [|b x] [|c y] lx ly; try discriminate; simpl in *;
+    [reflexivity|].
   fold (sum (map (fun '((q, u), (b, c)) => q * (value u c - value u b)) (combine su (combine x y)))).
   rewrite IH by lia; unfold sum; simpl; ring.
 Qed.
@@ -151,8 +159,10 @@ Lemma counts_own norm (ls : list of_round) :
   weighted_sum (map (counts norm) ls) (map (fun l : of_round => snd (fst l)) ls) == sum (map (own_part_of norm) ls).
 Proof.
   transitivity (sum (map (fun l : of_round => fst (counts norm l) * value (snd (counts norm l)) (snd (fst l))) ls)).
-  - unfold weighted_sum; assert (forall a b : Q, a = b -> a == b) as eq by (intros ? ? ->; reflexivity); apply eq; f_equal.
-    clear; induction ls as [|l ls IH]; [reflexivity|]; cbn [map combine]; rewrite IH; destruct (counts norm l); reflexivity.
+  - unfold weighted_sum; assert (forall a b : Q, a = b -> a == b) as eq by (intros ? ? ->; reflexivity); apply eq;
+    f_equal.
+    clear; induction ls as [|l ls IH]; [reflexivity|]; cbn [map combine]; rewrite IH; destruct (counts norm l);
+      reflexivity.
   - apply sum_ext; intros [[u b] [r [mu now]]] _; cbn [counts own_part_of fst snd]; unfold value.
     rewrite (mulE (mul mu _)), mulE, fast_dotE; reflexivity.
 Qed.
@@ -177,7 +187,8 @@ Proof.
     - rewrite !map_map; apply map_ext; intros [[? ?] [? [? ?]]]; reflexivity.
     - rewrite held; apply combine_fst; symmetry; apply sx. }
   pose proof (bound_by_ok m _ us _ _ _ _ y 0 v sy e (fun d k g q => sharing_row_kept m d k g y 0 v sy q)) as le.
-  assert (ls_len : List.length (map (counts norm) ls) = List.length (users m)) by (rewrite <- us; symmetry; apply map_length).
+  assert (ls_len : List.length (map (counts norm) ls) = List.length (users m)) by (rewrite <- us; symmetry;
+    apply map_length).
   assert (lx : List.length (map (counts norm) ls) = List.length x) by (rewrite ls_len; symmetry; apply sx).
   assert (ly : List.length (map (counts norm) ls) = List.length y) by (rewrite ls_len; symmetry; apply sy).
   assert (at_x : weighted_sum (map (counts norm) ls) x == sum (map (own_part_of norm) ls)).
@@ -185,17 +196,22 @@ Proof.
     { transitivity (map snd (map fst ls)); [rewrite map_map; reflexivity|].
       rewrite held; apply combine_snd; symmetry; apply sx. }
     rewrite <- ex; apply counts_own. }
-  assert (none : sum (map (fun '((q, u), (b, c)) => q * (value u c - value u b)) (combine (map (counts norm) ls) (combine x y))) <= 0).
+  assert (none : sum (map (fun '((q, u), (b, c)) => q * (value u c - value u b)) (combine (map (counts norm) ls)
+    (combine x y))) <= 0).
   { rewrite weighted_diff by assumption; lra. }
   pose proof (fine _ (nth_error_In _ _ ej)) as fj; unfold of_round_fine in fj; rewrite !andb_true_iff in fj.
-  destruct fj as [[[[nj tj] _] _] [rj mj]]; destruct r; [discriminate rj|]; apply ltP in nj; apply ltP in mj; apply leP in tj.
+  destruct fj as [[[[nj tj] _] _] [rj mj]]; destruct r; [discriminate rj|]; apply ltP in nj; apply ltP in mj;
+    apply leP in tj.
   rewrite mulE, fast_dotE in tj; fold (value u b) in tj.
-  destruct (exists_or_all (fun '((q, w), (b, c)) => lt 0 q && lt (value w c) (value w b)) (combine (map (counts norm) ls) (combine x y)))
+  destruct (exists_or_all (fun '((q, w), (b, c)) => lt 0 q && lt (value w c) (value w b)) (combine (map (counts norm)
+    ls) (combine x y)))
     as [([[q w] [b' c']] & i & h)|all].
   - apply andb_true_iff in h; destruct h as [q0 less]; apply ltP in q0; apply ltP in less.
     destruct (has_at _ _ _ _ i) as (k & e1 & e2); rewrite nth_error_map in e1; unfold of_round in e1.
-    destruct (nth_error ls k) as [[[w' bx] [r' [mu' now']]]|] eqn:ek; [|discriminate e1]; simpl in e1; injection e1 as <- <-.
-    assert (eh : nth_error (combine (users m) x) k = Some (w', bx)) by (rewrite <- held, nth_error_map, ek; reflexivity).
+    destruct (nth_error ls k) as [[[w' bx] [r' [mu' now']]]|] eqn:ek; [|discriminate e1]; simpl in e1;
+      injection e1 as <- <-.
+    assert (eh : nth_error (combine (users m) x) k = Some (w', bx)) by (rewrite <- held, nth_error_map, ek;
+      reflexivity).
     apply nth_error_combine in eh; destruct eh as [ewk exk].
     pose proof (proj1 (nth_error_combine _ _ _ _ _) e2) as [exk' eyk]; rewrite exk in exk'; injection exk' as ->.
     exists w', b', c'; split; [exact (combine_has _ _ _ _ _ ewk e2)|split; [exact less|]].
@@ -210,7 +226,8 @@ Proof.
     assert (each : forall a, In a (combine (map (counts norm) ls) (combine x y)) -> 0 <= f a).
     { intros [[q w] [b' c']] i; specialize (all _ i); cbv beta iota in all; apply andb_false_iff in all.
       destruct (has_at _ _ _ _ i) as (k & e1 & _); rewrite nth_error_map in e1; unfold of_round in e1.
-      destruct (nth_error ls k) as [[[w' bx] [r' [mu' now']]]|] eqn:ek; [|discriminate e1]; simpl in e1; injection e1 as <- <-.
+      destruct (nth_error ls k) as [[[w' bx] [r' [mu' now']]]|] eqn:ek; [|discriminate e1]; simpl in e1;
+        injection e1 as <- <-.
       pose proof (fine _ (nth_error_In _ _ ek)) as fk; unfold of_round_fine in fk; rewrite !andb_true_iff in fk.
       destruct fk as [[[[nk _] mk] _] _]; apply ltP in nk; apply leP in mk.
       assert (0 <= mul mu' (/ norm w')) as q0.
@@ -219,10 +236,12 @@ Proof.
       - assert (mul mu' (/ norm w') == 0) as -> by lra; lra.
       - nra. }
     assert (eb : nth_error x j = Some b).
-    { assert (eh : nth_error (combine (users m) x) j = Some (u, b)) by (rewrite <- held, nth_error_map, ej; reflexivity).
+    { assert (eh : nth_error (combine (users m) x) j = Some (u, b)) by (rewrite <- held, nth_error_map, ej;
+      reflexivity).
       apply nth_error_combine in eh; apply eh. }
     assert (i : In ((mul mu (/ norm u), u), (b, c)) (combine (map (counts norm) ls) (combine x y))).
-    { apply (combine_has _ _ j); [rewrite nth_error_map; unfold of_round; rewrite ej; reflexivity|apply nth_error_combine; auto]. }
+    { apply (combine_has _ _ j); [rewrite nth_error_map; unfold of_round; rewrite ej;
+      reflexivity|apply nth_error_combine; auto]. }
     pose proof (sum_zero_each f _ each none _ i) as h; unfold f in h; rewrite mulE in h.
     assert (0 < mu * / norm u) by (apply Qmult_lt_0_compat; [exact mj|apply Qinv_lt_0_compat; exact nj]).
     nra.

@@ -47,7 +47,8 @@ Qed.
 
 Lemma like_ok m m' : like_b m m' = true <-> like m m'.
 Proof.
-  unfold like_b, like; rewrite !andb_true_iff, (all2_ok _ _ same_text_ok), (all2_ok _ _ sameP), (all2_ok _ _ like_user_ok), Forall2_eq.
+  unfold like_b, like; rewrite !andb_true_iff, (all2_ok _ _ same_text_ok), (all2_ok _ _ sameP),
+    (all2_ok _ _ like_user_ok), Forall2_eq.
   tauto.
 Qed.
 
@@ -58,7 +59,8 @@ Proof.
   intro l; replace k with (j + S (k - S j))%nat by lia; rewrite seq_app, map_app, sum_app; simpl.
   rewrite Nat.eqb_refl; fold (sum (map (fun i => if Nat.eqb i j then f i else 0) (seq (S j) (k - S j)))).
   rewrite (sum_ext (fun i => if Nat.eqb i j then f i else 0) (fun _ => 0 * 0) (seq 0 j)).
-  - rewrite (sum_ext (fun i => if Nat.eqb i j then f i else 0) (fun _ => 0 * 0) (seq (S j) _)); [rewrite !sum_times; ring|].
+  - rewrite (sum_ext (fun i => if Nat.eqb i j then f i else 0) (fun _ => 0 * 0) (seq (S j) _)); [rewrite !sum_times;
+    ring|].
     intros i h; apply in_seq in h; destruct (Nat.eqb_spec i j); [lia|ring].
   - intros i h; apply in_seq in h; destruct (Nat.eqb_spec i j); [lia|ring].
 Qed.
@@ -69,13 +71,15 @@ Proof.
   intros l p h; rewrite (sum_nth b), l, <- (sum_at (fun i => nth i b 0) j (List.length s) h).
   unfold ahead; rewrite <- sum_plus; apply sum_le; intros i _; pose proof (p i).
   destruct (Nat.eqb_spec i j) as [->|_]; [|destruct (comes_first s i j); lra].
-  replace (comes_first s j j) with false; [lra|]; symmetry; apply not_true_iff_false; rewrite comes_first_eq; intros [?|[? ?]]; [lra|lia].
+  replace (comes_first s j j) with false; [lra|]; symmetry; apply not_true_iff_false; rewrite comes_first_eq;
+    intros [?|[? ?]]; [lra|lia].
 Qed.
 
 Lemma worth_within u b : List.length b = List.length (speedup u) -> (forall i, 0 <= nth i b 0) ->
   match demand u with Some d => sum b <= d | None => True end -> worth u b == value u b.
 Proof.
-  intros l p w; rewrite (worth_used u b l); unfold value; rewrite (dot_nth _ b l), (dot_nth _ (used u b)) by apply used_length.
+  intros l p w; rewrite (worth_used u b l); unfold value; rewrite (dot_nth _ b l),
+    (dot_nth _ (used u b)) by apply used_length.
   apply sum_ext; intros j i; apply in_seq0 in i; rewrite nth_used by exact i; unfold uses.
   destruct (Qeq_bool _ 0) eqn:z; [apply Qeq_bool_iff in z; rewrite z; ring|].
   destruct (demand u) as [d|]; [|reflexivity].
@@ -113,11 +117,13 @@ Proof.
 Qed.
 
 Lemma equal_dot_l a a' b : equal a a' -> dot a b == dot a' b.
-Proof. intro e; revert b; induction e as [|x y a a' h e IH]; intros [|z b]; simpl; try reflexivity; rewrite h, IH; reflexivity. Qed.
+Proof. intro e; revert b; induction e as [|x y a a' h e IH]; intros [|z b]; simpl; try reflexivity; rewrite h, IH;
+  reflexivity. Qed.
 
 Lemma own_rows_ok s w : forall who y b, own_rows s who w = true -> nth_error y who = Some b -> weighted w y == dot s b.
 Proof.
-  unfold weighted; induction w as [|row w IH]; intros [|who] [|c y] b h e; try discriminate; simpl in *; apply andb_true_iff in h; destruct h as [h1 h2].
+  unfold weighted; induction w as [|row w IH]; intros [|who] [|c y] b h e; try discriminate; simpl in *;
+    apply andb_true_iff in h; destruct h as [h1 h2].
   - injection e as ->; rewrite (zeros_weighted w h2 y : sum (map _ (combine w y)) == 0).
     apply (all2_ok _ _ sameP) in h1; rewrite (equal_dot_l _ _ _ h1); ring.
   - rewrite (zeros_dot _ h1), (IH who y b h2 e); ring.
@@ -164,7 +170,8 @@ Definition check_rewards (m : market) (policy_name : text) (who : N) (report : l
     (o : optima) (before : chosen) (o' : optima) (after : chosen) : result :=
   let truth := on_market o in
   let lie := misreported truth who report in
-  if negb (like_b m truth && like_b lie (on_market o')) then no "the decisions are not on the truth and on the misreport"
+  if negb (like_b m truth && like_b lie (on_market o')) then no
+    "the decisions are not on the truth and on the misreport"
   else if negb (same_rule (by_rule o) (by_rule o') && same_text policy_name (rule_word (by_rule o)))
     then no "the decisions are another policy's"
   else match nth_error (users truth) (N.to_nat who) with
@@ -196,7 +203,8 @@ Qed.
 
 Lemma replaced_at l : forall who report u, nth_error l who = Some u ->
   nth_error (replaced l who report) who = Some (User (name u) report (weight u) (demand u)).
-Proof. induction l as [|v l IH]; intros [|who] report u e; try discriminate; simpl in *; [injection e as ->; reflexivity|apply IH; exact e]. Qed.
+Proof. induction l as [|v l IH]; intros [|who] report u e; try discriminate; simpl in *; [injection e as ->;
+  reflexivity|apply IH; exact e]. Qed.
 
 Lemma check_rewards_sound m name who report gain o before o' after s :
   optima_fine o -> chosen_fine o before -> optima_fine o' -> chosen_fine o' after ->
@@ -225,7 +233,8 @@ Proof.
   { destruct (demand u); [reflexivity|exact I]. }
   assert (bundles : forall o y v, optima_fine o -> optimum (on_market o) (by_rule o) y ->
     nth_error (users (on_market o)) (N.to_nat who) = Some v -> exists b, nth_error y (N.to_nat who) = Some b).
-  { intros q y v fq opt ev; destruct (proj2 (proj2 fq) y opt) as [[[[l _] _] _] _]; exact (beside _ y _ _ (eq_sym l) ev). }
+  { intros q y v fq opt ev; destruct (proj2 (proj2 fq) y opt) as [[[[l _] _] _] _];
+    exact (beside _ y _ _ (eq_sym l) ev). }
   assert (both : forall x y, optimum (on_market o) (by_rule o) x -> optimum (on_market o') (by_rule o) y ->
     exists b c, nth_error x (N.to_nat who) = Some b /\ nth_error y (N.to_nat who) = Some c /\
       worth u b == value u b /\ worth u c == value u c).

@@ -167,11 +167,13 @@ Lemma fast_used_ok d s0 b0 s : forall b j,
   (forall i, (i < length s)%nat -> nth i s 0 = nth (j + i) s0 0) ->
   (forall i, (i < length s)%nat -> nth i b 0 = nth (j + i) b0 0) ->
   equal (fast_used d s0 b0 s b j)
-    (map (fun i => if Qeq_bool (nth i s0 0) 0 then 0 else Qmax 0 (Qmin (nth i b0 0) (d - ahead s0 b0 i))) (seq j (length s))).
+    (map (fun i => if Qeq_bool (nth i s0 0) 0 then 0 else Qmax 0 (Qmin (nth i b0 0) (d - ahead s0 b0 i))) (seq j
+      (length s))).
 Proof.
   induction s as [|sj s IH]; intros b j es eb; [constructor|].
   assert (ej : sj = nth j s0 0) by (specialize (es 0%nat ltac:(simpl; lia)); rewrite Nat.add_0_r in es; exact es).
-  assert (bj : nth 0 b 0 = nth j b0 0) by (specialize (eb 0%nat ltac:(simpl; lia)); rewrite Nat.add_0_r in eb; exact eb).
+  assert (bj : nth 0 b 0 = nth j b0 0) by (specialize (eb 0%nat ltac:(simpl; lia)); rewrite Nat.add_0_r in eb;
+    exact eb).
   destruct b as [|b1 b]; cbn [fast_used length seq map]; constructor.
   - rewrite <- bj, <- ej; simpl nth. rewrite orb_true_r. destruct (Qeq_bool sj 0); [reflexivity|].
     symmetry; apply minmax0.
@@ -225,7 +227,8 @@ Definition ahead_in (l : list nat) (j : nat) : Q := sum (map (fun i => if comes_
 Definition part_in (l : list nat) (j : nat) : Q := Qmax 0 (Qmin (nth j b 0) (d - ahead_in l j)).
 
 Lemma last_of (l : list nat) : l <> [] -> NoDup l ->
-  exists l1 j l2, l = l1 ++ j :: l2 /\ forall i, In i (l1 ++ l2) -> comes_first s i j = true /\ comes_first s j i = false.
+  exists l1 j l2, l = l1 ++ j :: l2 /\ forall i, In i (l1 ++ l2) -> comes_first s i j = true /\
+    comes_first s j i = false.
 Proof.
   induction l as [|a l IH]; [congruence|intros _ nd]. inversion nd as [|? ? na nd']; subst.
   destruct l as [|a' l'].
@@ -235,7 +238,8 @@ Proof.
     destruct (comes_first s a j) eqn:f.
     + exists (a :: l1), j, l2; split; [simpl; f_equal; exact e|].
       intros i [<-|i']; [|exact (p i i')]. split; [exact f|].
-      apply not_true_iff_false; rewrite comes_first_eq; apply comes_first_eq in f; intros [g|[g g']]; destruct f as [f|[f f']];
+      apply not_true_iff_false; rewrite comes_first_eq; apply comes_first_eq in f; intros [g|[g g']];
+        destruct f as [f|[f f']];
         try lra; lia.
     + assert (g : comes_first s j a = true).
       { apply comes_first_eq; apply not_true_iff_false in f; rewrite comes_first_eq in f.
@@ -248,10 +252,12 @@ Proof.
       { destruct i' as [<-|i'].
         - destruct l1 as [|x l1]; simpl in e; injection e as e1 e2; [left; exact e1|right; apply p; left; congruence].
         - assert (In i (l1 ++ j :: l2)) as h by (rewrite <- e; right; exact i').
-          apply in_app_or in h; destruct h as [h|[h|h]]; [right; apply p, in_or_app; auto|left; auto|right; apply p, in_or_app; auto]. }
+          apply in_app_or in h; destruct h as [h|[h|h]]; [right; apply p, in_or_app; auto|left; auto|right; apply p,
+            in_or_app; auto]. }
       destruct t as [->|[t1 t2]]; [split; assumption|].
       apply comes_first_eq in t1. apply comes_first_eq in g. split.
-      * apply comes_first_eq. destruct t1 as [?|[? ?]], g as [?|[? ?]]; [left; lra|left; lra|left; lra|right; split; [lra|lia]].
+      * apply comes_first_eq. destruct t1 as [?|[? ?]], g as [?|[? ?]]; [left; lra|left; lra|left; lra|right; split;
+        [lra|lia]].
       * apply not_true_iff_false; rewrite comes_first_eq; intros [?|[? ?]]; destruct t1 as [?|[? ?]], g as [?|[? ?]];
           try lra; lia.
 Qed.

@@ -271,7 +271,8 @@ Definition meaning (s : statement) : Prop :=
   | AuthorsOptimum p m _ x v => authors_optimum p m x v
   | AuthorsReward before after m _ who report gain always =>
       0 < gain /\ ~ like m (misreported m who report) /\ always = false /\
-      exists lie x y v w, like (misreported m who report) lie /\ authors_optimum before m x v /\ authors_optimum after lie y w /\
+      exists lie x y v w, like (misreported m who report) lie /\ authors_optimum before m x v /\
+        authors_optimum after lie y w /\
         exists u b c, said_of m x who u b /\ nth_error y (N.to_nat who) = Some c /\ worth u c == worth u b + gain
   (** Nothing is stated of these: no certificate of theirs is accepted. *)
   | _ => False

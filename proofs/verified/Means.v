@@ -29,7 +29,8 @@ Proof.
 Qed.
 
 (** None above 1: the product is at most 1, and 1 only if all are. *)
-Lemma product_small l : (forall q, In q l -> 0 <= q <= 1) -> product l <= 1 /\ (1 <= product l -> forall q, In q l -> q == 1).
+Lemma product_small l : (forall q, In q l -> 0 <= q <= 1) -> product l <= 1 /\ (1 <= product l -> forall q, In q l ->
+  q == 1).
 Proof.
   induction l as [|q l IH]; simpl; intro h; [split; [lra|intros _ q []]|].
   destruct (h q (or_introl eq_refl)) as [q0 q1].
@@ -38,7 +39,8 @@ Proof.
   split; [nra|]; intros big r [<-|i]; [nra|apply eq; [nra|exact i]].
 Qed.
 
-Lemma find_first (f : Q -> bool) l : (exists q l', f q = true /\ Permutation l (q :: l')) \/ forall q, In q l -> f q = false.
+Lemma find_first (f : Q -> bool) l : (exists q l', f q = true /\ Permutation l (q :: l')) \/ forall q, In q l ->
+  f q = false.
 Proof.
   induction l as [|a l IH]; [right; intros q []|].
   destruct (f a) eqn:e; [left; exists a, l; auto|].
@@ -67,7 +69,8 @@ Proof.
        pose proof (many_S n); unfold sum in *; lra. }
   apply ltP in b1.
   assert (pl : Permutation l (a :: b :: l2)) by (rewrite pa; constructor; exact pb).
-  assert (nn : forall q, In q (a :: b :: l2) -> 0 <= q) by (intros q i; apply p; exact (Permutation_in _ (Permutation_sym pl) i)).
+  assert (nn : forall q, In q (a :: b :: l2) -> 0 <= q) by (intros q i; apply p;
+    exact (Permutation_in _ (Permutation_sym pl) i)).
   pose proof (nn b (or_intror (or_introl eq_refl))) as b0.
   pose proof (sum_permutation _ _ pl) as es; pose proof (product_permutation _ _ pl) as ep; simpl in es, ep.
   pose proof (product_nonneg l2 (fun q i => nn q (or_intror (or_intror i)))) as p2.
@@ -127,7 +130,8 @@ Lemma powers_over ks : forall vy vx, length vy = length vx -> (forall q, In q vx
   powers_of ks vy == powers_of ks (over vy vx) * powers_of ks vx.
 Proof.
   unfold powers_of; induction ks as [|k ks IH]; intros [|y vy] [|x vx] l p; try discriminate; simpl; try ring.
-  fold (product (map (fun '(k, v) => power v k) (combine ks vy))) (product (map (fun '(k, v) => power v k) (combine ks vx)))
+  fold (product (map (fun '(k, v) => power v k) (combine ks vy))) (product (map (fun '(k, v) =>
+    power v k) (combine ks vx)))
     (product (map (fun '(k, v) => power v k) (combine ks (over vy vx)))).
   rewrite (IH vy vx) by (try (intros q i; apply p; right; exact i); simpl in l; lia).
   pose proof (p x (or_introl eq_refl)).
@@ -143,7 +147,8 @@ Proof.
 Qed.
 
 Lemma over_length a : forall b, length a = length b -> length (over a b) = length a.
-Proof. induction a as [|x a IH]; intros [|y b] l; try discriminate; [reflexivity|]; simpl in *; rewrite IH by lia; reflexivity. Qed.
+Proof. induction a as [|x a IH]; intros [|y b] l; try discriminate; [reflexivity|]; simpl in *; rewrite IH by lia;
+  reflexivity. Qed.
 
 Lemma in_over a : forall b q, (forall x, In x a -> 0 <= x) -> (forall x, In x b -> 0 < x) -> In q (over a b) -> 0 <= q.
 Proof.
@@ -161,12 +166,14 @@ Qed.
 
 Lemma in_flat_inv ks : forall rs q, In q (flat ks rs) -> In q rs.
 Proof.
-  induction ks as [|k ks IH]; intros [|r rs] q i; try contradiction; simpl in i; apply in_app_or in i; destruct i as [i|i].
+  induction ks as [|k ks IH]; intros [|r rs] q i; try contradiction; simpl in i; apply in_app_or in i;
+    destruct i as [i|i].
   - left; symmetry; exact (repeat_spec _ _ _ i).
   - right; exact (IH rs q i).
 Qed.
 
-Lemma nth_over a : forall b j x y, nth_error a j = Some x -> nth_error b j = Some y -> nth_error (over a b) j = Some (x / y).
+Lemma nth_over a : forall b j x y, nth_error a j = Some x -> nth_error b j = Some y ->
+  nth_error (over a b) j = Some (x / y).
 Proof.
   induction a as [|x0 a IH]; intros [|y0 b] [|j] x y ea eb; try discriminate; simpl in *.
   - injection ea as ->; injection eb as ->; reflexivity.

@@ -23,7 +23,8 @@ Definition settled (m : market) (x : table) : Prop :=
 
 Lemma marginal_users m x : shaped m x -> map snd (marginal m x) = users m.
 Proof.
-  intros [l _]; unfold marginal; rewrite map_map; revert x l; generalize (users m); induction l as [|u us IH]; intros [|b x] l;
+  intros [l _]; unfold marginal; rewrite map_map; revert x l; generalize (users m); induction l as [|u us IH];
+    intros [|b x] l;
     try discriminate; [reflexivity|]; simpl in *; rewrite IH by lia; reflexivity.
 Qed.
 
@@ -54,11 +55,13 @@ Proof. induction 1 as [|k u ks us h t IH]; simpl; [ring|]; unfold sum in *; rewr
 
 Lemma ratios_of_powers unit ks us : forall x y, Forall2 (fun k u => many k == unit * weight u) ks us ->
   List.length us = List.length x -> List.length us = List.length y ->
-  dot (map many ks) (over (map (fun '(u, b) => value u b) (combine us y)) (map (fun '(u, b) => value u b) (combine us x))) ==
+  dot (map many ks) (over (map (fun '(u, b) => value u b) (combine us y)) (map (fun '(u, b) =>
+    value u b) (combine us x))) ==
   unit * sum (map (fun '((q, u), b) => q * value u b)
            (combine (map (fun '(u, b) => (mul (weight u) (/ fast_dot (speedup u) b), u)) (combine us x)) y)).
 Proof.
-  intros x y h; revert x y; induction h as [|k u ks us h t IH]; intros [|b x] [|c y] lx ly; try discriminate; simpl; [ring|].
+  intros x y h; revert x y; induction h as [|k u ks us h t IH]; intros [|b x] [|c y] lx ly; try discriminate; simpl;
+    [ring|].
   simpl in lx, ly; fold (sum (map (fun '((q, u), b) => q * value u b)
     (combine (map (fun '(u, b) => (mul (weight u) (/ fast_dot (speedup u) b), u)) (combine us x)) y))).
   rewrite IH by lia; rewrite h, mulE, fast_dotE; unfold value, Qdiv; ring.
@@ -112,7 +115,8 @@ Proof.
   destruct (IH (fun u i => p u (or_intror i))) as (d & ks & h); pose proof (p u (or_introl eq_refl)) as w0.
   destruct (weight u) as [n e] eqn:ew.
   assert (n0 : (0 < n)%Z) by (unfold Qlt in w0; simpl in w0; lia).
-  exists (d * e)%positive, (Nat.pred (Z.to_nat (n * Zpos d)) :: map (fun k => Nat.pred (S k * Pos.to_nat e)) ks); constructor.
+  exists (d * e)%positive, (Nat.pred (Z.to_nat (n * Zpos d)) :: map (fun k => Nat.pred (S k * Pos.to_nat e)) ks);
+    constructor.
   - rewrite ew; replace (S (Nat.pred (Z.to_nat (n * Z.pos d)))) with (Z.to_nat (n * Z.pos d)) by lia.
     unfold many; rewrite Z2Nat.id by lia; unfold inject_Z, Qeq, Qmult; cbn [Qnum Qden]; rewrite ?Pos2Z.inj_mul; ring.
   - clear IH; induction h as [|k v ks us h t IH]; constructor.
@@ -131,7 +135,8 @@ Proof.
   pose proof (most x (map S ks) sx bw) as le; rewrite !nash_welfare_powers in le.
   pose proof (proj2 (settled_means (map S ks) y bw sy) le) as same.
   assert (shx := proj1 (proj1 sx)); assert (shy := proj1 (proj1 sy)); unfold as_much.
-  assert (each : forall j a b, nth_error (throughputs m x) j = Some a -> nth_error (throughputs m y) j = Some b -> a <= b).
+  assert (each : forall j a b, nth_error (throughputs m x) j = Some a -> nth_error (throughputs m y) j = Some b ->
+    a <= b).
   { intros j a b ea eb; assert (lk : List.length ks = List.length (throughputs m x)).
     { rewrite (throughputs_length m x shx); exact (Forall2_len _ _ _ h). }
     destruct (beside _ ks _ _ (eq_sym lk) ea) as [k ek].
@@ -145,11 +150,13 @@ Proof.
   rewrite (nth_error_nth _ _ 0 ea), (nth_error_nth _ _ 0 eb); exact (each j a b ea eb).
 Qed.
 
-Lemma powers_monotone ks : forall a b, Forall2 Qle a b -> (forall q, In q a -> 0 < q) -> powers_of ks a <= powers_of ks b.
+Lemma powers_monotone ks : forall a b, Forall2 Qle a b -> (forall q, In q a -> 0 < q) ->
+  powers_of ks a <= powers_of ks b.
 Proof.
   unfold powers_of; induction ks as [|k ks IH]; intros a b h p; [apply Qle_refl|].
   destruct h as [|x0 y0 a b h t]; simpl; [apply Qle_refl|].
-  fold (product (map (fun '(k, v) => power v k) (combine ks a))) (product (map (fun '(k, v) => power v k) (combine ks b))).
+  fold (product (map (fun '(k, v) => power v k) (combine ks a))) (product (map (fun '(k, v) =>
+    power v k) (combine ks b))).
   pose proof (p x0 (or_introl eq_refl)) as x0p; assert (pw : power x0 k <= power y0 k).
   { clear -h x0p; induction k as [|k IH]; simpl; [apply Qle_refl|]. pose proof (power_pos x0 k x0p); nra. }
   pose proof (IH a b t (fun q i => p q (or_intror i))) as le.
@@ -168,7 +175,8 @@ Proof.
     assert (ex : nth_error (throughputs m x) j = Some (value u b)).
     { unfold throughputs; rewrite nth_error_map, (proj2 (nth_error_combine _ _ _ _ _) (conj eu eb)); reflexivity. }
     destruct (Forall2_at _ _ _ _ _ much ex) as (q & ey & le).
-    unfold throughputs in ey; rewrite nth_error_map, (proj2 (nth_error_combine _ _ _ _ _) (conj eu ec)) in ey; injection ey as <-.
+    unfold throughputs in ey; rewrite nth_error_map, (proj2 (nth_error_combine _ _ _ _ _) (conj eu ec)) in ey;
+      injection ey as <-.
     pose proof (px _ (nth_error_In _ _ ex)); lra.
   - intros z ks sz h; rewrite !nash_welfare_powers; eapply Qle_trans; [exact (proj1 (settled_means ks z h sz))|].
     apply powers_monotone; assumption.

@@ -25,11 +25,13 @@ Definition cost_slot (cu : list Q * user) : list box :=
 
 Lemma cost_slot_costs c : forall u, List.length c = List.length (speedup u) -> map fst (cost_slot (c, u)) = c.
 Proof.
-  intros u; unfold cost_slot; simpl; generalize (speedup u); induction c as [|q c IH]; intros [|s l] e; try discriminate; [reflexivity|].
+  intros u; unfold cost_slot; simpl; generalize (speedup u); induction c as [|q c IH]; intros [|s l] e;
+    try discriminate; [reflexivity|].
   simpl; rewrite IH by (simpl in e; lia); reflexivity.
 Qed.
 
-Lemma cost_slot_boxed c u b : List.length c = List.length (speedup u) -> boxed (sharing_slot (0, u)) b -> boxed (cost_slot (c, u)) b.
+Lemma cost_slot_boxed c u b : List.length c = List.length (speedup u) -> boxed (sharing_slot (0, u)) b ->
+  boxed (cost_slot (c, u)) b.
 Proof.
   unfold cost_slot, sharing_slot, boxed; simpl; generalize (speedup u); intro s; revert c b.
   induction s as [|q s IH]; intros [|p c] b e h; try discriminate; simpl in *; [exact h|].
@@ -43,7 +45,8 @@ Definition most_of (o : optima) (costs : table) (duals : list dual) : option Q :
   | None => None
   end.
 
-Lemma shaped_rows m w : valid m -> shaped m w -> forall u c, In (c, u) (combine w (users m)) -> List.length c = List.length (speedup u).
+Lemma shaped_rows m w : valid m -> shaped m w -> forall u c, In (c, u) (combine w (users m)) ->
+  List.length c = List.length (speedup u).
 Proof.
   intros va sh u c i. rewrite (proj1 (proj2 (proj2 (proj2 (proj2 va))) u (in_combine_r _ _ _ _ i))).
   apply sh; exact (in_combine_l _ _ _ _ i).
@@ -57,14 +60,16 @@ Proof.
   assert (lens : List.length costs = List.length (users m)) by apply sh.
   assert (boxes : Forall2 (fun s b => boxed (cost_slot s) b) (combine costs (users m)) y).
   { apply Forall2_combine; [rewrite combine_length, lens, Nat.min_id; symmetry; apply sen|].
-    intros [c u] b' i; destruct (has_at _ _ _ _ i) as (j & e1 & e2); apply nth_error_combine in e1; destruct e1 as [ec eu].
+    intros [c u] b' i; destruct (has_at _ _ _ _ i) as (j & e1 & e2); apply nth_error_combine in e1;
+      destruct e1 as [ec eu].
     apply cost_slot_boxed; [exact (shaped_rows m costs va sh u c (combine_has _ _ _ _ _ ec eu))|].
     pose proof (counted_boxed m (alike 0 m) (alike_users 0 m) y va sen) as f.
     assert (nth_error (alike 0 m) j = Some (0, u)) as ea by (unfold alike; rewrite nth_error_map, eu; reflexivity).
     clear -f ea e2; revert j ea e2; induction f as [|s d l y h f IH]; intros [|j] ea e2; try discriminate.
     - injection ea as <-; injection e2 as <-; exact h.
     - exact (IH j ea e2). }
-  pose proof (bound_of_ok _ _ _ _ _ _ y z e boxes (fun q f i => let '(ex_intro _ d (ex_intro _ j (conj _ h))) := resolve_in _ _ _ _ _ _ r i in k d j f h)) as le.
+  pose proof (bound_of_ok _ _ _ _ _ _ y z e boxes (fun q f i => let '(ex_intro _ d (ex_intro _ j (conj _ h))) :=
+    resolve_in _ _ _ _ _ _ r i in k d j f h)) as le.
   assert (costs_ok : Linear.costs _ cost_slot (combine costs (users m)) y == weighted costs y).
   { unfold Linear.costs, weighted.
     assert (L := shaped_rows m costs va sh); revert L lens; clear; generalize (users m); revert y.
@@ -88,7 +93,8 @@ Qed.
 Lemma negated_shaped m w : shaped m w -> shaped m (negated w).
 Proof.
   intros [l h]; split; [unfold negated; rewrite map_length; exact l|].
-  intros b i; unfold negated in i; apply in_map_iff in i; destruct i as (c & <- & i); rewrite map_length; apply h; exact i.
+  intros b i; unfold negated in i; apply in_map_iff in i; destruct i as (c & <- & i); rewrite map_length; apply h;
+    exact i.
 Qed.
 
 Definition weighted_shares (w x : table) : Q := fast_sum (map (fun '(c, b) => fast_dot c b) (combine w x)).
@@ -97,7 +103,8 @@ Lemma weighted_shares_ok w x : weighted_shares w x == weighted w x.
 Proof. unfold weighted_shares, weighted; rewrite fast_sumE; apply sum_ext; intros [c b] _; apply fast_dotE. Qed.
 
 (** Whether [v] is the largest ([highest]) or smallest sum of shares times weights over all optima. *)
-Definition is_extreme (o : optima) (highest : bool) (w x : table) (v : Q) (duals : list dual) (named : list (text * Q)) : bool :=
+Definition is_extreme (o : optima) (highest : bool) (w x : table) (v : Q) (duals : list dual) (named : list (text * Q))
+  : bool :=
   shaped_b (on_market o) w && is_one o x named && same (weighted_shares w x) v &&
   match most_of o (if highest then w else negated w) duals with
   | Some b => same b (if highest then v else - v)
@@ -135,8 +142,10 @@ Definition optimum_row (p : policy) (m : market) (c : context) (best : Q) (d : d
   | _ => None
   end.
 
-Lemma all_speedups_ok l y : forall i y', (forall k, nth k y [] = nth (N.to_nat i + k) y' []) -> List.length l = List.length y ->
-  sum (map (fun '(i, v) => dot v (bundle y' i)) (all_speedups i l)) == sum (map (fun '(u, b) => value u b) (combine l y)).
+Lemma all_speedups_ok l y : forall i y', (forall k, nth k y [] = nth (N.to_nat i + k) y' []) ->
+  List.length l = List.length y ->
+  sum (map (fun '(i, v) => dot v (bundle y' i)) (all_speedups i l)) == sum (map (fun '(u, b) =>
+    value u b) (combine l y)).
 Proof.
   revert y; induction l as [|u l IH]; intros [|b y] i y' e len; try discriminate; [reflexivity|].
   simpl; rewrite (IH y (N.succ i) y').
@@ -177,7 +186,8 @@ Qed.
 (** ** Of a rule that decides throughputs: everybody gets them *)
 
 Definition throughputs (m : market) (x : table) : list Q := map (fun '(u, b) => value u b) (combine (users m) x).
-Definition throughputs_now (m : market) (x : table) : list Q := map (fun '(u, b) => fast_dot (speedup u) b) (combine (users m) x).
+Definition throughputs_now (m : market) (x : table) : list Q := map (fun '(u, b) =>
+  fast_dot (speedup u) b) (combine (users m) x).
 
 Fixpoint all_at_least (a b : list Q) : bool :=
   match a, b with x :: a, y :: b => le x y && all_at_least a b | [], [] => true | _, _ => false end.
@@ -190,7 +200,8 @@ Qed.
 
 Lemma throughputs_now_ok m x : equal (throughputs_now m x) (throughputs m x).
 Proof.
-  unfold throughputs_now, throughputs; induction (combine (users m) x) as [|[u b] l IH]; constructor; [apply fast_dotE|exact IH].
+  unfold throughputs_now, throughputs; induction (combine (users m) x) as [|[u b] l IH]; constructor;
+    [apply fast_dotE|exact IH].
 Qed.
 
 Definition optima_of_floors (m : market) (r : rule) (w : text) (x : table) : optima :=
@@ -206,7 +217,8 @@ Definition as_much (m : market) (x y : table) : Prop := Forall2 Qle (throughputs
 
 Lemma Forall2_Qle_equal a a' b b' : equal a a' -> equal b b' -> Forall2 Qle a b -> Forall2 Qle a' b'.
 Proof.
-  intros e f h; revert a' b' e f; induction h as [|x y a b h t IH]; intros a' b' e f; inversion e; inversion f; subst; constructor.
+  intros e f h; revert a' b' e f; induction h as [|x y a b h t IH]; intros a' b' e f; inversion e; inversion f; subst;
+    constructor.
   - lra.
   - apply IH; assumption.
 Qed.
@@ -220,10 +232,13 @@ Proof.
     apply enough; [exact s|]. apply all_at_least_ok in h.
     exact (Forall2_Qle_equal _ _ _ _ (throughputs_now_ok m x) (throughputs_now_ok m y) h).
   - intros y opt; destruct (all y opt) as [s much]; split; [exact s|]; exists 0; unfold either; intros d k f.
-    destruct (sharing_row _ d) as [[? ?]|] eqn:e; [intro h; injection h as <- <-; exact (sharing_row_kept m d _ _ y 0 v s e)|].
+    destruct (sharing_row _ d) as [[? ?]|] eqn:e; [intro h; injection h as <- <-;
+      exact (sharing_row_kept m d _ _ y 0 v s e)|].
     intro h; apply (floor_row_kept _ _ _ _ _ _ _ _ h); intros i q at_i; rewrite at_stored in at_i.
-    destruct (Forall2_at _ _ _ _ _ (Forall2_Qle_equal _ _ _ _ (equal_sym _ _ (throughputs_now_ok m x)) (equal_refl _) much) at_i)
+    destruct (Forall2_at _ _ _ _ _ (Forall2_Qle_equal _ _ _ _ (equal_sym _ _ (throughputs_now_ok m x)) (equal_refl _)
+      much) at_i)
       as (q' & e' & le).
-    unfold throughputs in e'; rewrite nth_error_map in e'; destruct (nth_error (combine (users m) y) (N.to_nat i)) as [[u b]|] eqn:eb; [|discriminate].
+    unfold throughputs in e'; rewrite nth_error_map in e'; destruct (nth_error (combine (users m) y) (N.to_nat i)) as
+      [[u b]|] eqn:eb; [|discriminate].
     injection e' as <-; exists u, b; split; [exact eb|exact le].
 Qed.

@@ -35,7 +35,8 @@ Proof.
   { intros u c i; destruct (has_at _ _ _ _ i) as (j & e & f).
     destruct (beside _ y _ _ (eq_sym (proj1 sh)) e) as [b g]; exists b; split; [exact (combine_has _ _ _ _ _ e g)|].
     rewrite (in_use_at _ _ _ _ _ e g) in f; injection f as <-; reflexivity. }
-  assert (posn : forall u b, has m y u b -> forall k, 0 <= nth k b 0) by (intros u b i; exact (has_nonneg _ _ _ _ nn i)).
+  assert (posn : forall u b, has m y u b -> forall k, 0 <= nth k b 0) by (intros u b i;
+    exact (has_nonneg _ _ _ _ nn i)).
   split; [split; [split; [exact len|]|split]|].
   - intros c i; destruct (from c i) as (u & b & h & ->); rewrite used_length.
     apply va; exact (in_combine_l _ _ _ _ h).
@@ -91,7 +92,8 @@ Lemma weights_pareto x most : feasible m x -> (forall y, sensible m y -> weighte
 Proof.
   intros fx bound reach; split; [exact fx|]; intros y fy better u b c i.
   assert (le : weighted_worth su y <= weighted_worth su x).
-  { rewrite <- (weighted_in_use y (proj1 fy)); eapply Qle_trans; [apply bound, in_use_sensible; assumption|exact reach]. }
+  { rewrite <- (weighted_in_use y (proj1 fy)); eapply Qle_trans; [apply bound, in_use_sensible;
+    assumption|exact reach]. }
   unfold weighted_worth in le.
   assert (lx : List.length su = List.length x) by (rewrite <- (map_length snd), the_users; symmetry; apply fx).
   assert (ly : List.length su = List.length y) by (rewrite <- (map_length snd), the_users; symmetry; apply fy).
@@ -139,10 +141,12 @@ Definition weights_show (m : market) (x : table) (lambda : list Q) (duals : list
   end.
 
 Lemma combine_snd {A B} (a : list A) : forall b : list B, List.length a = List.length b -> map snd (combine a b) = b.
-Proof. induction a as [|x a IH]; intros [|y b] l; simpl in *; try discriminate; [reflexivity|]; rewrite IH by lia; reflexivity. Qed.
+Proof. induction a as [|x a IH]; intros [|y b] l; simpl in *; try discriminate; [reflexivity|]; rewrite IH by lia;
+  reflexivity. Qed.
 
 Lemma combine_fst {A B} (a : list A) : forall b : list B, List.length a = List.length b -> map fst (combine a b) = a.
-Proof. induction a as [|x a IH]; intros [|y b] l; simpl in *; try discriminate; [reflexivity|]; rewrite IH by lia; reflexivity. Qed.
+Proof. induction a as [|x a IH]; intros [|y b] l; simpl in *; try discriminate; [reflexivity|]; rewrite IH by lia;
+  reflexivity. Qed.
 
 Lemma weights_show_ok m x lambda duals : valid m -> feasible m x -> weights_show m x lambda duals = true ->
   pareto_efficient m x.
@@ -171,7 +175,8 @@ Definition check_pareto_weights m x lambda prices (demand_duals : option (list Q
 Lemma check_pareto_weights_sound m x lambda prices demand_duals s :
   check_pareto_weights m x lambda prices demand_duals = Accepted s -> meaning s.
 Proof.
-  unfold check_pareto_weights; destruct (valid_b m) eqn:v; [|discriminate]; destruct (feasible_b m x) eqn:f; [|discriminate].
+  unfold check_pareto_weights; destruct (valid_b m) eqn:v; [|discriminate]; destruct (feasible_b m x) eqn:f;
+    [|discriminate].
   simpl; destruct (negb _); [discriminate|]; destruct (weights_show _ _ _ _) eqn:w; [|discriminate].
   intro e; injection e as <-; apply valid_ok in v; apply feasible_ok in f.
   split; [exact v|exact (weights_show_ok _ _ _ _ v f w)].

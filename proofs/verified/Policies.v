@@ -84,7 +84,8 @@ Definition sharing_row (c : context) (d : dual) : option (N * form) :=
     if same_text (of_row d) capacity_word then
       option_map (fun cap => (i, Form (unit_at (N.to_nat i)) [] 0 None (Some cap))) (at_ (cap_at c) i)
     else if same_text (of_row d) demand_word then
-      option_map (fun u => ((many_types c + i)%N, Form [] [(i, ones (speedup u))] 0 None (demand u))) (at_ (user_at c) i)
+      option_map (fun u => ((many_types c + i)%N, Form [] [(i, ones (speedup u))] 0 None (demand u))) (at_ (user_at c)
+        i)
     else None
   | _ => None
   end.
@@ -190,7 +191,8 @@ Proof.
   apply h; [exact e|]; exact (user_bundle m y i u v sh e).
 Qed.
 
-Lemma equal_row_kept m y z i u b : has m y u b -> b = bundle y i -> value u b == weight u * z -> keeps y z (equal_row i u).
+Lemma equal_row_kept m y z i u b : has m y u b -> b = bundle y i -> value u b == weight u * z ->
+  keeps y z (equal_row i u).
 Proof.
   intros _ -> e; unfold keeps, equal_row; cbn [low high].
   unfold value in e; split; rewrite form_own; lra.

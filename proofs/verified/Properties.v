@@ -92,7 +92,8 @@ Qed.
 
 (** ** Work conservation *)
 Fixpoint of_no_use (idle speeds : list Q) : bool :=
-  match idle, speeds with i :: idle, s :: speeds => (if lt 0 i then nothing s else true) && of_no_use idle speeds | _, _ => true end.
+  match idle, speeds with i :: idle, s :: speeds => (if lt 0 i then nothing s else true) && of_no_use idle speeds | _,
+    _ => true end.
 
 Lemma of_no_use_ok speeds : forall idle, length idle = length speeds ->
   (of_no_use idle speeds = true <-> forall j, (j < length speeds)%nat -> 0 < nth j idle 0 -> nth j speeds 0 == 0).
@@ -142,7 +143,8 @@ Definition work_conserving_b (m : market) (x : table) : bool :=
 Lemma work_conserving_ok m x : valid m -> (work_conserving_b m x = true <-> work_conserving m x).
 Proof.
   intro va; unfold work_conserving_b, work_conserving; cbv zeta; rewrite everybody_ok.
-  assert (L : forall u b, has m x u b -> length (idle_now m x) = length (speedup u) /\ length (capacity m) = length (speedup u)).
+  assert (L : forall u b, has m x u b -> length (idle_now m x) = length (speedup u) /\
+    length (capacity m) = length (speedup u)).
   { intros u b i; destruct (proj2 (proj2 (proj2 (proj2 va))) u (in_combine_l _ _ _ _ i)) as (l & _).
     unfold idle_now; rewrite minus_length; auto. }
   split.
@@ -173,7 +175,8 @@ Definition specified (cap b : list Q) (now : seen) : Prop :=
   match now with
   | After => forall l, there cap l -> ~ held b l
   | Inside => forall j l, (j < l)%nat -> there cap j -> there cap l -> held b l -> held b j
-  | Before => forall i j l, (i < j < l)%nat -> there cap i -> there cap j -> there cap l -> held b i -> held b l -> held b j
+  | Before => forall i j l, (i < j < l)%nat -> there cap i -> there cap j -> there cap l -> held b i -> held b l ->
+    held b j
   end.
 
 Lemma in_a_row_ok cap : forall b now, length b = length cap -> (in_a_row cap b now = true <-> specified cap b now).

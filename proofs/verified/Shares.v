@@ -20,7 +20,8 @@ Lemma has_property_ok m x p : valid m -> shaped m x ->
   (has_property_b m x p = true -> has_property m x p) /\
   (p <> ParetoEfficiency -> has_property m x p -> has_property_b m x p = true).
 Proof.
-  intros va sh nn; assert (two : forall (a : bool) (P Q : Prop), (a = true <-> P) -> (a = true -> P) /\ (Q -> P -> a = true)) by tauto.
+  intros va sh nn; assert (two : forall (a : bool) (P Q : Prop), (a = true <-> P) -> (a = true -> P) /\ (Q -> P ->
+    a = true)) by tauto.
   destruct p; simpl.
   - apply two, feasible_ok.
   - apply two, sharing_incentive_ok.
@@ -50,14 +51,16 @@ Proof.
   { intro ne; apply not_negative_ok; destruct p; simpl in n; congruence. }
   destruct (has_property_ok m x p v sh nn) as [yes rev].
   destruct (is_pareto p && negb holds) eqn:ip; [discriminate|].
-  destruct (Bool.eqb (has_property_b m x p) holds) eqn:e; [|discriminate]; apply eqb_prop in e; intro h; injection h as <-.
+  destruct (Bool.eqb (has_property_b m x p) holds) eqn:e; [|discriminate]; apply eqb_prop in e; intro h;
+    injection h as <-.
   split; [exact v|split; [exact sh|split; [|apply feasible_ok]]].
   destruct holds; [exact (yes e)|]; intro h; rewrite rev in e; [discriminate| |exact h].
   intros ->; discriminate.
 Qed.
 
 (** ** Envy *)
-Definition holding (m : market) (x : table) (i : N) : option (user * list Q) := nth_error (combine (users m) x) (N.to_nat i).
+Definition holding (m : market) (x : table) (i : N) : option (user * list Q) := nth_error (combine (users m) x)
+  (N.to_nat i).
 
 Definition check_envy m x i l : result :=
   if negb (valid_b m && shaped_b m x && not_negative x) then no "the market is not valid, or the allocation is not one"
@@ -102,7 +105,8 @@ Definition gains (m : market) (x y : table) : list Q :=
   map (fun '(u, (b, c)) => sub (worth_now u c) (worth_now u b)) (combine (users m) (combine x y)).
 
 Definition check_dominance m x y : result :=
-  if negb (valid_b m && feasible_b m x && feasible_b m y) then no "the market is not valid, or an allocation is not feasible"
+  if negb (valid_b m && feasible_b m x && feasible_b m y) then no
+    "the market is not valid, or an allocation is not feasible"
   else let all := gains m x y in
   let '(i, gain) := most_gain all 0 (0%N, 0) in
   if forallb (le 0) all && lt 0 gain then Accepted (Dominated m x i gain) else no "somebody loses, or nobody gains".

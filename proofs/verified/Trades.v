@@ -63,7 +63,8 @@ Fixpoint chosen (traded : list bool) (prices all : list Q) : list Q :=
 Definition trading_prices (m : market) (held : table) (traded : list bool) : list Q * list Q :=
   let none := map (fun _ => []) (capacity m) in
   let rates := fold_left (fun r '(u, h) => own_rates (speedup u) (speedup u) h r) (combine (users m) held) none in
-  let prices := trade (length (filter (fun t => t) traded)) traded rates (map (fun t : bool => if t then 1 else 0) traded) in
+  let prices := trade (length (filter (fun t => t) traded)) traded rates (map (fun t : bool =>
+    if t then 1 else 0) traded) in
   let lambda := map (fun '(u, h) =>
     match of_held (speedup u) h prices with
     | Some q => q

@@ -84,7 +84,8 @@ Proof.
   { unfold by_weight, value; rewrite <- dot_scale_r; apply equal_dot, equal_map; intro; apply mulE. }
   rewrite e1 in h; unfold value in *.
   pose proof (pos u (in_combine_l _ _ _ _ i)) as wu.
-  assert (weight u / weight v * dot (speedup u) c == weight u * (/ weight v * dot (speedup u) c)) as -> by (unfold Qdiv; ring).
+  assert (weight u / weight v * dot (speedup u) c == weight u * (/ weight v * dot (speedup u) c)) as ->
+    by (unfold Qdiv; ring).
   assert (dot (speedup u) b == weight u * (dot (speedup u) b * / weight u)) as -> by (field; lra).
   set (a := / weight v * dot (speedup u) c) in *; set (r := dot (speedup u) b * / weight u) in *; nra.
 Qed.

@@ -134,7 +134,7 @@ def test_every_field_of_the_named_types_occurs_in_the_samples() -> None:
     once = {"indexedNodeLabels", "indexedTaints", "wellKnownNodeTypes", "maximumResourceFractionToScheduleByPool"}
     assert FIELDS["scheduling"].keys() - seen["scheduling"] == once
     own = {name for name in FIELDS["submitted job"] if "." not in name}
-    kept = {"schedulingResourceRequirements", "created", "id", "jobSetId", "queue", "owner", "queueOwnershipUserGroups"}
+    kept = {"created", "id", "jobSetId", "queue", "owner", "queueOwnershipUserGroups"}
     assert own - {path.partition(".")[0] for path in seen["submitted job"]} == kept | {
         "compressedQueueOwnershipUserGroups", "k8sIngress", "k8sService",
     }  # fmt: skip

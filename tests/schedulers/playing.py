@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from fairopt.importing.kai import read as read_kai
 from fairopt.importing.kubernetes import pod_requests
 from fairopt.importing.kueue import read as read_kueue
 from fairopt.importing.volcano import read as read_volcano
-from fairopt.models import DominantResourceFairness, Kai, Kueue, VolcanoCapacity, VolcanoProportion
+from fairopt.importing.yarn import read as read_yarn
+from fairopt.models import DominantResourceFairness, Kai, Kueue, VolcanoCapacity, VolcanoProportion, YarnCapacity
 from fairopt.policy import DecisionReason, Policy
 from fairopt.problem import Gangs
 from fairopt.problem.files.schema import ObjectPart
@@ -66,10 +68,10 @@ def cases_of(scheduler: str) -> Iterator[Case]:
         yield Case(scheduler, said, found)
 
 
-def source_of(scheduler: str) -> tuple[str, str]:
-    """Return the repository and the commit that a scheduler's cases are from."""
+def source_of(scheduler: str) -> str:
+    """Return which repository, at which commit, a scheduler's cases are from, and which folder, if they are in one."""
     data = json.loads((FOLDER / f"{scheduler}.json").read_text(encoding="utf-8"))
-    return data["repository"], data["commit"]
+    return f"{data['repository']} at `{data['commit'][:8]}`{', ' * ('folder' in data)}{data.get('folder', '')}"
 
 
 def play(case: Case, folder: Path) -> Played:
@@ -247,10 +249,75 @@ def _armada_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict
 
 
 _GANG = "armadaproject.io/gangId"
-RULES = {"kueue": _kueue, "kai": _kai, "volcano": _volcano, "armada": _armada}
+
+
+# -- YARN ----------------------------------------------------------------------------------------------------------
+def _yarn(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
+    """Queues stand in rows of guaranteed, maximum, used and pending amounts by partition, and are written as YARN's.
+
+    Capacities are weights, which are exact. The tests have a DefaultResourceCalculator, and preempt at once.
+    """
+    xml, answer = path.with_name("capacity-scheduler.xml"), path.with_name("scheduler.json")
+    rows, total = case.said["queues"], case.said["total"]
+    paths = {"root": "root"}
+    for row in rows:
+        paths[row["name"]] = f"{paths[row['parent']]}.{row['name']}"
+    lines = []
+    below: dict[str, list[str]] = {}
+    for row in rows:
+        below.setdefault(row["parent"], []).append(row["name"])
+    for name, inner in below.items():
+        lines.append((f"{paths[name]}.queues", ",".join(inner)))
+    for row in rows:
+        own = paths[row["name"]]
+        lines.append((f"{own}.accessible-node-labels", ",".join(filter(None, row["amounts"])) or " "))
+        lines += [(f"{own}.user-limit-factor", "1000"), (f"{own}.priority", str(row.get("priority", 0)))]
+        for label, (least, most, *_) in row["amounts"].items():
+            before = f"{own}.accessible-node-labels.{label}." if label else f"{own}."
+            lines += [
+                (f"{before}capacity", f"{least}w"),
+                (f"{before}maximum-capacity", f"{100 * most // total[label]}"),
+            ]
+    lines += [("root.accessible-node-labels", "*"), ("resource-calculator", "DefaultResourceCalculator")]
+    lines += [(f"root.accessible-node-labels.{label}.capacity", "100") for label in total if label]
+    text = "".join(f"<property><name>yarn.scheduler.capacity.{a}</name><value>{b}</value></property>" for a, b in lines)
+    xml.write_text(f"<configuration>{text}</configuration>", encoding="utf-8")
+
+    def amount(number: int) -> dict[str, Any]:
+        return {"resourceInformations": {"resourceInformation": [{"name": "memory-mb", "value": number}]}}
+
+    def told(name: str, parent: str) -> dict[str, Any]:
+        row = next((each for each in rows if each["name"] == name), {"amounts": {}})
+        usages = [
+            {"partitionName": label, "used": amount(used), "pending": amount(pending)}
+            for label, (_, _, used, pending) in row["amounts"].items()
+        ]
+        said: dict[str, Any] = {"queueName": name, "preemptionDisabled": row.get("disabled", False)}
+        said["resources"] = {"resourceUsagesByPartition": usages}
+        if name in below:
+            said["queues"] = {"queue": [told(each, name) for each in below[name]]}
+        return said
+
+    root = told("root", "") | {"type": "capacityScheduler"}
+    parts = [{"partitionName": label, "effectiveMinResource": amount(each)} for label, each in total.items()]
+    root["capacities"] = {"queueCapacitiesByPartition": parts}
+    answer.write_text(json.dumps({"scheduler": {"schedulerInfo": root}}), encoding="utf-8")
+    rule = YarnCapacity(preemption=True, natural_termination_factor=Fraction(1), total_preemption_per_round=Fraction(1))
+    return read_yarn(xml, answer, resource="memory-mb"), rule, _yarn_outcome
+
+
+def _yarn_outcome(read: Imported, grounds: DecisionReason) -> dict[str, Any]:
+    """Return how many containers are preempted from each queue."""
+    gangs = grounds.gangs
+    users = dict(zip(gangs.names, (read.problem.users[at] for at in gangs.user), strict=True))
+    return dict(Counter(users[name].rpartition(".")[2] for name in grounds.stopped))
+
+
+RULES = {"kueue": _kueue, "kai": _kai, "volcano": _volcano, "armada": _armada, "yarn": _yarn}
 WANTED = {
     "kueue": kueue_wanted,
     "kai": lambda case: dict(case.want),
     "volcano": lambda case: dict(case.want),
     "armada": lambda case: dict(case.want),
+    "yarn": lambda case: dict(case.want),
 }

@@ -16,7 +16,7 @@ from playing import FOLDER, WANTED, Case, cases_of, play, source_of
 
 PAGE = FOLDER.parents[1] / "docs" / "schedulers" / "own-tests.md"
 #: What each scheduler is called, in the order of the page.
-CALLED = {"kueue": "Kueue", "kai": "KAI Scheduler", "volcano": "Volcano", "armada": "Armada"}
+CALLED = {"kueue": "Kueue", "kai": "KAI Scheduler", "volcano": "Volcano", "armada": "Armada", "yarn": "YARN"}
 #: So many files have a line each.
 FILES = 12
 HEAD = """# Schedulers' own tests
@@ -34,7 +34,7 @@ modelled and the outcome differs.
 """
 
 
-#: Of a case: its scheduler, file, and line (and round).
+#: Of a case: its scheduler, file, and line (and round), or the name of its method.
 Key: TypeAlias = tuple[str, str, int | str]
 
 
@@ -94,8 +94,7 @@ def page(found: Iterable[tuple[Case, str, str]]) -> str:
     lines.append(f"| together | {len(rows)} | {' | '.join(str(total[kind]) for kind in kinds)} |\n")
     for scheduler, called in CALLED.items():
         own = [(case, kind, cause) for case, kind, cause in rows if case.scheduler == scheduler]
-        repository, commit = source_of(scheduler)
-        lines.append(f"\n## {called}\n\n{repository} at `{commit[:8]}`.\n\n")
+        lines.append(f"\n## {called}\n\n{source_of(scheduler)}.\n\n")
         lines.append(f"| file | cases | {' | '.join(kinds[:3])} |\n|---|---:|---:|---:|---:|\n")
         files = {case.said["file"] for case, _, _ in own}
         many = len(files) > FILES  # then folders stand for their files
@@ -108,7 +107,7 @@ def page(found: Iterable[tuple[Case, str, str]]) -> str:
             lines.append("\n| not modelled, and listed as | cases |\n|---|---:|\n")
             lines += [f"| {cause} | {count} |\n" for cause, count in causes.most_common()]
         for cause in dict.fromkeys(cause for _, kind, cause in own if kind == "disagree"):
-            where = [f"`{case.said['file']}` line {key_of(case)[2]}" for case, _, why in own if why == cause]
+            where = [f"`{case.said['file']}`, {key_of(case)[2]}" for case, _, why in own if why == cause]
             lines.append(f"\n*Disagrees*: {', '.join(where)}. {cause}.\n")
     return "".join(lines)
 
