@@ -170,7 +170,7 @@ def _start(
 ) -> None:
     """Compare which jobs started, and in which order; other jobs are right only by what is said not to be modelled.
 
-    Under backfill Slurm starts fewer where a job would delay one before it, by their time limits, which no rule has.
+    Backfill passes over a long job where it would delay one before it, by their time limits, which no rule here has.
     """
     owed = market.entitlements
     assert owed is not None
@@ -183,11 +183,13 @@ def _start(
     said = f"started {' '.join(outcome.started) or 'none'}; computed {' '.join(outcome.computed) or 'none'}"
     settings, told = outcome.case.settings, " ".join(each.why for each in unplaced)
     preempts, limits = "those that they may stop" in told, "numbers of jobs" in told or "a limit on each job" in told
+    case, passed = outcome.case, set(room.started) - set(started)
+    long = {str(number) for number, job in enumerate(case.pending, 1 + len(case.running)) if job.minutes > 1}
     why = [
         *(["preemption"] if settings.preempt and preempts else []),
         *(["partitions"] if len(settings.partitions) > 1 and "a higher tier go first" in told else []),
         *(["limits on jobs"] if limits else []),
-        *(["time limits"] if settings.backfill and set(started) < set(room.started) else []),
+        *(["time limits"] if settings.backfill and passed and passed <= long else []),
     ]
     outcome.other = why
     (outcome.aside if why else outcome.wrong).append(f"{', '.join(why)}{': ' if why else ''}{said}")

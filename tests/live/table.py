@@ -55,7 +55,8 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
     seen = ", ".join(f"{name} {count}" for name, count in sorted(reasons.items()))
     late = sum(bool(outcome.case.later) for outcome in outcomes)
     other = Counter(word for outcome in outcomes for word in outcome.other)
-    apart = ", ".join(f"{count} with {name}" for name, count in sorted(other.items())) or "none"
+    same = sum(outcome.started == outcome.computed for outcome in outcomes)
+    apart = ", ".join(f"{name} in {count}" for name, count in sorted(other.items())) or "none"
     lines = [
         HEADING,
         "",
@@ -65,7 +66,8 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
         "",
         *table,
         "",
-        f"Trees that started other jobs by what is not modelled: {apart}. Reasons of jobs that waited: {seen}.",
+        f"In {same} trees the same jobs started, in the same order. In the others what is not modelled, and said not",
+        f"to be, started other ones: {apart}. Reasons of jobs that waited: {seen}.",
         "",
     ]
     found, count = re.subn(rf"(?ms)^{HEADING}$.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page)
