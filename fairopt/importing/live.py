@@ -20,6 +20,7 @@ from fairopt import discovery
 from fairopt.deadline import remaining
 from fairopt.errors import BadInput, NotInstalled, OutOfTime
 from fairopt.problem.files.storage import AnyPath
+from fairopt.replacing import Replacing
 
 Source: TypeAlias = Mapping[str, tuple[str, ...]]
 
@@ -111,7 +112,10 @@ def fetched(
     for file, words in called:
         watch(shlex.join(words))
         path = Path(folder, file)
-        path.write_bytes(_printed(words, min(seconds, remaining())))
+        printed = _printed(words, min(seconds, remaining()))
+        with Replacing(path) as whole:
+            whole.write(printed)
+            whole.keep()
         written.append(path)
     return written
 

@@ -90,7 +90,7 @@ class Shockwave(Policy):
     * ``together``: rounds of a window are not told apart in the program, and are filled afterwards as far as gangs fit;
       else each has its own binary variables, as in the source, which can take minutes.
     * ``most_whole``: with more jobs than this rounds that are taken together need not be whole, so that the program is
-      linear. That is less fair (docs/validation.md), and a decision on thousands of jobs needs it. None for no such
+      linear. That is less fair (docs/validation.md); on several types more take minutes. None for no such
       limit.
     * ``priced``: the optimum of a linear program is found by `prices`, where no job is held to its target; else, and
       where that ends without one, by the backend. ``gap``: the relative gap at which HiGHS may stop.
@@ -127,7 +127,7 @@ class Shockwave(Policy):
     origin: float = ORIGIN
     ranked: bool = True
     together: bool = True
-    most_whole: int | None = 1000
+    most_whole: int | None = 100
     priced: bool = True
     gap: float = 1e-3
     placement: Placement = field(default_factory=Consolidated)

@@ -28,6 +28,11 @@ CALLS = (
     ("audit", "audit FOLDER/now.toml --html FOLDER/p.html --certificates FOLDER/new", "p.html new/guarantee_kept.json"),
     ("explain", "explain FOLDER/now.toml train --graphml FOLDER/g.graphml", "g.graphml"),
     ("whatif", "whatif FOLDER/now.toml --set train.H100.quota=4 --html FOLDER/p.html", "p.html"),
+    (
+        "plan",
+        "plan FOLDER/now.toml --policy max-efficiency --throughput FOLDER/speeds.csv --emit kueue --out FOLDER/new",
+        "new/apply.yaml",
+    ),
     ("datasets", "datasets oef-eq6 --out FOLDER/out.toml", "out.toml"),
     ("generate", "generate poisson --set jobs=20 --cluster @philly-cluster --out FOLDER/drawn.csv", "drawn.csv"),
     ("import", f"import kai {KAI} --out FOLDER/out.toml", "out.toml"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 import numpy as np
 
@@ -31,20 +30,16 @@ def _realise(market: Market, nodes: Sequence[int], shares: Array) -> Realised:
 
 
 def _down(amounts: Array) -> Array:
-    return np.asarray(
-        np.where(amounts < INFINITY, np.floor_divide(np.where(amounts < INFINITY, amounts, 0), 1), amounts)
-    )
+    out = amounts.copy()
+    out[amounts < INFINITY] //= 1
+    return out
 
 
 def _undo(files: Sequence[AnyPath], told: str) -> str:
     """Return the properties of the cluster's own configuration in the place of those that are told."""
-    with TemporaryDirectory() as folder:
-        change = Path(folder, "change.xml")
-        change.write_text(told or "<configuration></configuration>", encoding="utf-8")
-        names = list(properties(change))
-    old = {
-        name: value for path in files if str(path).lower().endswith(".xml") for name, value in properties(path).items()
-    }
+    names = [unescape(name) for name in re.findall(r"<name>(.*?)</name>", told)]
+    own = [properties(path) for path in files if str(path).lower().endswith(".xml")]
+    old = {name: value for each in own for name, value in each.items()}
     lines = [
         f"  <property><name>{escape(name)}</name><value>{escape(old[name])}</value></property>\n"
         if name in old
