@@ -39,6 +39,7 @@ if grep -q '^-R \.\./theorems ' _CoqProject; then # it stands on these definitio
   (cd ../theorems && coq_makefile -f _CoqProject -o Makefile.coq && make --no-print-directory -f Makefile.coq Market.vo) \
     >"$scratch/make.log" 2>&1 || { cat "$scratch/make.log" >&2; exit 1; }
 fi
+mkdir -p build # of what is extracted
 [ Makefile.coq -nt _CoqProject ] || coq_makefile -f _CoqProject -o Makefile.coq
 make --no-print-directory -f Makefile.coq -j "${JOBS:-2}" >"$scratch/make.log" 2>&1 ||
   { cat "$scratch/make.log" >&2; exit 1; }

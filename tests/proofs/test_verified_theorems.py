@@ -10,6 +10,7 @@ import pytest
 CHECK = Path(__file__).parents[2] / "proofs" / "theorems" / "check.sh"
 
 
+@pytest.mark.slow  # `make verified` says the same, and .ci/run asks it
 @pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
 def test_what_is_accepted_is_so_without_axioms() -> None:
     done = subprocess.run([CHECK, "../verified", "Verified"], capture_output=True, text=True, check=False)

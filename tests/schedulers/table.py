@@ -63,6 +63,9 @@ def recorded() -> Verdicts:
     return Verdicts(*found)
 
 
+BEGIN, END = "<!-- cases: written by tests/schedulers/table.py -->\n", "<!-- cases: end -->\n"
+
+
 def key_of(case: Case) -> Key:
     """Return by what a verdict is recorded: of a test with several rounds each is a case."""
     line, turn = case.said["line"], case.said.get("round")
@@ -83,7 +86,7 @@ def verdict(case: Case, folder: Path, known: Verdicts) -> tuple[str, str]:
 def page(found: Iterable[tuple[Case, str, str]]) -> str:
     """Return the page for cases with their verdicts and causes."""
     rows = list(found)
-    lines = [HEAD]
+    lines = [HEAD, BEGIN]
     kinds = ("agree", "disagree", "not modelled", "silent")
     lines.append(f"| scheduler | cases | {' | '.join(kinds)} |\n|---|---:|{'---:|' * len(kinds)}\n")
     for scheduler, called in CALLED.items():
@@ -109,7 +112,7 @@ def page(found: Iterable[tuple[Case, str, str]]) -> str:
         for cause in dict.fromkeys(cause for _, kind, cause in own if kind == "disagree"):
             where = [f"`{case.said['file']}`, {key_of(case)[2]}" for case, _, why in own if why == cause]
             lines.append(f"\n*Disagrees*: {', '.join(where)}. {cause}.\n")
-    return "".join(lines)
+    return "".join([*lines, END])
 
 
 def played() -> list[tuple[Case, str, str]]:

@@ -168,7 +168,7 @@ WRONG: dict[str, Callable[[Setting], Scheduler]] = {
     "themis": lambda given: themis(given.quantum * 2),
     "karma": lambda given: karma(users_of(given.jobs), WEIGHTS, Fraction(1, 4), 3),
     "ltgf": lambda given: ltgf(users_of(given.jobs), dict.fromkeys(WEIGHTS, Fraction(1)), given.quantum),
-    "pal": lambda given: pal(given.hosts, given.speed, Fraction(9)),
+    "pal": lambda given: pal(given.hosts, [Fraction(1)] * len(given.hosts), Fraction(3, 2)),
     "hived": lambda given: fifo,
     "split-stride": lambda given: split_stride(users_of(given.jobs), WEIGHTS, given.hosts, Fraction(0)),
     "gandiva-fair": lambda given: split_stride(users_of(given.jobs), WEIGHTS, given.hosts, Fraction(1, 2)),

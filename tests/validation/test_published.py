@@ -20,6 +20,7 @@ def test_the_page_has_the_tables() -> None:
     assert page == validation.into(page, validation.block(OURS)), "run make validation"
 
 
+@pytest.mark.slow
 def test_everything_is_played() -> None:
     assert set(OURS) == {cell for cell in ALL if changes_something(*cell)}
 
