@@ -19,7 +19,6 @@ if ! ready; then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
 fi
 
-mkdir -p build
 [ -e build/checker.ml ] || rm -f Extract.vo # which writes it when it is compiled
 ../theorems/check.sh ../verified Verified
 

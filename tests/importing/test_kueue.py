@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kueue_files import queue, written
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import BOOKKEEPING
@@ -46,29 +47,6 @@ def entitled(path: Path, **options: Any) -> Entitlements:
     owed = read(path, **options).problem.entitlements
     assert owed is not None
     return owed
-
-
-def written(tmp_path: Path, *items: dict[str, Any]) -> Path:
-    (tmp_path / "objects.json").write_text(json.dumps({"kind": "List", "items": items}))
-    return tmp_path / "objects.json"
-
-
-def queue(name: str, *quotas: tuple[str, str, dict[str, object]], **spec: object) -> dict[str, Any]:
-    flavors: dict[str, list[dict[str, object]]] = {}
-    for flavor, resource, quota in quotas:
-        flavors.setdefault(flavor, []).append({"name": resource, **quota})
-    covered = list(dict.fromkeys(resource for _, resource, _ in quotas))
-    group = {
-        "coveredResources": covered,
-        "flavors": [{"name": each, "resources": own} for each, own in flavors.items()],
-    }
-    spec = {"resourceGroups": [group], **spec}
-    return {
-        "kind": "ClusterQueue",
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
 
 
 GPU = "nvidia.com/gpu"
