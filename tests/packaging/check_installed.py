@@ -43,7 +43,7 @@ COMMANDS: tuple[tuple[int, str], ...] = (
     (0, "check r.jsonl --tolerance 1e-6"),
     (0, "schedule DATA/astraea_example.toml --policy posted-prices"),
     (1, "audit DATA/clusters/kueue/cluster.json --html audit.html"),
-    (1, "audit DATA/clusters/slurm --metrics metrics.txt"),
+    (0, "audit DATA/clusters/slurm --metrics metrics.txt"),
     (0, "explain DATA/clusters/kueue/cluster.json search"),
     (0, "whatif DATA/clusters/kueue/cluster.json --set search.h100.quota=16"),
     (0, "plan DATA/clusters/kueue/cluster.json --policy oef-cooperative --throughput throughput.csv --out plan"),
