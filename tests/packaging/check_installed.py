@@ -42,11 +42,11 @@ COMMANDS: tuple[tuple[int, str], ...] = (
     (0, f"run {RUN} --policy srtf --rounds 9 --floats --record r.jsonl"),
     (0, "check r.jsonl --tolerance 1e-6"),
     (0, "schedule DATA/astraea_example.toml --policy posted-prices"),
-    (1, "audit DATA/clusters/kueue/cluster.json --html audit.html"),
+    (1, "audit DATA/clusters/kueue/cluster.json"),
     (0, "audit DATA/clusters/slurm --metrics metrics.txt"),
     (0, "explain DATA/clusters/kueue/cluster.json search"),
     (0, "whatif DATA/clusters/kueue/cluster.json --set search.h100.quota=16"),
-    (0, "plan DATA/clusters/kueue/cluster.json --policy oef-cooperative --throughput throughput.csv --out plan"),
+    (0, "plan DATA/clusters/kueue/cluster.json --policy oef-cooperative --throughput throughput.csv"),
     (0, "frontier DATA/oef_example.toml"),
     (0, "incentives DATA/oef_example.toml"),
     (0, "study list"),
@@ -55,6 +55,8 @@ COMMANDS: tuple[tuple[int, str], ...] = (
     (0, "claims oef-eq1 --run"),
     (0, "bench list"),
     # a library that is not installed is named, with the command that installs it
+    (3, "audit DATA/clusters/kueue/cluster.json --html audit.html"),
+    (3, "plan DATA/clusters/kueue/cluster.json --policy oef-cooperative --throughput throughput.csv --out plan"),
     (3, "solve DATA/gavel.toml --policy max-min --backend ecos"),
     (2, "compare nowhere.toml"),
 )
