@@ -47,9 +47,9 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     ``sshare -alP``, ``sacctmgr show assoc tree -P``, ``sacctmgr show qos -P``, ``scontrol show node`` (also partition,
     job), ``squeue`` and ``sacct -aXP`` with "|" between columns, and all of these with ``--json``; which command
     printed a file is seen from the file. An association ACCOUNT/USER is a user of the market, an account is a group,
-    RawShares are `borrow_weight`, GrpTRES are caps. Tier 1 with weight 0 stands for Fairshare=parent. The GPUs are
+    RawShares are `borrow_weight`, GrpTRES caps. Tier 1 with weight 0 stands for Fairshare=parent. The GPUs are
     those of nodes that are up; without nodes ``gpus`` of one type, or else the sum of the highest caps.
-    ``cluster`` chooses one of several, as what `scontrol show config` prints does. `declared` has what `sshare` computed.
+    ``cluster`` chooses one of several, as `scontrol show config` does. `declared` has what `sshare` computed.
 
     Errors: `BadInput` that names the file, the line or record, the value and what to do.
 
