@@ -53,6 +53,8 @@ class Cycle:
         self._ranks: dict[int, tuple[tuple[Any, ...], QueuedGang]] = {}
         for job in pool.running:
             self._keep(job)
+        #: while room is made for a job: who waits before it and its victims, by a queue and their places in it
+        self._rows: dict[tuple[int, ...], list[QueuedGang]] = {}
         self.started: dict[int, QueuedGang] = {}
         self.stopped: dict[int, str] = {}
         self.order: list[int] = []
@@ -141,6 +143,7 @@ class Cycle:
         """
         taken: list[QueuedGang] = []
         tries = SCENARIOS
+        self._rows.clear()
         while tries and (found := victim()) is not None:
             taken.append(found)
             self._take(found)
@@ -194,23 +197,30 @@ class Cycle:
         for place, queue in sorted((job.place, job.queue) for job in jobs):
             places.setdefault(queue, []).append(place)
         for queue, row in places.items():
-            most: QueuedGang | None = None
-            step = 0
-            for each in self._asking.get(queue, ()):
-                if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
-                    continue  # it takes no more than one before it
-                if each.number not in self._waiting or each in jobs:
-                    continue
-                begun = step
-                while step < len(row) and row[step] < each.place:
-                    step += 1
-                if step == len(row):
-                    break
-                if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
-                    yield most
-                most = each
-            if most is not None:
+            known = (queue, *row)
+            if known not in self._rows:
+                self._rows[known] = list(self._before(row, queue, jobs))
+            yield from self._rows[known]
+
+    def _before(self, row: list[int], queue: int, jobs: set[QueuedGang]) -> Iterator[QueuedGang]:
+        """Yield those of one queue that wait before the ``jobs`` at these places of it."""
+        most: QueuedGang | None = None
+        step = 0
+        for each in self._asking.get(queue, ()):
+            if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
+                continue  # it takes no more than one before it
+            if each.number not in self._waiting or each in jobs:
+                continue
+            begun = step
+            while step < len(row) and row[step] < each.place:
+                step += 1
+            if step == len(row):
+                break
+            if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
                 yield most
+            most = each
+        if most is not None:
+            yield most
 
     # -- preempting ------------------------------------------------------------------------------------------------
     def _outranks(self, job: QueuedGang) -> bool:

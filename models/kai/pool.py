@@ -11,6 +11,8 @@ from fractions import Fraction
 from operator import add, gt, sub
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fairopt.models.common.holdings import QueuedGang, ratio
 from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitlements, Gangs, Market
@@ -164,7 +166,8 @@ class NodePool:
         self.allocated, self.fixed = scaled(owed.total(owed.held)), scaled(owed.total(owed.fixed))
         self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
         self.free = [each - sum(self.allocated[q][r] for q in self.tops) for r, each in enumerate(self.total)]
-        jobs = self._jobs(gangs, (gangs.pending & gangs.allowed[:, gpu_type]) | (gangs.on == gpu_type))
+        here = np.flatnonzero((gangs.pending & gangs.allowed[:, gpu_type]) | (gangs.on == gpu_type))
+        jobs = self._jobs(gangs.select(here), here.tolist())
         self.waiting, self.running = [job for job in jobs if job.on < 0], [job for job in jobs if job.on >= 0]
         weights = [whole(each) for each in owed.borrow_weight.tolist()]
         shares = [
@@ -174,19 +177,18 @@ class NodePool:
         self.shares: list[Amounts] = list(zip(*shares, strict=True))
         self._places: dict[int, _Place] = {}
 
-    def _jobs(self, gangs: Gangs, chosen: Array) -> list[QueuedGang]:
-        """Return the gangs that are ``chosen`` (m,), in KAI's order within a queue."""
+    def _jobs(self, gangs: Gangs, numbers: Sequence[int]) -> list[QueuedGang]:
+        """Return gangs, which have these ``numbers``, in KAI's order within a queue."""
         amounts = [gangs.gpus.tolist()]
         for resource, unit in zip(self.resources[1:], self.units[1:], strict=True):
             there = resource in gangs.resources
             column = gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs)
-            amounts.append([whole(each * unit) for each in column])
+            amounts.append([whole(each if unit == 1 else each * unit) for each in column])
         users, tiers, kept = gangs.user.tolist(), gangs.tier.tolist(), gangs.preemptible.tolist()
-        takes, on, here = list(zip(*amounts, strict=True)), gangs.on.tolist(), chosen.tolist()
+        takes, on = list(zip(*amounts, strict=True)), gangs.on.tolist()
         return [
-            QueuedGang(gang, gangs.names[gang], users[gang], takes[gang], tiers[gang], kept[gang], place, on[gang])
-            for place, gang in enumerate(gangs.order().tolist())
-            if here[gang]
+            QueuedGang(numbers[i], gangs.names[i], users[i], takes[i], tiers[i], kept[i], place, on[i])
+            for place, i in enumerate(gangs.order().tolist())
         ]
 
     def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
