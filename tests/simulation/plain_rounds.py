@@ -191,7 +191,7 @@ def play(
     """Return a job's run on ``spots`` in this round, where outages are ``failing``, and its state afterwards."""
     hosts, types = queue.cluster.hosts, queue.cluster.types
     setup, speed = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
-    complete = queue.now + setup + queue.remaining[row] / speed
+    complete = queue.now + setup + walked(queue, row, spots, mechanics, None)
     end = min(complete, queue.end)
     names = {hosts[host] for host, _ in spots}
     fails = min((outage.begin for outage in failing if outage.host in names and outage.begin < end), default=None)
@@ -200,7 +200,13 @@ def play(
     zero = queue.now * 0
     spent = min(setup, end - queue.now)
     completed = not lost and complete <= queue.end
-    progress = zero if lost else queue.remaining[row] if completed else (end - queue.now - spent) * speed
+    progress = (
+        zero
+        if lost
+        else queue.remaining[row]
+        if completed
+        else walked(queue, row, spots, mechanics, end - queue.now - spent)
+    )
     ran = JobRun(
         job=queue.jobs.names[row],
         spots=tuple((hosts[host], int(gpus)) for host, gpus in spots),
@@ -227,6 +233,25 @@ def play(
         lease=queue.end if lost else lease,
         started=queue.now if started is None else started,
     )
+
+
+def walked(queue: Queue, row: int, spots: Spots, mechanics: Mechanics, time: Number | None) -> Number:
+    """Return the work that a job does in a time, at each speed in turn; the time until it is done for None."""
+    speed, profile = mechanics.speed(queue, row, spots), queue.jobs.profile(row)
+    done = queue.jobs.work[row] - queue.remaining[row]
+    after = [mark for mark in (profile.marks if profile else ()) if done < mark < queue.jobs.work[row]]
+    if not after:
+        return queue.remaining[row] / speed if time is None else time * speed
+    until = (after[0] - done) / speed
+    if time is not None and time <= until:
+        return time * speed
+    remaining = queue.remaining.copy()
+    left = queue.jobs.work[row] - after[0]
+    while queue.jobs.work[row] - left < after[0]:  # floats
+        left = np.nextafter(left, 0.0)
+    remaining[row] = left
+    more = walked(replace(queue, remaining=remaining), row, spots, mechanics, None if time is None else time - until)
+    return until + more if time is None else after[0] - done + more
 
 
 def change(queue: Queue, row: int, spots: Spots) -> Change:
