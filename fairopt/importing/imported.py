@@ -58,6 +58,7 @@ class ImportedGang(NamedTuple):
     tier: int = 0
     preemptible: bool = True
     since: Number = 0
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass
@@ -123,7 +124,7 @@ def gangs_of(
     columns = {name: [getattr(row, name) for row in rows] for name in ImportedGang._fields}
     taken = {name for row in rows for name in row.other}
     other = {each: [row.other.get(each, Fraction(0)) for row in rows] for each in resources if each in taken}
-    named = {name: columns[name] for name in ("allowed", "on", "tier", "preemptible", "since")}
+    named = {name: columns[name] for name in ("allowed", "on", "tier", "preemptible", "since", "settings")}
     return Gangs.of(
         columns["user"], columns["gpus"], users=users, types=types, names=columns["name"], **named, other=other
     )
