@@ -100,10 +100,8 @@ class Engine:
         kind = type(self._mechanics)
         # another model may change a job's speed or loading while it stays where it is
         self._stays_same = kind.speed is Mechanics.speed and kind.setup is Mechanics.setup
-        self._varying = trace.jobs.varying
-        self._courses: dict[tuple[int, Spots], Course] = {}  # of the jobs whose speed changes, where they ran
-        # what a policy is told of jobs whose speed changes is not what it was
-        self._ask = ask or not self._stays_same or self._length is None or self._varying
+        self._courses: dict[tuple[int, Spots], Course] = {}  # of jobs whose speed changes, with what is told of them
+        self._ask = ask or not self._stays_same or self._length is None or trace.jobs.varying
         self._session = session(policy, backend, exact=exact)
         self._rounds, self._done, self._stopped = rounds, 0, False
         self._arrival: list[Number] = trace.jobs.arrival.tolist()
@@ -186,8 +184,7 @@ class Engine:
         else:
             at, states, changes = self._asked(at, fresh, up)
         end, failing = changes.end, self._hosts.failing(at.now, changes.end)
-        if self._varying:
-            self._courses |= {(each.row, each.spots): each.course for each in changes.placed if each.course}
+        self._courses |= {(each.row, each.spots): each.course for each in changes.placed if each.course}
         states, completed, lost = states.advanced(at.now, end, failing, self._courses, self._trace.jobs.work)
         calm = not fresh and not states.running.any() and not completed and not self._hosts.change(at.now, end)
         after = at._replace(

@@ -301,8 +301,7 @@ class Simulation:
         """Return what is left of a job's work and of its loading, and its GPU-time, when a round begins."""
         if not one.running or index == one.since:
             return one.remaining, one.setup, one.attained
-        passed = (index - one.since) * self.length
-        loaded = min(one.setup, passed)
+        loaded = min(one.setup, passed := (index - one.since) * self.length)
         progress = made(one.course, one.job.work - one.remaining, passed - loaded, self.slack > 0)
         return max(one.remaining - progress, ZERO), one.setup - loaded, one.attained + one.held() * passed
 
@@ -379,11 +378,8 @@ class Simulation:
         progress = ZERO if failed is not None else progress
         change, _, before = played.placed.get(name, ("stay", one.last, one.last))
         completed, lost = in_time and failed is None, failed is not None
-        words = {
-            "types": self.setting.names(one.last),
-            "before": self.setting.names(before),
-            "change": change,
-        }
+        names = self.setting.names
+        words = {"types": names(one.last), "before": names(before), "change": change}
         numbers = {
             "begin": (now, self.length),
             "end": (until, self.length),

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, ClassVar
 
 import pytest
+from plain_rounds import run as plain_run
 
 from fairopt import read_trace
 from fairopt.backends import Session
@@ -25,7 +26,6 @@ from fairopt.simulation.engine import Engine, run_continuous
 from fairopt.simulation.recording import Recorder, header
 from fairopt.simulation.replay import read_record
 from fairopt.testing.round_samples import sample_settings
-from tests.simulation.plain_rounds import run as plain_run
 
 ONE = Cluster.uniform({"V100": (1, 2)})
 #: Does 10 units at 1, the next 60 at 3, and then goes at 1/2; with two GPUs always twice as fast.

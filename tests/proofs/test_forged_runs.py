@@ -106,28 +106,6 @@ RIGHT = {
         ends(1),
         profiles=[profile([1, 1, 1, "1/2"], [2, 1, 1, 1])],
     ),
-    "a batch that is worth more after a third, and less apart": record(
-        job("j1", 0, 60, gpus=2, profile=0),
-        {"round": 0, "start": {"j1": APART}},
-        {"round": 1, "complete": {"j1": "135/2"}},  # 20 at 1/2, 5 at 6/5, 35 at 3/2
-        ends(2),
-        profiles=[
-            profile(
-                [2, 1, 8, 1],
-                [2, 1, 16, 2],
-                [2, 2, 8, "1/2"],
-                [2, 2, 16, 1],
-                efficiency=[[0, 16, "1/4"], [20, 16, "6/5"], [25, 8, 3]],
-            )
-        ],
-    ),
-    "a restart of its own": record(
-        job("j1", 0, 80, profile=0),
-        {"round": 0, "start": {"j1": [["a", 1]]}},
-        {"round": 1, "migrate": {"j1": [["b", 1]]}, "complete": {"j1": 90}},
-        ends(2),
-        profiles=[profile([1, 1, 1, 1], restart=10)],
-    ),
     "the first of two hosts that fail": record(
         job("j1", 0, 1000, gpus=2),
         {"round": 0, "start": {"j1": APART}},
@@ -336,18 +314,8 @@ def test_a_trace_of_another_form_is_refused() -> None:
         decide(record(J1, {"round": 0, "start": {"j1": [["a", 1], ["b", 0]]}}, *ALONE[2:], ends(2)))
     with pytest.raises(Unreadable, match="it ends before it begins"):
         decide(record(*ALONE, ends(2), down=[["b", 60, 60]]))
-    twice = [profile([1, 1, 1, 1], [1, 1, 1, 2])]
-    with pytest.raises(Unreadable, match="GPUs, hosts and batch stand twice"):
-        decide(record(job("j1", 0, 90, profile=0), *ALONE[1:], ends(2), profiles=twice))
 
 
-BAD_PROFILES = [
-    profile(),
-    *(profile(row) for row in ([0, 1, 1, 1], [1, 2, 1, 1], [1, 1, 0, 1], [1, 1, 1, -1], [1, 1, 1])),
-    *(profile([1, 1, 1, 1], efficiency=[row]) for row in ([0, 1, 0], [-1, 1, 1], [0, 2, 1], [0, 1])),
-    profile([1, 1, 1, 1], efficiency=[[0, 1, 1], [0, 1, 2]]),
-    profile([1, 1, 1, 1], restart=-1),
-]
 MECHANICS, HOST = ("run", "mechanics"), ("run", "cluster", "hosts", 0)
 
 
@@ -358,8 +326,6 @@ MECHANICS, HOST = ("run", "mechanics"), ("run", "cluster", "hosts", 0)
         *((0, (*HOST, "gpus"), 0), (0, (*HOST, "speed"), 0), (0, ("run", "trace", "tenants", 0, "weight"), 0)),
         *((0, (*HOST, "bandwidth"), 0), (0, ("run", "cluster", "memory", 0), 0)),
         *((1, ("job", key), 0) for key in ("weight", "work", "gpus")),
-        *((1, ("job", "profile"), at) for at in (0, -1, "p", 1.5)),
-        *((0, ("run", "trace", "profiles"), [each]) for each in BAD_PROFILES),
     ],
 )
 def test_nothing_runs_on_nothing(line: int, place: Any, value: Any) -> None:

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from plain_work import walked
 
 from fairopt.backends import Method, Session, Solver
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
@@ -200,13 +201,8 @@ def play(
     zero = queue.now * 0
     spent = min(setup, end - queue.now)
     completed = not lost and complete <= queue.end
-    progress = (
-        zero
-        if lost
-        else queue.remaining[row]
-        if completed
-        else walked(queue, row, spots, mechanics, end - queue.now - spent)
-    )
+    did = queue.remaining[row] if completed else walked(queue, row, spots, mechanics, end - queue.now - spent)
+    progress = zero if lost else did
     ran = JobRun(
         job=queue.jobs.names[row],
         spots=tuple((hosts[host], int(gpus)) for host, gpus in spots),
@@ -233,25 +229,6 @@ def play(
         lease=queue.end if lost else lease,
         started=queue.now if started is None else started,
     )
-
-
-def walked(queue: Queue, row: int, spots: Spots, mechanics: Mechanics, time: Number | None) -> Number:
-    """Return the work that a job does in a time, at each speed in turn; the time until it is done for None."""
-    speed, profile = mechanics.speed(queue, row, spots), queue.jobs.profile(row)
-    done = queue.jobs.work[row] - queue.remaining[row]
-    after = [mark for mark in (profile.marks if profile else ()) if done < mark < queue.jobs.work[row]]
-    if not after:
-        return queue.remaining[row] / speed if time is None else time * speed
-    until = (after[0] - done) / speed
-    if time is not None and time <= until:
-        return time * speed
-    remaining = queue.remaining.copy()
-    left = queue.jobs.work[row] - after[0]
-    while queue.jobs.work[row] - left < after[0]:  # floats
-        left = np.nextafter(left, 0.0)
-    remaining[row] = left
-    more = walked(replace(queue, remaining=remaining), row, spots, mechanics, None if time is None else time - until)
-    return until + more if time is None else after[0] - done + more
 
 
 def change(queue: Queue, row: int, spots: Spots) -> Change:
