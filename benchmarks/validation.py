@@ -124,7 +124,8 @@ def busy(told: Trace) -> float:
 
 def cells(counts: Iterable[int]) -> Iterator[tuple[int, str, str]]:
     """Yield what there is to play: trace, policy, change."""
-    names = [each["policy"] for each in table("published") if each["policy"] in policies(120, rows(120))]
+    ours = policies(120, rows(120))
+    names = [each["policy"] for each in table("published") if each["policy"] in ours]
     for count in counts:
         for change in ("", *CHANGES) if count == 120 else ("",):
             yield from ((count, name, change) for name in names)
