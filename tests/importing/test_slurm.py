@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt import allocate
@@ -233,7 +233,6 @@ MANGLED = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_broken_text_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     sample = data.draw(st.sampled_from([path for path in EVERY if path.suffix == ".txt"]))
@@ -253,7 +252,6 @@ def test_broken_text_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPath
         _answers(reader, path)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_broken_json_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     sample = data.draw(st.sampled_from([path for path in EVERY if path.suffix == ".json"]))

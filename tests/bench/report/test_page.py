@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from bench_records import CONTENDERS, SPEC, environment, failed, made_up, measurement
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
@@ -139,7 +139,6 @@ class TestPage:
         assert not found.open
         assert "".join(found.words).count(UNWRITABLE.sub("\ufffd", words)) > 4
 
-    @settings(max_examples=30, deadline=None)
     @given(st.text(min_size=1))
     def test_text_of_any_kind_stays_text(self, words: str) -> None:
         # drawing takes a while, and has a test of its own
