@@ -9,7 +9,7 @@ import pytest
 from transcripts import BLOCK, PAGES, ROOT, alike, ended, rewritten, script, steps
 
 WITH_COMMANDS = [page for page in PAGES if page.stem != "index"]
-#: Most of the time of all sessions; templates, backends, columns and own functions, which they show, have tests of their own.
+#: Most of the time of all sessions; what they show (templates, backends, columns, own functions) has tests of its own.
 SLOW = {"author", "own-data", "solvers"}
 
 
