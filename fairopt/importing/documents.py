@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from fairopt.discovery import library
-from fairopt.errors import BadInput, require
+from fairopt.errors import BadInput
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.schema import ObjectPart, ValueType, kind_of
 from fairopt.problem.files.storage import AnyPath, naming, read_text
