@@ -8,6 +8,7 @@ runFirstFsStrategy, runSecondFsStrategy), classical (candidate_generator.go, hie
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import chain, pairwise, repeat
@@ -47,12 +48,11 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
         attempts = (False, True) if forbidden and not better else (True, False)
     for borrowing in attempts:
         if borrowing or _may_be_nominal(state, work, needs, own):
+            # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
+            some = None if borrowing and forbidden else others
             in_order = chain(
-                zip(_reclaimed(state, work, columns, *better), repeat(True)) if better else (),
-                # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
-                zip(_reclaimed(state, work, columns, *others), repeat(False))
-                if others and not (borrowing and forbidden)
-                else (),
+                zip(_reclaimed(state, work, columns, better), repeat(True)),
+                zip(_reclaimed(state, work, columns, some), repeat(False)),
                 zip(own, repeat(True)),
             )
             if targets := _attempt(state, work, needs, columns, in_order, borrowing=borrowing):
@@ -61,14 +61,9 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
 
 
 def _attempt(
-    state: State,
-    work: QueuedWork,
-    needs: Needs,
-    columns: set[int],
-    candidates: Iterable[tuple[Candidate, bool]],
-    *,
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], candidates: Iterable[tuple[Candidate, bool]], *,
     borrowing: bool,
-) -> list[Target]:
+) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
 
     ``candidates``: who may go, and whether the preemptor has the better right. Only ``columns`` lack room, so that the
@@ -103,11 +98,10 @@ def _attempt(
 
 def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, own: Iterable[Candidate]) -> bool:
     """Return whether needs would be within the quota if all of the own ClusterQueue that may go went."""
-    going: dict[int, int] = {}
+    going: Counter[int] = Counter()
     for _, _, usage, _ in own:
-        for column, amount in usage:
-            going[column] = going.get(column, 0) + amount
-    return not any(state.quotas.over(work.queue, column, amount - going.get(column, 0)) for column, amount in needs)
+        going.update(dict(usage))
+    return not any(state.quotas.over(work.queue, column, amount - going[column]) for column, amount in needs)
 
 
 def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> bool:
@@ -149,15 +143,16 @@ def _from_cohorts(
         below = ancestor
         fits, left = _within(state, ancestor, left)
         right = right or fits
-    found = []
+    found: list[tuple[int, int] | None] = []
     for where in ((higher, over), (lower, work.queue)):
-        queues = (each[1].queue for each in _reclaimed(state, work, columns, *where)) if where[0] >= 0 else ()
+        queues = (each[1].queue for each in _reclaimed(state, work, columns, where if where[0] >= 0 else None))
         found.append(where if any(_valid(state, work, queue, columns) for queue in queues) else None)
     return found[0], found[1]
 
 
-def _reclaimed(state: State, work: QueuedWork, columns: set[int], node: int, but: int) -> Iterator[Candidate]:
+def _reclaimed(state: State, work: QueuedWork, columns: set[int], where: tuple[int, int] | None) -> Iterator[Candidate]:
     """Yield whom a workload may reclaim from below a cohort, but not below another node, where they borrow."""
+    node, but = where or (-1, -1)  # nobody
     paths, several = state.quotas.paths, len(columns) > 1
     for each in state.going(node, state.rules(work.queue).reclaim_within_cohort, work, columns):
         if but not in paths[each[1].queue] and not (several and columns.isdisjoint(each[3])):
