@@ -51,8 +51,8 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
             # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
             some = None if borrowing and forbidden else others
             in_order = chain(
-                zip(_reclaimed(state, work, columns, better), repeat(True)),
-                zip(_reclaimed(state, work, columns, some), repeat(False)),
+                zip(state.below(work, columns, better), repeat(True)),
+                zip(state.below(work, columns, some), repeat(False)),
                 zip(own, repeat(True)),
             )
             if targets := _attempt(state, work, needs, columns, in_order, borrowing=borrowing):
@@ -121,7 +121,7 @@ def _from_cohorts(
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """Return where those are over whom the preemptor has the better right, and the others; None where nobody is.
 
-    That is below a cohort, but not below another node (`_reclaimed`), in ClusterQueues that borrow, below cohorts that
+    That is below a cohort, but not below another node (`State.below`), in ClusterQueues that borrow, below cohorts that
     do, up to the common ancestor. With ``only_better`` the others are left out: they may not go while the preemptor
     borrows, and it would. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree,
     QuantitiesFitInQuota.
@@ -145,18 +145,9 @@ def _from_cohorts(
         right = right or fits
     found: list[tuple[int, int] | None] = []
     for where in ((higher, over), (lower, work.queue)):
-        queues = (each[1].queue for each in _reclaimed(state, work, columns, where if where[0] >= 0 else None))
+        queues = (each[1].queue for each in state.below(work, columns, where if where[0] >= 0 else None))
         found.append(where if any(_valid(state, work, queue, columns) for queue in queues) else None)
     return found[0], found[1]
-
-
-def _reclaimed(state: State, work: QueuedWork, columns: set[int], where: tuple[int, int] | None) -> Iterator[Candidate]:
-    """Yield whom a workload may reclaim from below a cohort, but not below another node, where they borrow."""
-    node, but = where or (-1, -1)  # nobody
-    paths, several = state.quotas.paths, len(columns) > 1
-    for each in state.going(node, state.rules(work.queue).reclaim_within_cohort, work, columns):
-        if but not in paths[each[1].queue] and not (several and columns.isdisjoint(each[3])):
-            yield each
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:

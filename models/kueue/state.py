@@ -215,6 +215,17 @@ class State:
             newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
         return found[:lower] + newer
 
+    def below(self, preemptor: QueuedWork, columns: set[int], where: tuple[int, int] | None) -> Iterator[Candidate]:
+        """Yield whom a workload may reclaim from below a cohort, but not below another node, if they borrow; in order.
+
+        ``where``: the two; None for nobody.
+        """
+        node, but = where or (-1, -1)
+        paths, several = self.quotas.paths, len(columns) > 1
+        for each in self.going(node, self.rules(preemptor.queue).reclaim_within_cohort, preemptor, columns):
+            if but not in paths[each[1].queue] and not (several and columns.isdisjoint(each[3])):
+                yield each
+
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:
         """Leave the usage of some running workloads out for a while, or that of one column alone.
