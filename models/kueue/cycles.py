@@ -181,6 +181,8 @@ class Cycles:
         self._targets += targets
 
     def _overlaps(self, found: Assignment) -> bool:
+        if not found.targets:
+            return False
         gone = self._gone(found.work)
         return any(target.work.number in gone for target in found.targets)
 
