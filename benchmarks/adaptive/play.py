@@ -1,8 +1,8 @@
 """Plays the workloads of Pollux's and of Sia's artefacts and writes what comes out into docs/adaptive-jobs.md.
 
-``python -m fairopt.benchmarks.adaptive.play --pollux ADAPTDL/simulator --sia ARTIFACTS/sia-simulator``, with checkouts of
-github.com/petuum/adaptdl, branch osdi21-artifact, and github.com/siasosp23/artifacts. Either may be left out: its rows
-stay as they are. Each workload takes about a minute. ``--only TEXT`` plays the settings with that in their name.
+``python -m fairopt.benchmarks.adaptive.play --pollux ADAPTDL/simulator --sia ARTIFACTS/sia-simulator``, with checkouts
+of github.com/petuum/adaptdl, branch osdi21-artifact, and github.com/siasosp23/artifacts. Either may be left out: its
+rows stay as they are. A workload takes up to two minutes. ``--only TEXT`` plays the settings with that in their name.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def all_played() -> Iterator[Played]:
 def play(one: Played, path: Path) -> list[tuple[float, float, float]]:
     """Return of each job of a workload when it came, how long it took, and its GPU-time, in hours."""
     trace = one.read(path).as_(float)
-    engine = Engine(one.policy, trace, one.cluster, length=ROUND, mechanics=Mechanics(restart=30, launch=30))
+    engine = Engine(one.policy, trace, one.cluster, length=ROUND, mechanics=Mechanics())
     ends: dict[int, float] = {}
     held = dict.fromkeys(range(len(trace.jobs)), 0.0)
     runs: dict[int, tuple[float, int]] = {}

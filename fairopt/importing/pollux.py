@@ -53,7 +53,8 @@ def read_workload(path: AnyPath, batches: str = "free", sizes: str = "free") -> 
             own = [gpus] if gpus else range(1, (1 if name in ALONE else most_gpus) + 1)
             made[key] = profile_of([measured], [own], None if batch is None else [batch], restart=RESTART)
         profiles.append(made[key])
-    epochs_of = {name: Measured(folder / name, epochs, 4).marks[-1] for name, (epochs, _) in APPLICATIONS.items()}
+    names = {row["application"] for row in rows}
+    epochs_of = {name: Measured(folder / name, APPLICATIONS[name][0], 4).marks[-1] for name in names}
     return Trace(
         Jobs.of(
             names=[row["name"] for row in rows],
