@@ -165,11 +165,25 @@ Definition product (l : list Q) : Q := fold_right Qmult 1 l.
 Definition nash_welfare (powers : list nat) (x : table) : Q :=
   product (map (fun '(k, (u, b)) => power (value u b) k) (combine powers (combine (users m) x))).
 (** Whole numbers in proportion to the weights. *)
-Definition by_weights (powers : list nat) : Prop :=
-  exists unit, 0 < unit /\ Forall2 (fun k u => inject_Z (Z.of_nat k) == unit * weight u) powers (users m).
+Definition times_weights (unit : Q) (powers : list nat) : Prop :=
+  0 < unit /\ Forall2 (fun k u => inject_Z (Z.of_nat k) == unit * weight u) powers (users m).
+Definition by_weights (powers : list nat) : Prop := exists unit, times_weights unit powers.
 Definition maximises_nash (x : table) : Prop :=
   sensible x /\ (forall u b, has x u b -> 0 < value u b) /\
   forall y powers, sensible y -> by_weights powers -> nash_welfare powers y <= nash_welfare powers x.
+
+(** Whoever has as much Nash welfare as [x] is within bounds; and nobody has e^(unit * gap) times as much: that is
+    more than all powers (1 + unit * gap / n)^n.  With logarithms: sums of weight * log throughput differ by less than
+    the gap. *)
+Definition nash_within (x : table) (gap : Q) (lowest highest : list Q) : Prop :=
+  feasible x /\
+  (forall u b, has x u b -> 0 < value u b /\ match demand u with Some d => sum b <= d | None => True end) /\
+  forall unit powers, times_weights unit powers ->
+    (forall y, sensible y -> nash_welfare powers x <= nash_welfare powers y ->
+      forall i u b, nth_error (combine (users m) y) i = Some (u, b) ->
+        nth i lowest 0 <= value u b <= nth i highest 0) /\
+    (exists n, forall y, sensible y ->
+      nash_welfare powers y <= power (1 + unit * gap / inject_Z (Z.of_nat n)) n * nash_welfare powers x).
 
 (** *** Water filling: ratios of throughputs to what a normaliser says are lexicographically max-min *)
 
@@ -206,6 +220,29 @@ Definition extreme (r : rule) (highest : bool) (weights : table) (v : Q) : Prop 
   forall x, optimum r x -> if highest then weighted weights x <= v else v <= weighted weights x.
 
 End Market.
+
+(** ** Gangs: a round of FFT *)
+Section Round.
+Variable r : round.
+
+(** An assignment says on which type each job runs; a job with none waits, which costs nothing. *)
+Definition costs_on (row : list (option Q)) (t : option nat) (c : Q) : Prop :=
+  match t with None => c = 0 | Some j => nth_error row j = Some (Some c) end.
+(** GPUs of a type that are in use; of any type. *)
+Definition in_use (types : list (option nat)) (j : nat) : Q :=
+  sum (map (fun '(size, t) => match t with Some i => if Nat.eqb i j then inject_Z size else 0 | None => 0 end)
+         (combine (sizes r) types)).
+Definition in_use_all (types : list (option nat)) : Q :=
+  sum (map (fun '(size, t) => match t with Some _ => inject_Z size | None => 0 end) (combine (sizes r) types)).
+(** Each job runs where it may or waits, and costs so much; no type is used more than there is of it, and enough are. *)
+Definition assigned (types : list (option nat)) (cost : Q) : Prop :=
+  length types = length (sizes r) /\
+  (exists each, Forall2 (fun '(row, t) c => costs_on row t c) (combine (job_costs r) types) each /\ sum each == cost) /\
+  (forall j, (j < length (gpus r))%nat -> in_use types j <= inject_Z (nth j (gpus r) 0%Z)) /\
+  inject_Z (least_used r) <= in_use_all types.
+Definition is_round : Prop :=
+  length (job_costs r) = length (sizes r) /\ forall row, In row (job_costs r) -> length row = length (gpus r).
+End Round.
 
 (** ** What is stated *)
 
@@ -260,6 +297,9 @@ Definition meaning (s : statement) : Prop :=
   | ParetoEfficient m x => valid m /\ pareto_efficient m x
   | LevelsAre m x n => valid m /\ max_min_fair m n x
   | MaximisesNash m x => valid m /\ maximises_nash m x
+  | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
+  | RoundCosts r v bound =>
+      is_round r /\ (exists types, assigned r types v) /\ forall types cost, assigned r types cost -> bound <= cost
   | ExtremeIs m r highest weights v => valid m /\ shaped m weights /\ extreme m r highest weights v
   | Rewards m r who report gain always =>
       valid m /\ 0 < gain /\ ~ like m (misreported m who report) /\
