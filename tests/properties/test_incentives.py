@@ -22,8 +22,8 @@ from fairopt.models import (
 )
 from fairopt.policy import Policy, Trait
 from fairopt.problem import Entitlements, Market
+from fairopt.proofs.findings.liars.bounds import envy_free, equal_throughput
 from fairopt.properties import Answer, Effort, StrategyProofness
-from fairopt.properties.misreports.bounds import envy_free, equal_throughput
 from fairopt.properties.misreports.kinds import (
     ANYTHING,
     COPIES,
