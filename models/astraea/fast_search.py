@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
-from fairopt.models.astraea.reference import Best, ScheduleSearch, scheduled
+from fairopt.models.astraea.reference import Best, Reference, scheduled
 from fairopt.models.astraea.round_state import RoundState, spots
 from fairopt.problem.batch import NEVER
 from fairopt.program import Array
@@ -32,7 +32,7 @@ class ShiftedSchedules(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fast(ScheduleSearch):
+class Fast(Reference):
     """The same schedule as `Reference`, found from prefix sums of prices and least free resources over windows.
 
     A schedule's gain is at most its gain with the fewest PS that could suffice on any server. Families of schedules are
@@ -132,7 +132,7 @@ def _costs(state: RoundState, workers: int, worker: int, ps: int, slots: int) ->
     return (total[slots:] - total[:starts]) * workers, total_ps[slots:] - total_ps[:starts]
 
 
-def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, readings: ScheduleSearch) -> Array:
+def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, readings: Reference) -> Array:
     """Return what each start (starts,) gains, -inf where no servers have room."""
     workers, worker, ps, apart, slots, most = family
     free, free_ps = state.windows
@@ -148,7 +148,7 @@ def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, 
 
 
 def _hosts(
-    state: RoundState, job: int, family: ShiftedSchedules, room: Array, left: Array, readings: ScheduleSearch
+    state: RoundState, job: int, family: ShiftedSchedules, room: Array, left: Array, readings: Reference
 ) -> tuple[Array, Array, Array]:
     """Return, for each start, the server that holds the PS, how many, and whether there is one."""
     tenant = int(state.batch.jobs.tenant[job])
@@ -163,7 +163,7 @@ def _hosts(
     return host, np.where(able, least, 0), able
 
 
-def _placed(state: RoundState, job: int, family: ShiftedSchedules, start: int, readings: ScheduleSearch) -> Best:
+def _placed(state: RoundState, job: int, family: ShiftedSchedules, start: int, readings: Reference) -> Best:
     """Return the schedule of one family from one start (from 0), which is known to fit."""
     workers, worker, ps, apart, slots, _ = family
     free, free_ps = state.windows

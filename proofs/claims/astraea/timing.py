@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.datasets.astraea_workload import astraea_workload
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import Theta
-from fairopt.models.astraea.reference import Reference, ScheduleSearch
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import Linear
@@ -132,7 +132,7 @@ def _round(batch: Batch) -> RoundState:
     return state
 
 
-def _timed(search: ScheduleSearch, state: RoundState, job: int) -> tuple[float, Any]:
+def _timed(search: Reference, state: RoundState, job: int) -> tuple[float, Any]:
     begun = process_time()
     best = search.best(state, job)
     return process_time() - begun, best
