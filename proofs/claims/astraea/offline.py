@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from fairopt.datasets.astraea_workload import astraea_small
+from fairopt.benchmarks.workloads.astraea_batches import astraea_small
 from fairopt.methods.columns.pricing import PackingEvidence
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
 from fairopt.models.astraea.packing import CompactExponentialPacking, ratio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairopt.datasets.astraea_workload import astraea_workload
+from fairopt.benchmarks.workloads.astraea_batches import astraea_workload
 from fairopt.models import BatchPrivate, FirstComeFirstServed, PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch

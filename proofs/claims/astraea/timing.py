@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.datasets.astraea_workload import astraea_workload
+from fairopt.benchmarks.workloads.astraea_batches import astraea_workload
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import Theta
 from fairopt.models.astraea.reference import Reference
