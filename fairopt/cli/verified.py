@@ -17,7 +17,7 @@ VERDICTS = {"accepted: ": 0, "REJECTED: ": 1, "cannot be read: ": 2, "NOT COVERE
 AT_ONCE = 200
 
 
-class _Said(NamedTuple):
+class Said(NamedTuple):
     """What the program says of a file, without the file's name, and the exit status that this stands for."""
 
     path: Path
@@ -25,7 +25,7 @@ class _Said(NamedTuple):
     said: str
 
 
-def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[_Said]:
+def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[Said]:
     """Yield what the program says of each file.
 
     Errors: `NotInstalled` where the program is not built, `NotSolved` where it ends before it has answered.
@@ -42,7 +42,7 @@ def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[_Said]:
             )
         for path, line in zip(some, lines, strict=True):
             said = line.partition(": ")[2]  # no name of a file has a colon before a space
-            yield _Said(path, next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said)
+            yield Said(path, next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said)
 
 
 def worst(statuses: Sequence[int]) -> int:
