@@ -66,18 +66,28 @@ class Cvxpy(Backend):
     self-dual embedding, 2016.
     """
 
-    name = "cvxpy"
-    modules: tuple[str, ...] = ("cvxpy",)
     install = "fairopt[solvers]"
     endable = 1
-    capabilities = frozenset({Capability.DUALS})
 
     def __init__(self, solver: str) -> None:
         self.solver = solver
-        if solver in PASSED_AS:
-            self.name = solver.lower()
-            self.modules = ("cvxpy", self.name)
-            self.capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *PASSED_AS[solver]})
+
+    # all of these follow from the solver's name, which goes to the process that may be ended
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The solver's name in lower case; "cvxpy" where it is not known."""
+        return self.solver.lower() if self.solver in PASSED_AS else "cvxpy"
+
+    @property
+    def modules(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What must be importable."""
+        return ("cvxpy", self.name) if self.solver in PASSED_AS else ("cvxpy",)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
+        """The options that the solver takes, and logarithms where it is known."""
+        known = {Capability.LOGARITHMS, *PASSED_AS[self.solver]} if self.solver in PASSED_AS else ()
+        return frozenset({Capability.DUALS, *known})
 
     def available(self) -> bool:  # type: ignore[override]  # it depends on the solver
         """Whether cvxpy is installed, and the solver where it is known; neither is imported."""
