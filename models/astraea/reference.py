@@ -32,8 +32,9 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True)
 class Reference:
-    """Try every start slot and every number of workers, distributed and centralised; slow and plain.
+    """A way to find the best schedule of one job in a round. All ways return the same.
 
+    This one is slow and plain: it tries every start slot and every number of workers, distributed and centralised.
     Among equal gains the first found is kept: start slots rising, then workers rising, worker types and types of PS in
     order; centralised before distributed (line 6 has "at least"). Another way to search derives from it, with the same
     options and the same answers. Where the printed algorithms leave something open, or contradict the constraints they
