@@ -83,19 +83,19 @@ class _Tenant:
 
     def pass_to(self, time: Number, window: Window | None, of_jobs: Window | None) -> None:
         """Let all accrue up to a time. Source: Eq. (3)-(4), (8), (13)-(14), (16)."""
-        if time == self.since:
+        since, self.since = self.since, time
+        if not time > since or not (self.demand or not self.capped):
             return
-        if time > self.since and (self.demand or not self.capped):
-            share = tenant_share(self.demand, self.quota, self.capped)
-            # jobs are counted by weight, so that no rounding error is left when all of them are gone
-            weights: Number = 0
-            for each in self.alike.values():
-                weights += each.weight * each.count
-            span = overlap(of_jobs, self.since, time)
-            for each in self.alike.values():
-                each.due += job_share(each.gpus, each.weight, weights, share) * span
-            self.fair += share * overlap(window, self.since, time)
-        self.since = time
+        share = tenant_share(self.demand, self.quota, self.capped)
+        # jobs are counted by weight, so that no rounding error is left when all of them are gone
+        weights: Number = 0
+        for each in self.alike.values():
+            weights += each.weight * each.count
+        span = time - since if of_jobs is None else overlap(of_jobs, since, time)
+        for each in self.alike.values():  # `job_share`, which is called too often to be called
+            part = share * each.weight / weights if weights else weights
+            each.due += (part if part < each.gpus else each.gpus) * span
+        self.fair += share * (time - since if window is None else overlap(window, since, time))
 
     def change(self, gpus: int, weight: Number, by: int) -> Number:
         """Count a job that becomes active (1), or is not any more (-1); return what is due to one like it so far."""
