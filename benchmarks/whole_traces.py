@@ -20,6 +20,7 @@ import pstats
 import re
 import resource
 import subprocess
+from dataclasses import fields, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +30,7 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.benchmarks.instances.traces import Traces
-from fairopt.problem import Jobs, Trace
+from fairopt.problem import Trace
 from fairopt.simulation import Setting
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.measures import Measuring
@@ -46,29 +47,13 @@ def setting_of(trace: str, cluster: str, jobs: int, times: int) -> Setting:
         return found
     one = found.trace.jobs
     span = float(one.arrival[-1]) + 1
-    again = {
-        name: np.tile(getattr(one, name), (times, *[1] * (getattr(one, name).ndim - 1)))
-        for name in (
-            "gpus",
-            "work",
-            "throughput",
-            "memory",
-            "state_size",
-            "dataset_size",
-            "weight",
-            "priority",
-            "tenant",
-        )
-    }
-    arrival = np.concatenate([one.arrival + span * each for each in range(times)])
-    names = [f"{name}-{each}" for each in range(times) for name in one.names]
-    tenants = [one.tenants[each] for each in again.pop("tenant").tolist()]
-    weights = dict(zip(one.tenants, one.tenant_weight.tolist(), strict=True))
-    many = Jobs.of(
-        names=names, types=one.types, arrival=arrival.tolist(), tenant=tenants, tenant_weight=weights,
-        **{name: column.tolist() for name, column in again.items()},
-    )  # fmt: skip
-    return Setting(found.cluster, Trace(many, found.trace.outages).as_(float), found.mechanics, found.length)
+    columns: dict[str, Any] = {}
+    for name in (each.name for each in fields(one) if each.name not in ("types", "tenants", "tenant_weight")):
+        value = getattr(one, name)
+        columns[name] = np.concatenate([value] * times) if isinstance(value, np.ndarray) else value and value * times
+    columns["arrival"] = np.concatenate([one.arrival + span * each for each in range(times)])
+    columns["names"] = tuple(f"{name}-{each}" for each in range(times) for name in one.names)
+    return replace(found, trace=Trace(replace(one, **columns), found.trace.outages))
 
 
 def played(setting: Setting, name: str, *, profile: bool) -> dict[str, Any]:
