@@ -105,7 +105,7 @@ def play(count: int, name: str, change: str = "") -> dict[str, str] | None:
     taken = [ends[at] - float(job.arrival) for at, job in enumerate(jobs)]
     fair = max(1.0, count / gpus)
     ratios = [each / float(job.alone() * fair) for each, job in zip(taken, jobs, strict=True)]
-    work = (jobs_told.jobs.work / jobs_told.jobs.throughput[:, 0] * jobs_told.jobs.gpus).sum()
+    work = busy(jobs_told)
     found = {
         "makespan": makespan,
         "mean_jct": sum(taken) / count,
@@ -116,9 +116,16 @@ def play(count: int, name: str, change: str = "") -> dict[str, str] | None:
     return {key: f"{value:.{FIGURES[key]}f}" for key, value in found.items()}
 
 
+def busy(told: Trace) -> float:
+    """Return the GPU-time of all work, without loading."""
+    jobs = told.jobs
+    return float(sum(jobs.work[row] / jobs.mean_speed(row)[0] * jobs.gpus[row] for row in range(len(jobs))))
+
+
 def cells(counts: Iterable[int]) -> Iterator[tuple[int, str, str]]:
     """Yield what there is to play: trace, policy, change."""
-    names = [each["policy"] for each in table("published") if each["policy"] in policies(120, rows(120))]
+    ours = policies(120, rows(120))
+    names = [each["policy"] for each in table("published") if each["policy"] in ours]
     for count in counts:
         for change in ("", *CHANGES) if count == 120 else ("",):
             yield from ((count, name, change) for name in names)

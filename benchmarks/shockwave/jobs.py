@@ -11,6 +11,7 @@ from math import ceil
 from pathlib import Path
 
 from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.problem.profile import Profile
 
 HERE = Path(__file__).parent
 #: By jobs of the trace: GPUs, and the column of throughputs.
@@ -119,17 +120,16 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def trace(jobs: list[Row], *, adapt: bool = True) -> Trace:
-    """Return the trace: work in epochs at the first batch's speed; with ``adapt`` False policies see that, too."""
-    work, phases = [], []
+    """Return the trace: work in epochs; with ``adapt`` False as many at the first batch's speed as take as long."""
+    work, profiles = [], []
     for job in jobs:
-        own: dict[Fraction, Fraction] = {}
-        done, first = Fraction(0), job.pace(job.batch)
+        done, time, first = Fraction(0), Fraction(0), job.pace(job.batch)
+        factors = []
         for epochs, pace in job.course():
-            if done:
-                own[done] = pace / first
-            done += epochs * first / pace
-        work.append(done)
-        phases.append(own if adapt else None)
+            factors.append((done, 1, pace / first))
+            done, time = done + epochs, time + epochs / pace
+        work.append(done if adapt else time * first)
+        profiles.append(Profile.of([(job.gpus, 1, 1, first)], factors) if adapt and len(factors) > 1 else None)
     return Trace(
         Jobs.of(
             names=[str(at) for at in range(len(jobs))],
@@ -139,7 +139,7 @@ def trace(jobs: list[Row], *, adapt: bool = True) -> Trace:
             gpus=[job.gpus for job in jobs],
             work=work,
             throughput=[[job.pace(job.batch)] for job in jobs],
-            phases=phases,  # type: ignore[arg-type]
+            profiles=profiles,
         )
     ).as_(float)
 

@@ -35,7 +35,8 @@ class Imported(NamedTuple):
     the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
     file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
     nobody asked for a name. ``rules``: which rule of the scheduler makes it so, in words, by the value of an audit's
-    `fairopt.audit.Cause`.
+    `fairopt.audit.Cause`. ``policy``: the name of the policy that is the scheduler's rule by these files, "" where they
+    do not say.
     """
 
     problem: Any
@@ -44,6 +45,7 @@ class Imported(NamedTuple):
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
     importer: str = ""
     rules: Mapping[str, str] = MappingProxyType({})
+    policy: str = ""
 
 
 class ImportedGang(NamedTuple):
@@ -58,6 +60,7 @@ class ImportedGang(NamedTuple):
     tier: int = 0
     preemptible: bool = True
     since: Number = 0
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass
@@ -123,7 +126,7 @@ def gangs_of(
     columns = {name: [getattr(row, name) for row in rows] for name in ImportedGang._fields}
     taken = {name for row in rows for name in row.other}
     other = {each: [row.other.get(each, Fraction(0)) for row in rows] for each in resources if each in taken}
-    named = {name: columns[name] for name in ("allowed", "on", "tier", "preemptible", "since")}
+    named = {name: columns[name] for name in ("allowed", "on", "tier", "preemptible", "since", "settings")}
     return Gangs.of(
         columns["user"], columns["gpus"], users=users, types=types, names=columns["name"], **named, other=other
     )

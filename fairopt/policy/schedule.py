@@ -94,7 +94,7 @@ def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
     queue, cluster, spots = schedule.queue, schedule.queue.cluster, schedule.placements[row]
     if not 0 <= row < len(queue):  # Python would take a negative row, or host, for one from the end
         yield f"there is no job in row {row}; there are {len(queue)}"
-    sizes = queue.jobs.sizes(row) if queue.jobs.elastic else (queue.jobs.gpus[row],)
+    sizes = queue.jobs.sizes(row)
     given = sum(gpus for _, gpus in spots)
     if given not in sizes or any(gpus <= 0 or gpus % 1 for _, gpus in spots):
         needed = " or ".join(map(str, sizes))
@@ -103,8 +103,10 @@ def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
         yield f"the hosts of job {queue.jobs.names[row]!r} are not rising: {spots}"
     if strange := [host for host, _ in spots if not 0 <= host < len(cluster.hosts)]:
         yield f"job {queue.jobs.names[row]!r} is put on host {strange[0]}; there are {len(cluster.hosts)}"
+    profile = queue.jobs.profile(row)
     for gpu_type in queue.gpu_types(spots):
-        if not queue.suits[row, gpu_type]:
+        fast = profile is None or given not in sizes or profile.speed(0, given, len(spots))[gpu_type]
+        if not queue.suits[row, gpu_type] or not fast:
             yield f"job {queue.jobs.names[row]!r} cannot run on type {cluster.types[gpu_type]!r}"
 
 

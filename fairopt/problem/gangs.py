@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import BadInput, require
 from fairopt.numbers import Arithmetic
-from fairopt.problem.checks import Frozen, amounts, checked_counts, checked_names, column, listed
+from fairopt.problem.checks import Frozen, amounts, checked_counts, checked_names, column, listed, sized
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import exact, integer
 from fairopt.program import Array, cast, objects
@@ -35,6 +35,8 @@ class Gangs(Frozen):
     * ``tier`` (m,): its priority, an integer; higher goes first. ``preemptible`` (m,): whether it may be stopped.
     * ``since`` (m,): when it was asked for, in seconds; in a tie the order here decides.
     * ``other`` (m, r): how much of each of ``resources`` (r,) it takes, such as CPU cores and bytes of memory.
+    * ``settings`` (m,): what the scheduler's own objects say of each beside that, as text, by the name of an option;
+      empty where they say nothing. Only that scheduler's rule reads it.
 
     Errors: `BadInput` of `of`. Source: Kubernetes' pod groups; the rules that use them cite their own.
 
@@ -52,6 +54,7 @@ class Gangs(Frozen):
     since: Array
     resources: tuple[str, ...]
     other: Array
+    settings: tuple[Mapping[str, str], ...] = ()
 
     @classmethod
     def of(
@@ -68,6 +71,7 @@ class Gangs(Frozen):
         preemptible: Sequence[bool] | None = None,
         since: Sequence[object] | None = None,
         other: Mapping[str, Sequence[object]] | None = None,
+        settings: Sequence[Mapping[str, str]] | None = None,
     ) -> Gangs:
         """Validate and return gangs; ``user`` (m,) names each one's user of ``users``, types are of ``types``.
 
@@ -84,6 +88,7 @@ class Gangs(Frozen):
         kinds = {name: j for j, name in enumerate(types)}
         taken = {name: amounts(values, places, name, "gang") for name, values in (other or {}).items()}
         taken = {name: each for name, each in taken.items() if each.any()}  # what nobody takes says nothing
+        own: Any = sized(settings or [{}] * count, places, "settings", "gang")
         known, marked = partial(_known, known=rows, kind="user"), partial(_marked, column=kinds)
         on_type = partial(_known, known=kinds, kind="type")
         gangs = cls(
@@ -99,6 +104,7 @@ class Gangs(Frozen):
             since=column(range(count) if since is None else since, places, "since", "gang", exact),
             resources=tuple(taken),
             other=objects(each for values in taken.values() for each in values).reshape(len(taken), count).T,
+            settings=() if not any(settings or ()) else tuple(own),
         )
         for i in np.flatnonzero((gangs.on >= 0) & ~gangs.allowed[np.arange(count), gangs.on]):
             raise BadInput(
@@ -138,6 +144,7 @@ class Gangs(Frozen):
         at = np.asarray(gangs, dtype=np.int64)
         arrays = ("user", "gpus", "allowed", "on", "tier", "preemptible", "since", "other")
         columns: dict[str, Any] = {name: getattr(self, name)[at] for name in arrays}
+        columns["settings"] = tuple(self.settings[g] for g in at) if self.settings else ()
         return replace(self, names=tuple(self.names[g] for g in at), **columns)
 
     def as_(self, number: type | Arithmetic) -> Gangs:

@@ -26,9 +26,9 @@ from fairopt.problem.checks import (
     sized,
     speedup_table,
 )
-from fairopt.problem.numbers import amount, shown
-from fairopt.problem.phases import Phases, checked_phases, factor_at, progress
-from fairopt.program import Array, Number, cast, objects
+from fairopt.problem.numbers import exact, shown
+from fairopt.problem.profile import Profile, takes
+from fairopt.program import Array, Number, cast
 
 #: More jobs than this are taken for a mistake; the largest public traces have a million.
 MOST_JOBS = 5_000_000
@@ -63,10 +63,9 @@ class Jobs(Frozen):
     * ``memory`` (n,): gigabytes needed on each GPU. ``state_size`` (n,): gigabytes that migrate with it.
     * ``pattern`` (n,): a `Pattern`. ``dataset`` (n,): a name, "" for none; ``dataset_size`` (n,): gigabytes.
     * ``weight`` (n,): W^job_ij. ``priority`` (n,) int: larger is more urgent.
-    * ``elastic``: for each job, pairs of another number of GPUs and the factor on its throughput with them, rising; ()
-      for a job that runs with ``gpus`` only, and for all jobs where none is elastic. Few policies use it.
-    * ``phases``: for each job whose progress changes while it runs, pairs of the work after which a phase begins and
-      the progress that a unit of work is in it; see `fairopt.problem.phases`. () for all jobs where none changes.
+    * ``profiles``: for each job what it can do with other numbers of GPUs and with its batches, and how that changes
+      while it runs (`Profile`), None for a job that is always as ``gpus`` and ``throughput`` say; () where all are.
+      Of a job with a profile ``throughput`` is that with ``gpus`` on as few hosts as were measured, at first.
     * ``estimate`` (n,): what policies are told of a job's work, which a run does not know better; None: the truth.
 
     Source: FFT Sec. 4.1; Gandiva_fair Sec. 3.2; ASTRAEA Sec. 4.2.
@@ -93,8 +92,7 @@ class Jobs(Frozen):
     weight: Array
     priority: Array
     estimate: Array | None = None
-    elastic: tuple[tuple[tuple[int, Number], ...], ...] = ()
-    phases: tuple[Phases, ...] = ()
+    profiles: tuple[Profile | None, ...] = ()
 
     @classmethod
     def of(
@@ -117,15 +115,14 @@ class Jobs(Frozen):
         estimate: Sequence[object] | None = None,
         names: Sequence[str] | None = None,
         places: Sequence[str] | None = None,
-        elastic: Sequence[Mapping[int, object] | None] | None = None,
-        phases: Sequence[Mapping[object, object] | Sequence[Sequence[object]] | None] | None = None,
+        profiles: Sequence[Profile | None] | None = None,
     ) -> Jobs:
         """Validate and return jobs, sorted by arrival (jobs that arrive together keep their order).
 
         Without ``throughput`` a job does 1 unit of work per unit of time on every type: ``work`` is then its duration.
         Without ``tenant`` there is one tenant. A ``pattern`` of None is INTRA for gangs and ALONE for single GPUs. An
-        ``estimate`` of None is the job's work. ``elastic`` maps other numbers of GPUs to factors on the throughput,
-        ``phases`` work done to progress per unit of work (or pairs). ``places`` is what messages call each job.
+        ``estimate`` of None is the job's work. The throughput of a job with a profile is left out, or None, or what
+        its profile says. ``places`` is what messages call each job.
         Errors: `BadInput` naming the job, the column, the value, the remedy.
         """
         wanted = listed(gpus, "gpus")
@@ -139,10 +136,14 @@ class Jobs(Frozen):
         tenants = tuple(dict.fromkeys(owners))
         index = {name: at for at, name in enumerate(tenants)}
         sizes = checked_counts(wanted, called, "gpus", "job")
+        own = _profiles(profiles, sizes, type_names, called)
+        rows = [[1] * len(type_names)] * count if throughput is None and own else throughput
         table = (
             np.full((count, len(type_names)), Fraction(1), dtype=object)
-            if throughput is None
-            else speedup_table(_rows(throughput, count), called, type_names)
+            if rows is None
+            else speedup_table(
+                _rows(_measured(rows, own, sizes, called, throughput is None), count), called, type_names
+            )
         )
         whole = amounts(work, called, "work", above=True)
         jobs = cls(
@@ -162,8 +163,7 @@ class Jobs(Frozen):
             dataset_size=amounts(dataset_size, called, "dataset_size", blank=0),
             weight=amounts(weight, called, "weight", above=True, blank=1),
             priority=checked_counts(priority, called, "priority", "job", least=0, blank=0),
-            elastic=_elastic(elastic, sizes, called),
-            phases=checked_phases(phases, whole, called),
+            profiles=own,
             estimate=_estimates(estimate, work, called),
         )
         order = sorted(range(count), key=lambda row: jobs.arrival[row])
@@ -186,9 +186,40 @@ class Jobs(Frozen):
         """Whether the numbers are Fractions."""
         return self.arithmetic.exact
 
-    def sizes(self, row: int) -> Mapping[int, Number]:
-        """Return the numbers of GPUs that a job may run with, and the factor on its throughput with each."""
-        return {int(self.gpus[row]): 1} | dict(self.elastic[row] if self.elastic else ())
+    def profile(self, row: int) -> Profile | None:
+        """Return what is known of a job beside its throughput with its own number of GPUs."""
+        return self.profiles[row] if self.profiles else None
+
+    def distinct(self) -> list[Profile]:
+        """Return the profiles that there are, each once, by the first job that has it."""
+        return list({id(each): each for each in self.profiles if each is not None}.values())
+
+    def sizes(self, row: int) -> tuple[int, ...]:
+        """Return the numbers of GPUs that a job may run with, rising."""
+        profile = self.profile(row)
+        return (int(self.gpus[row]),) if profile is None else profile.sizes
+
+    def speeds(self, row: int, done: Number) -> Mapping[int, Sequence[Number]]:
+        """Return the speed (k,) of a job after so much work by its `sizes`, on as few hosts as were measured."""
+        profile = self.profile(row)
+        found: Mapping[int, Sequence[Number]] = (
+            {int(self.gpus[row]): self.throughput[row]} if profile is None else profile.speeds(profile.phase(done))
+        )
+        return found
+
+    def mean_speed(self, row: int) -> Sequence[Number]:
+        """Return the work (k,) over the time that it takes a job alone on its own number of GPUs of each type."""
+        profile, work, own = self.profile(row), self.work[row], int(self.gpus[row])
+        if profile is None or len(profile.marks) == 1:
+            return list(self.throughput[row])
+        speeds = zip(*(profile.speed(phase, own, 1) for phase in range(len(profile.marks))), strict=True)
+        courses = [tuple(zip(profile.marks, each, strict=True)) for each in speeds]
+        return [work / takes(each, work * 0, work) if each[0][1] else each[0][1] for each in courses]
+
+    @property
+    def varying(self) -> bool:
+        """Whether the speed of some job changes while it runs."""
+        return any(len(each.marks) > 1 for each in self.distinct())
 
     def tenant_of(self, row: int) -> str:
         """Return the name of a job's tenant."""
@@ -200,8 +231,7 @@ class Jobs(Frozen):
         whole = {name: getattr(self, name) for name in ("types", "tenants", "tenant_weight")}
         # their defaults are found before `__getattr__` is asked
         whole["estimate"] = None if self.estimate is None else self.estimate[at]
-        for name in ("elastic", "phases"):
-            whole[name] = tuple(getattr(self, name)[row] for row in at) if getattr(self, name) else ()
+        whole["profiles"] = tuple(self.profiles[row] for row in at) if self.profiles else ()
         vars(taken).update(whole, _taken=(self, at))
         return taken
 
@@ -220,24 +250,16 @@ class Jobs(Frozen):
             vars(self)[name] = column
             return column
 
-    def in_progress(self, remaining: Array) -> tuple[Jobs, Array]:
-        """Return the jobs, and what remains of each (n,), as policies are told them: in progress instead of work.
-
-        Throughput is progress per unit of time in the phase that a job is in. Phases are told by the progress after
-        which they begin; who is not to look ahead leaves them alone.
-        """
-        work, left, speed, phases = (list(each) for each in (self.work, remaining, self.throughput, self.phases))
-        for row, own in enumerate(self.phases):
-            if own:
-                done = work[row] - left[row]
-                speed[row] = speed[row] * factor_at(done, own)
-                phases[row] = tuple((progress(mark, own), factor) for mark, factor in own)
-                whole = progress(work[row], own)
-                work[row], left[row] = whole, whole - progress(done, own)
-        cast = self.arithmetic.cast
-        table = np.array(speed, dtype=self.throughput.dtype).reshape(self.throughput.shape)
-        made = replace(self, work=cast(objects(work)), throughput=table, phases=tuple(phases))
-        return made, cast(objects(left))
+    def after(self, remaining: Array) -> Jobs:
+        """Return the jobs with the throughputs that they have now, where so much (n,) of their work remains."""
+        if not self.varying:
+            return self
+        table, sizes = self.throughput.copy(), self.gpus.tolist()
+        done = self.work - remaining
+        for row, profile in enumerate(self.profiles):
+            if profile is not None and len(profile.marks) > 1:
+                table[row] = profile.speed(profile.phase(done[row]), sizes[row], 1)
+        return replace(self, throughput=table)
 
     def weighted_by_request(self) -> Jobs:
         """Return the same jobs with tenants that weigh the GPUs which all their jobs request.
@@ -258,9 +280,9 @@ class Jobs(Frozen):
         columns: dict[str, Any] = {name: cast(getattr(self, name), number) for name in NUMBERS}
         if self.estimate is not None:
             columns["estimate"] = cast(self.estimate, number)
-        elastic = tuple(tuple((gpus, number(factor)) for gpus, factor in sizes) for sizes in self.elastic)
-        phases = tuple(tuple((number(mark), number(factor)) for mark, factor in own) for own in self.phases)
-        return replace(self, elastic=elastic, phases=phases, **columns)
+        made = {id(each): each.as_(number) for each in self.profiles if each is not None}
+        profiles = tuple(None if each is None else made[id(each)] for each in self.profiles)
+        return replace(self, profiles=profiles, **columns)
 
 
 def _estimates(given: Sequence[object] | None, work: Sequence[object], places: Sequence[str]) -> Array | None:
@@ -273,24 +295,44 @@ def _estimates(given: Sequence[object] | None, work: Sequence[object], places: S
     return amounts(told, places, "estimate", above=True)
 
 
-def _elastic(
-    given: Sequence[Mapping[int, object] | None] | None, gpus: Array, places: Sequence[str]
-) -> tuple[tuple[tuple[int, Number], ...], ...]:
-    out = []
-    for table, own, place in zip(
-        sized(one_each(given, len(gpus)), places, "elastic", "job"), gpus.tolist(), places, strict=True
+def _profiles(
+    given: Sequence[Profile | None] | None, gpus: Array, types: tuple[str, ...], places: Sequence[str]
+) -> tuple[Profile | None, ...]:
+    """Return the profile of each job; () where no job has one."""
+    out: list[Profile | None] = []
+    for each, own, place in zip(
+        sized(one_each(given, len(gpus)), places, "profiles", "job"), gpus.tolist(), places, strict=True
     ):
-        sizes = {}
-        for size, factor in dict(table or {}).items():  # type: ignore[call-overload]
-            at = f"{place}, elastic, {shown(size)} GPUs"
-            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-                raise BadInput(f"got {shown(size)}", place=at, remedy="Give whole numbers of GPUs, from 1")
-            sizes[size] = amount(factor, at, above=True)
-        if sizes.pop(own, 1) != 1:
-            remedy = "Give factors on the throughput with the job's own number of GPUs"
-            raise BadInput("its factor is not 1", place=f"{place}, elastic, {own} GPUs", remedy=remedy)
-        out.append(tuple(sorted(sizes.items())))
-    return tuple(out) if any(out) else ()
+        if each is not None and not isinstance(each, Profile):
+            raise BadInput(f"got {shown(each)}", place=f"{place}, profile", remedy="Make it with `Profile.of`")
+        if each is not None and each.types != len(types):
+            remedy = f"Give one for each of {', '.join(types[:20])}; 0 where the job cannot run"
+            problem = f"{counted(each.types, 'throughput')} for {counted(len(types), 'type')}"
+            raise BadInput(problem, place=f"{place}, profile", remedy=remedy)
+        if each is not None and own not in each.sizes:
+            remedy = f"The profile has {', '.join(map(str, each.sizes))}"
+            raise BadInput(f"{own} GPUs are not in its profile", place=f"{place}, gpus", remedy=remedy)
+        out.append(each)
+    return tuple(out) if any(each is not None for each in out) else ()
+
+
+def _measured(
+    throughput: Any, profiles: tuple[Profile | None, ...], gpus: Array, places: Sequence[str], unsaid: bool
+) -> Any:
+    """Return the rows of throughputs, of jobs with a profile what that says; `BadInput` where both say something."""
+    if not profiles:
+        return throughput
+    rows = list(throughput)
+    for row, profile in enumerate(profiles[: len(rows)]):
+        if profile is None:
+            continue
+        found = profile.speed(0, int(gpus[row]), 1)
+        given = None if unsaid or rows[row] is None else list(rows[row])
+        if given is not None and [exact(each, f"{places[row]}, throughput") for each in given] != list(found):
+            remedy = f"Leave it out, or give {', '.join(map(str, found))}, as its profile"
+            raise BadInput(f"got {shown(given)}", place=f"{places[row]}, throughput", remedy=remedy)
+        rows[row] = list(found)
+    return rows
 
 
 def _rows(throughput: object, count: int) -> list[list[object]]:

@@ -152,17 +152,16 @@ class Queue(Frozen):
     def as_told(self) -> Queue:
         """Return what a policy is told: the work of jobs, and what remains of it, as estimated; all else is the truth.
 
-        Of jobs with phases it is told progress instead of work, and the throughput of now (`Jobs.phases`). What remains
-        has the same part of the estimate as it has of the work. Rows and cluster are the same, so that a schedule of
-        one queue is one of the other.
+        Of jobs whose speed changes it is told the throughput of now (`Jobs.profiles`). What remains has the same part
+        of the estimate as it has of the work. Rows and cluster are the same, so that a schedule of one queue is one of
+        the other.
         """
         told = self.jobs.estimate
-        if told is None and not self.jobs.phases:
-            return self
-        jobs, remaining = self.jobs.in_progress(self.remaining) if self.jobs.phases else (self.jobs, self.remaining)
+        jobs, remaining = self.jobs.after(self.remaining), self.remaining
         if told is not None:
-            told = jobs.work * (told / self.jobs.work)
             jobs, remaining = replace(jobs, work=told, estimate=None), remaining * told / jobs.work
+        elif jobs is self.jobs:
+            return self
         made = replace(self, jobs=jobs, remaining=remaining)
         made.recall(self)
         return made
@@ -280,7 +279,7 @@ class Queue(Frozen):
         if not len(rows):
             return np.zeros(len(self.cluster.hosts), dtype=np.int64)
         hosts = self.last_host[rows]
-        alone = (hosts >= 0) & (not self.jobs.elastic)  # an elastic job may have had another number than its own
+        alone = (hosts >= 0) & (not self.jobs.profiles)  # an elastic job may have had another number than its own
         if np.count_nonzero(alone) == len(alone):
             return np.bincount(hosts, weights=self.jobs.gpus[rows], minlength=len(self.up)).astype(np.int64)
         held = np.bincount(hosts[alone], weights=self.jobs.gpus[rows[alone]], minlength=len(self.cluster.hosts))

@@ -11,8 +11,8 @@ The document holds what went in (cluster, trace, mechanics, length of a round) a
   and where hosts of a type differ in it ``speed``.
 * ``trace``: ``types``; ``tenants``: each ``name``, ``weight``; ``jobs``, by rising arrival: each ``name``, ``tenant``,
   ``arrival``, ``gpus``, ``work``, ``throughput`` (one a type), ``memory``, ``state_size``, ``pattern``, ``dataset``,
-  ``dataset_size``, ``weight``, ``priority``, and where a job is elastic ``elastic`` (pairs of GPUs and factor),
-  where it has phases ``phases`` (pairs of work and factor);
+  ``dataset_size``, ``weight``, ``priority``, and where some job has a profile ``profile``, its index or null; then
+  ``profiles``: each ``throughput``, ``efficiency``, ``restart`` (`fairopt.problem.profile`);
   ``outages``: each ``host``, ``begin``, ``end``.
 * ``rounds``: each ``index``, ``begin``, ``end``, ``arrived``, ``ran``, ``waiting``, ``unschedulable`` (job: reason),
   ``down``, ``usable``, ``costs``, ``notes``, ``backend``, ``seconds``; each of ``ran``: the fields of `JobRun`, with
@@ -33,6 +33,7 @@ from typing import Any
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.numbers import told, told_fields
+from fairopt.problem.profile import Profile
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.record import JobRun, JobState, Round, Snapshot
@@ -123,23 +124,27 @@ def trace_to_json(trace: Trace, jobs: Any) -> dict[str, Any]:
         "tenants": [{"name": name, "weight": told(weight)} for name, weight in whose],
         "jobs": jobs,
         "outages": told(trace.outages),
-    }
+    } | ({"profiles": [profile_to_json(each) for each in trace.jobs.distinct()]} if trace.jobs.profiles else {})
+
+
+def profile_to_json(profile: Profile) -> dict[str, Any]:
+    """Return what a job can do with GPUs, row by row."""
+    return {key: told(getattr(profile, key)) for key in ("throughput", "efficiency", "restart")}
 
 
 def jobs_to_json(jobs: Jobs, rows: range) -> Iterator[dict[str, Any]]:
     """Yield jobs of a trace, the rows from one to another."""
     columns = job_columns(jobs, rows)
+    which: dict[int, int | None] = {id(each): at for at, each in enumerate(jobs.distinct())}
+    if which:
+        which[id(None)] = None
     for row, job in zip(rows, zip(*columns.values(), strict=True), strict=True):
         known = dict(zip(columns, job, strict=True))
-        if jobs.elastic:
-            known["elastic"] = [[gpus, told(factor)] for gpus, factor in jobs.elastic[row]]
-        if jobs.phases:
-            known["phases"] = [[told(mark), told(factor)] for mark, factor in jobs.phases[row]]
-        yield known
+        yield known | ({"profile": which[id(jobs.profiles[row])]} if which else {})
 
 
 def job_columns(jobs: Jobs, rows: range) -> dict[str, list[Any]]:
-    """Return what is said of jobs, but for sizes and phases, by name: a list of the values of these rows each."""
+    """Return what is said of jobs, but for profiles, by name: a list of the values of these rows each."""
     at = slice(rows.start, rows.stop)
     tenants = [jobs.tenants[each] for each in jobs.tenant[at].tolist()]
     own = {name: told(getattr(jobs, name)[at]) for name in _OF_JOB}

@@ -15,7 +15,8 @@ from fairopt.backends import Method, Solver
 from fairopt.errors import NotCapable
 from fairopt.policy import BrokenSchedule, Policy, Schedule, Trait, decide, session
 from fairopt.policy.policy import require_policy
-from fairopt.problem import Cluster, Queue, Trace
+from fairopt.problem import Cluster, Queue, Spots, Trace
+from fairopt.problem.profile import Course
 from fairopt.problem.queue import any_type
 from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation import rounds as step
@@ -99,8 +100,8 @@ class Engine:
         kind = type(self._mechanics)
         # another model may change a job's speed or loading while it stays where it is
         self._stays_same = kind.speed is Mechanics.speed and kind.setup is Mechanics.setup
-        # what a policy is told of jobs with phases changes while they run
-        self._ask = ask or not self._stays_same or self._length is None or bool(trace.jobs.phases)
+        self._courses: dict[tuple[int, Spots], Course] = {}  # of jobs whose speed changes, with what is told of them
+        self._ask = ask or not self._stays_same or self._length is None or trace.jobs.varying
         self._session = session(policy, backend, exact=exact)
         self._rounds, self._done, self._stopped = rounds, 0, False
         self._arrival: list[Number] = trace.jobs.arrival.tolist()
@@ -183,7 +184,8 @@ class Engine:
         else:
             at, states, changes = self._asked(at, fresh, up)
         end, failing = changes.end, self._hosts.failing(at.now, changes.end)
-        states, completed, lost = states.advanced(at.now, end, failing)
+        self._courses |= {(each.row, each.spots): each.course for each in changes.placed if each.course}
+        states, completed, lost = states.advanced(at.now, end, failing, self._courses, self._trace.jobs.work)
         calm = not fresh and not states.running.any() and not completed and not self._hosts.change(at.now, end)
         after = at._replace(
             round=at.round + 1,
@@ -394,6 +396,6 @@ def run_continuous(
     """
     if Trait.EVENTS not in policy.traits:
         raise NotCapable(f"{policy.name} needs rounds: play it with fairopt.simulation.run and a length")
-    if trace.jobs.phases:  # between two events a policy would not hear that progress has changed
-        raise NotCapable("jobs with phases need rounds: play them with fairopt.simulation.run and a length")
+    if trace.jobs.varying:  # between two events a policy would not hear that it has changed
+        raise NotCapable("jobs whose speed changes need rounds: play them with fairopt.simulation.run and a length")
     yield from Engine(policy, trace, cluster, length=None, mechanics=mechanics, after=after).rounds()

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -320,7 +321,7 @@ def time_on_own_part(queue: Queue, row: int, jobs: Number) -> Number:
 
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
     """
-    jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.throughput[row].tolist()
+    jobs, speeds = jobs * int(queue.jobs.gpus[row]), list(queue.jobs.mean_speed(row))
     types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
     there = [(each, gpus) for each, gpus, fits in types if fits]
     there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order
@@ -337,7 +338,7 @@ def time_on_whole_cluster(queue: Queue, row: int, jobs: Number, *, times_jobs: b
 
     Source: FFT Sec. 6.1.5 literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2.
     """
-    alone: Number = queue.jobs.work[row] / max(queue.jobs.throughput[row][queue.fits[row]])
+    alone: Number = queue.jobs.work[row] / max(compress(queue.jobs.mean_speed(row), queue.fits[row]))
     return alone * jobs if times_jobs else alone
 
 

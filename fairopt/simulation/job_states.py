@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.problem import Cluster, Jobs, Queue, Spots, Trace
+from fairopt.problem.profile import Course, made, takes
 from fairopt.program import INFINITY, Array, Number, cast, objects
 from fairopt.simulation.record import JobState
 
@@ -159,12 +160,18 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
         return self._replace(running=np.array(alive, dtype=bool))
 
     def advanced(
-        self, now: Number, end: Number, failing: Mapping[int, Number]
+        self,
+        now: Number,
+        end: Number,
+        failing: Mapping[int, Number],
+        courses: Mapping[tuple[int, Spots], Course],
+        work: Array,
     ) -> tuple[JobStates, dict[int, Number], dict[int, Number]]:
         """Return what a round from ``now`` to ``end`` makes of them, and when rows were completed, or lost by failures.
 
-        A job loads first, then it makes progress at its speed; where one of the hosts that are ``failing``, and when,
-        is under it, the round's work is lost.
+        A job loads first, then it makes progress at its speed, or at those of its course, by row and spots; where one
+        of the hosts that are ``failing``, and when, is under it, the round's work is lost. ``work`` is that of the
+        trace.
         """
         at = self._at()
         if at is None:
@@ -172,6 +179,10 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
         over: Any = end  # numpy's types know no Fractions
         left, loading, speed = self.remaining[at], self.setup[at], self.speed[at]
         complete = now + loading + left / speed
+        varied = self._courses(at, courses) if courses else {}
+        for place, course in varied.items():
+            whole = work[self.rows[at][place]]
+            complete[place] = now + loading[place] + takes(course, whole - left[place], whole)
         # the order of operations decides the last bit of floats: `WholeRounds` has the same
         till = np.minimum(complete, over)
         if failing:
@@ -183,6 +194,10 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
         spent = np.minimum(loading, held)
         done = complete <= over
         progress = np.where(done, left, (held - spent) * speed)
+        for place, course in varied.items():
+            if not done[place]:
+                whole = work[self.rows[at][place]]
+                progress[place] = made(course, whole - left[place], held[place] - spent[place])
         if lost:  # the round's work, and the loading
             places = list(lost)
             done[places] = False
@@ -239,6 +254,11 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
         if not count:
             return None
         return slice(None) if count == len(self.running) else np.flatnonzero(self.running)
+
+    def _courses(self, at: Any, courses: Mapping[tuple[int, Spots], Course]) -> dict[int, Course]:
+        """Return the courses of those that have one, by their place in ``at``."""
+        there = enumerate(zip(self.rows[at].tolist(), self.last[at], strict=True))
+        return {place: courses[key] for place, key in there if key in courses}
 
     def _lost(self, at: Array, till: Array, failing: Mapping[int, Number]) -> dict[int, Number]:
         """Return when a host fails under jobs that still run, by their place in ``at``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -11,6 +12,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.jobs import Pattern
+from fairopt.problem.profile import Course
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
 from fairopt.report import Short
@@ -20,7 +22,7 @@ from fairopt.report import Short
 class Mechanics(Short):
     """A job's speed on given hosts, and its loading time before it makes progress.
 
-    * ``restart``: time to stop a job, save its state and start it again, on any host.
+    * ``restart``: time to stop a job, save its state and start it again, on any host; a job's profile may have its own.
     * ``launch``: time to start a job for the first time.
     * ``spread``: factor on the speed of a job that is parallel within operators (`Pattern.INTRA`) and runs on more than
       one host; 1 means that the network costs nothing.
@@ -53,17 +55,36 @@ class Mechanics(Short):
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work per unit of time of a job on ``spots``: that of the slowest host among them.
 
-        It is the throughput on the host's type, times the host's own factor (`Cluster.speed`), times that of an elastic
-        job with another number of GPUs than its own (`Jobs.elastic`).
+        It is the throughput on the host's type, times the host's own factor (`Cluster.speed`). A job with a profile has
+        that of its GPUs and hosts, after what it has done; ``spread`` counts where its profile knows of one host only.
         """
-        slowest: Number = queue.jobs.throughput[row, queue.slowest(row, spots)]
-        if queue.cluster.speed is not None:
-            speeds, gpu_type, factor = queue.jobs.throughput[row], queue.cluster.gpu_type, queue.cluster.speed
-            slowest = min(speeds[gpu_type[host]] * factor[host] for host, _ in spots)
-        if queue.jobs.elastic:
-            slowest *= queue.jobs.sizes(row)[sum(gpus for _, gpus in spots)]
-        apart = len(spots) > 1 and queue.jobs.pattern[row] is Pattern.INTRA
-        return slowest * _in(queue, self.spread) if apart else slowest
+        jobs = queue.jobs
+        speeds, factor, apart = jobs.throughput[row], queue.cluster.speed, len(spots) > 1
+        if (profile := jobs.profile(row)) is not None:
+            gpus, done = sum(each for _, each in spots), jobs.work[row] - queue.remaining[row]
+            speeds = profile.speed(profile.phase(done), gpus, len(spots))
+            apart = apart and profile.measured(gpus, len(spots)) == 1
+        slowest: Number
+        if factor is not None:
+            slowest = min(speeds[queue.cluster.gpu_type[host]] * factor[host] for host, _ in spots)
+        else:
+            slowest = min(speeds[gpu_type] for gpu_type in queue.gpu_types(spots))
+        return slowest * _in(queue, self.spread) if apart and jobs.pattern[row] is Pattern.INTRA else slowest
+
+    def course(self, queue: Queue, row: int, spots: Spots) -> Course:
+        """Return the speeds of a job on ``spots`` by the work done from which each holds; () where it has only one."""
+        profile, work = queue.jobs.profile(row), queue.jobs.work[row]
+        if profile is None or len(profile.marks) == 1:
+            return ()
+        asked, found = replace(queue, remaining=queue.remaining.copy()), []
+        asked.remaining.setflags(write=True)  # it is nobody else's
+        for mark in profile.marks[: bisect_left(profile.marks, work)]:
+            left = work - mark
+            while work - left < mark:  # in floats, where the speed would be that before the mark
+                left = np.nextafter(left, 0.0)
+            asked.remaining[row] = left
+            found.append((mark, self.speed(asked, row, spots)))
+        return tuple(found)
 
     def setup(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the time that a job loads on ``spots`` in this round before it makes progress.
@@ -76,7 +97,9 @@ class Mechanics(Short):
         if queue.running[row] and spots == last:
             left: Number = rest
             return left
-        begin = _in(queue, self.restart if last else self.launch)
+        profile = queue.jobs.profile(row)
+        own = None if profile is None or not last else profile.restart
+        begin = _in(queue, self.restart if last else self.launch) if own is None else own
         if {host for host, _ in spots} <= {host for host, _ in last}:
             begin = max(begin, rest)
         return begin + self.transfer(queue, row, spots) + self.fetch(queue, row, spots)

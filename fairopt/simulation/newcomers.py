@@ -32,7 +32,7 @@ class Newcomers:
         self._spread: Number = whole.number(mechanics.spread)
         local = mechanics.local_data and any(jobs.dataset)
         #: Whether loading and speed follow from the type alone, but for the spread over hosts.
-        self.plain = type(mechanics) is Mechanics and not local and not jobs.elastic and whole.cluster.speed is None
+        self.plain = type(mechanics) is Mechanics and not local and not jobs.profiles and whole.cluster.speed is None
         first = by_throughput.first(whole)
         self._first: list[int] = first.tolist()
         # all jobs as they start, in columns; where the first is -1 they are of no use

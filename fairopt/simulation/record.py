@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.profile import Course
 from fairopt.problem.queue import Spots
 from fairopt.program import Number, short_text
 
@@ -44,7 +45,8 @@ class Placed(NamedTuple):
     """A job that comes to GPUs on which it did not run in the round before.
 
     ``row`` is its row in the trace, ``how`` is START, RESUME or MIGRATE. ``setup`` is the time that it loads before it
-    makes progress, ``speed`` its work per unit of time after that. STAY is for a job that goes on where it is, but at
+    makes progress, ``speed`` its work per unit of time after that, or the first of its ``course``, the speeds by the
+    work done, where they change. STAY is for a job that goes on where it is, but at
     another speed, or loading again, as only a model of a cluster of one's own has it; and in the first round that goes
     on from a snapshot, which does not hold speeds.
     """
@@ -54,6 +56,7 @@ class Placed(NamedTuple):
     how: Change
     setup: Number
     speed: Number
+    course: Course = ()
 
 
 @dataclass(frozen=True, slots=True)

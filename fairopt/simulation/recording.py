@@ -120,7 +120,7 @@ _PLAIN = json.JSONEncoder(separators=(",", ":"))
 
 def _job_texts(jobs: Jobs, rows: range, how: json.JSONEncoder) -> Iterator[str]:
     """Yield each job as ``how`` writes what `jobs_to_json` says of it: column by column, which is faster."""
-    if jobs.elastic or jobs.phases:
+    if jobs.profiles:
         yield from map(how.encode, jobs_to_json(jobs, rows))
         return
     columns = job_columns(jobs, rows)

@@ -22,6 +22,7 @@ from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace, exact
 from fairopt.problem.files.storage import LARGEST_FILE, naming, require_size
 from fairopt.problem.numbers import shown
+from fairopt.problem.profile import Profile
 from fairopt.program import INFINITY, Number, objects
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics
@@ -178,16 +179,16 @@ class Record:
         if not told.keys() <= self._present:
             raise KeyError(*[self._fresh.jobs.names[row] for row in told.keys() - self._present][:1])
         queue = self._queue(list(told))
-        placed = tuple(
-            Placed(row, spots, how, self.mechanics.setup(queue, at, spots), self.mechanics.speed(queue, at, spots))
-            for at, (row, (how, spots)) in enumerate(told.items())
-        )
-        for row, spots, _, setup, _ in placed:
+        placed = []
+        for at, (row, (how, spots)) in enumerate(told.items()):
+            setup, speed = self.mechanics.setup(queue, at, spots), self.mechanics.speed(queue, at, spots)
+            placed.append(Placed(row, spots, how, setup, speed, self.mechanics.course(queue, at, spots)))
+        for row, spots, _, setup, _, _ in placed:
             self._since[row], self._left[row], self._last[row] = self._now, setup, spots
             if name := self._fresh.jobs.dataset[row]:
                 for host, _ in spots:
                     self._held[host] |= {name}
-        return placed
+        return tuple(placed)
 
     def _queue(self, rows: list[int]) -> Queue:
         """Return what mechanics ask about jobs that are placed: the queue of these jobs only."""
@@ -294,10 +295,13 @@ def _cluster(data: Mapping[str, Any]) -> Cluster:
 
 
 def _trace(data: Mapping[str, Any], jobs: list[dict[str, Any]]) -> Trace:
-    columns = {key: [job[key] for job in jobs] for key in (jobs[0] if jobs else {}) if key != "name"}
+    columns = {key: [job[key] for job in jobs] for key in (jobs[0] if jobs else {}) if key not in ("name", "profile")}
+    profiles = [Profile.of(**each, place=f"profile {at}") for at, each in enumerate(data.get("profiles", ()))]
+    own = [None if job.get("profile") is None else profiles[job["profile"]] for job in jobs]
     return Trace(
         Jobs.of(
             **columns,
+            profiles=own,
             types=data["types"],
             names=[job["name"] for job in jobs],
             tenant_weight={each["name"]: each["weight"] for each in data["tenants"]},

@@ -154,7 +154,9 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
     arrived = range(snapshot.arrived, snapshot.arrived + fresh)
     before = _states(snapshot, trace, queue.cluster, arrived.stop)
     states, changes = carried_out(schedule, before.on_hosts(queue.up), before, mechanics, whole=True)
-    _, completed, lost = states.advanced(queue.now, queue.end, hosts.failing(queue.now, queue.end))
+    courses = {(each.row, each.spots): each.course for each in changes.placed if each.course}
+    failing = hosts.failing(queue.now, queue.end)
+    _, completed, lost = states.advanced(queue.now, queue.end, failing, courses, trace.jobs.work)
     failed, back = host_changes(hosts.up_before(queue.now, queue.length), queue.up)
     changes = replace(
         changes,
@@ -215,7 +217,7 @@ def carried_out(
         leases = dict(zip(named[new].tolist(), until[new].tolist(), strict=True))
         lease = unsaid.copy()
         lease[named[new]] = until[new]
-    rows = states.rows
+    rows, profiles = states.rows, queue.jobs.profiles
     after = states._replace(running=runs, lease=lease)
     placed: list[Placed] = []
     if moving or whole:
@@ -225,13 +227,15 @@ def carried_out(
         host, gpu_type, gpus = states.host.copy(), states.gpu_type.copy(), states.gpus.copy()
         for row in sorted(placements) if whole else moving:
             spots = placements[row]
-            setup[row], speed[row] = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
+            course = mechanics.course(queue, row, spots) if profiles else ()
+            setup[row] = mechanics.setup(queue, row, spots)
+            speed[row] = course[0][1] if course else mechanics.speed(queue, row, spots)
             gpus[row] = sum(each for _, each in spots)  # an elastic job may have another number than before
             how = change(queue, row, spots)
             if how is Change.STAY and (states.speed[row], states.setup[row]) == (speed[row], setup[row]):
                 continue
             on = tuple((int(number), int(gpus)) for number, gpus in spots)
-            placed.append(Placed(int(rows[row]), on, how, setup[row], speed[row]))
+            placed.append(Placed(int(rows[row]), on, how, setup[row], speed[row], course))
             last[row], (host[row], gpu_type[row]) = spots, host_and_type(queue.cluster, spots)
             started[row] = queue.now if started[row] is None else started[row]
         after = after._replace(

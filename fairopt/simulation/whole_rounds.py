@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.problem import Cluster, Queue, Trace
+from fairopt.problem.profile import Course, made
 from fairopt.problem.queue import Spots
 from fairopt.program import Number
 from fairopt.simulation.job_states import Hosts
@@ -27,6 +28,7 @@ class WholeRounds:
         first = after or begin(cluster, type(self._zero))
         self._present = dict(first.present)
         self._speed: dict[int, Number] = {}  # of the jobs that run
+        self._course: dict[int, Course] = {}  # of those of them whose speed changes
         self._named: dict[Spots, tuple[tuple[tuple[str, int], ...], tuple[str, ...]]] = {}
         there = list(first.present)
         queue = Queue.fresh(trace.jobs.take(there), cluster, length=1)
@@ -86,7 +88,7 @@ class WholeRounds:
         for placed in changes.placed:
             one = self._present[placed.row]
             self._present[placed.row] = replace(one, last=placed.spots, setup=placed.setup)
-            self._speed[placed.row] = placed.speed
+            self._speed[placed.row], self._course[placed.row] = placed.speed, placed.course
         return before
 
     def _play(self, row: int, one: JobState, changes: Changes, how: Change, last: Spots) -> tuple[JobRun, JobState]:
@@ -95,7 +97,12 @@ class WholeRounds:
         completed, lost = row in changes.completed, row in changes.lost
         end = changes.completed.get(row, changes.lost.get(row, changes.end))
         spent = min(one.setup, end - changes.begin)
-        progress = one.remaining if completed else (end - changes.begin - spent) * speed
+        progress = (end - changes.begin - spent) * speed
+        if course := self._course[row]:
+            done = self._trace.jobs.work[row] - one.remaining
+            speed = [each for mark, each in course if mark <= done][-1]
+            progress = made(course, done, end - changes.begin - spent)
+        progress = one.remaining if completed else progress
         progress = self._zero if lost else progress
         unsaid = one.lease if how is Change.STAY and one.lease > changes.begin else changes.end
         lease = changes.leases.get(row, unsaid)

@@ -45,11 +45,12 @@ def backend_suite(expected_failures: Mapping[str, Mapping[str, str]] | None = No
     True
     """
     known = expected_failures or {}
+    programs = {one.name: one.program() for one in CASES}
 
     def traits(backend: Backend) -> Traits:
         missing = ", ".join(backend.missing())
         absent = f"not installed: {missing}" if missing else ""
-        fitting = {_fitting(one.name) for one in CASES if not backend.unfit(one.program())}
+        fitting = {_fitting(name) for name, program in programs.items() if not backend.unfit(program)}
         return Traits(backend.name, backend.capabilities | fitting, absent, known.get(backend.name, {}))
 
     return Suite("backends", [*map(_of_case, CASES), *checks_of(sys.modules[__name__])], traits)

@@ -244,9 +244,12 @@ class Suite(Generic[S]):
                 guards = f"the check guards against: {one.documentation}"
                 raise AssertionError(f"{_sentence(row)}\n{guards}") from row.error
 
-        pairs = [(subject, one) for subject in subjects for one in self.checks]
-        names = [f"{self.traits(subject).name}: {one.name}" for subject, one in pairs]
-        return pytest.mark.parametrize("conforms", [partial(conforms, *pair) for pair in pairs], ids=names)
+        cases = [
+            pytest.param(partial(conforms, subject, one), id=f"{name}: {one.name}")
+            for subject, name in [(each, self.traits(each).name) for each in subjects]
+            for one in self.checks
+        ]
+        return pytest.mark.parametrize("conforms", cases)
 
 
 @dataclass(frozen=True, eq=False)

@@ -214,8 +214,14 @@ class TreeTurns:
         self._parent, self._path, self._waiting, self._key = parent, path, waiting, key
         self._heaps: dict[int, list[tuple[Any, int]]] = {}
         self._now: dict[int, Any] = {}
-        depth = {node: len(list(path(node))) for leaf in waiting for node in path(leaf)}
-        for node in sorted(depth, key=lambda node: -depth[node]):
+        below: dict[int, set[int]] = {}
+        for leaf in waiting:
+            for node in path(leaf):
+                below.setdefault(parent[node], set()).add(node)
+        #: Below a node that has one only, that one's turn it is, whatever its key.
+        self._only = {above: next(iter(nodes)) for above, nodes in below.items() if len(nodes) == 1}
+        rivals = [node for nodes in below.values() if len(nodes) > 1 for node in nodes]
+        for node in sorted(rivals, key=lambda node: -len(list(path(node)))):
             self._enter(node)
 
     @classmethod
@@ -226,22 +232,26 @@ class TreeTurns:
     def first(self, node: int = TOP) -> int | None:
         """Return the leaf that comes first below a node, of all by default; None where nobody waits."""
         while node not in self._waiting:
+            if node in self._only:
+                node = self._only[node]
+                continue
             heap = self._heaps.get(node, [])
             while heap and self._now[heap[0][1]] != heap[0][0]:
                 heappop(heap)  # its key has changed since
             if not heap:
                 return None
             node = heap[0][1]
-        return node
+        return node if self._waiting[node] else None
 
     def changed(self, leaf: int) -> None:
         """Find the places of a leaf and of those above it anew, by what waits and what their keys are now."""
         for node in self._path(leaf):
-            self._enter(node)
+            if self._parent[node] not in self._only:
+                self._enter(node)
 
     def _enter(self, node: int) -> None:
         leaf = self.first(node)
         self._now[node] = None
-        if leaf is not None and self._waiting[leaf]:
+        if leaf is not None:
             self._now[node] = self._key(node, leaf)
             heappush(self._heaps.setdefault(self._parent[node], []), (self._now[node], node))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
-from operator import gt
+from operator import add, gt, le
 from typing import Any
 
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue, ratio
@@ -53,6 +53,8 @@ class Cycle:
         self._ranks: dict[int, tuple[tuple[Any, ...], QueuedGang]] = {}
         for job in pool.running:
             self._keep(job)
+        #: while room is made for a job: who waits before it and its victims, by a queue and their places in it
+        self._rows: dict[tuple[int, ...], list[QueuedGang]] = {}
         self.started: dict[int, QueuedGang] = {}
         self.stopped: dict[int, str] = {}
         self.order: list[int] = []
@@ -141,6 +143,7 @@ class Cycle:
         """
         taken: list[QueuedGang] = []
         tries = SCENARIOS
+        self._rows.clear()
         while tries and (found := victim()) is not None:
             taken.append(found)
             self._take(found)
@@ -194,23 +197,30 @@ class Cycle:
         for place, queue in sorted((job.place, job.queue) for job in jobs):
             places.setdefault(queue, []).append(place)
         for queue, row in places.items():
-            most: QueuedGang | None = None
-            step = 0
-            for each in self._asking.get(queue, ()):
-                if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
-                    continue  # it takes no more than one before it
-                if each.number not in self._waiting or each in jobs:
-                    continue
-                begun = step
-                while step < len(row) and row[step] < each.place:
-                    step += 1
-                if step == len(row):
-                    break
-                if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
-                    yield most
-                most = each
-            if most is not None:
+            known = (queue, *row)
+            if known not in self._rows:
+                self._rows[known] = list(self._before(row, queue, jobs))
+            yield from self._rows[known]
+
+    def _before(self, row: list[int], queue: int, jobs: set[QueuedGang]) -> Iterator[QueuedGang]:
+        """Yield those of one queue that wait before the ``jobs`` at these places of it."""
+        most: QueuedGang | None = None
+        step = 0
+        for each in self._asking.get(queue, ()):
+            if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
+                continue  # it takes no more than one before it
+            if each.number not in self._waiting or each in jobs:
+                continue
+            begun = step
+            while step < len(row) and row[step] < each.place:
+                step += 1
+            if step == len(row):
+                break
+            if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
                 yield most
+            most = each
+        if most is not None:
+            yield most
 
     # -- preempting ------------------------------------------------------------------------------------------------
     def _outranks(self, job: QueuedGang) -> bool:
@@ -239,10 +249,10 @@ class Cycle:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""
         pool = self._pool
         for r, amount in enumerate(job.takes):
-            then, share = pool.allocated[r][job.queue] + amount, pool.shares[r][job.queue]
+            then, share = pool.allocated[job.queue][r] + amount, pool.shares[job.queue][r]
             if then > share:
                 return f"with it its queue would hold {pool.said(r, then)}, and its fair share is {pool.said(r, share)}"
-            fixed, quota = pool.fixed[r][job.queue] + amount, pool.deserved[r][job.queue]
+            fixed, quota = pool.fixed[job.queue][r] + amount, pool.deserved[job.queue][r]
             if not job.preemptible and fixed > quota:
                 return f"its queue would hold {pool.said(r, fixed)} for good, and its quota is {pool.said(r, quota)}"
         return ""
@@ -283,12 +293,13 @@ class Cycle:
         for node in pool.paths[job.queue]:
             for sibling in touched.keys() - {node}:
                 for r in touched[sibling] | own if pool.parent[sibling] == pool.parent[node] else ():
-                    mine = saturation(pool.allocated[r][node] + job.takes[r], pool.shares[r][node])
-                    theirs = saturation(pool.allocated[r][sibling], pool.shares[r][sibling])
-                    if mine > 1 and pool.shares[r][sibling] > 0 and mine * self._saturation >= theirs:
+                    mine = saturation(pool.allocated[node][r] + job.takes[r], pool.shares[node][r])
+                    theirs = saturation(pool.allocated[sibling][r], pool.shares[sibling][r])
+                    if mine > 1 and pool.shares[sibling][r] > 0 and mine * self._saturation >= theirs:
                         return False
             if not job.preemptible and any(
-                pool.fixed[r][node] + amount > pool.deserved[r][node] for r, amount in enumerate(job.takes)
+                fixed + amount > quota
+                for fixed, amount, quota in zip(pool.fixed[node], job.takes, pool.deserved[node], strict=True)
             ):
                 return False
         return True
@@ -309,25 +320,25 @@ class _Reach:
             above = pool.parent[node]
             siblings = [each for each in (pool.tops if above < 0 else pool.children[above]) if each != node]
             self.levels.append((node, siblings))
-            within = all(
-                pool.allocated[r][node] + amount <= pool.deserved[r][node] for r, amount in enumerate(job.takes)
-            )
+            within = all(map(le, map(add, pool.allocated[node], job.takes), pool.deserved[node]))
             self._within.update(dict.fromkeys(siblings, within))
 
     def yields(self, node: int) -> bool:
         """Whether the jobs of a queue may be taken: it holds more than its share, or the job is owed by quota."""
-        own = self._pool.place(node)
+        pool = self._pool
         if node not in self._passed:  # the filter looks at what was held before anybody was taken
-            self._passed[node] = self._candidate(node) if self._within[node] else own.over_may
-        return self._passed[node] and (own.over_may or (self._within[node] and own.over_quota))
+            self._passed[node] = self._candidate(node) if self._within[node] else pool.over_may(node)
+        if not self._passed[node]:
+            return False
+        return pool.over_may(node) or (self._within[node] and any(map(gt, pool.allocated[node], pool.deserved[node])))
 
     def _candidate(self, node: int) -> bool:
         pool, under = self._pool, False
         for r, amount in enumerate(self._job.takes):
-            if amount and pool.deserved[r][node] != INFINITY:
-                if pool.allocated[r][node] > pool.deserved[r][node]:
+            if amount and pool.deserved[node][r] != INFINITY:
+                if pool.allocated[node][r] > pool.deserved[node][r]:
                     return True
-                under = under or pool.allocated[r][node] < pool.deserved[r][node]
+                under = under or pool.allocated[node][r] < pool.deserved[node][r]
         return not under
 
 

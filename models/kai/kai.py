@@ -107,10 +107,10 @@ class Kai(Computed):
                 stopped.update(gone)
                 waits.update(gone)
                 waits.update({job.name: play.why(job) for job in play.waiting if last[job.number] == j})
-                fair[:, j] = pool.shares[0]
+                fair[:, j] = [row[0] for row in pool.shares]
                 for node, name in enumerate(owed.nodes):
-                    if pool.shares[0][node] or pool.allocated[0][node]:
-                        part = saturation(pool.allocated[0][node], pool.shares[0][node])
+                    if pool.shares[node][0] or pool.allocated[node][0]:
+                        part = saturation(pool.allocated[node][0], pool.shares[node][0])
                         share[name] = max(share[name], part if part == INFINITY else number(part))
             if (gangs.on == before.on).all():
                 break

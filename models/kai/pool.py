@@ -11,6 +11,8 @@ from fractions import Fraction
 from operator import add, gt, sub
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fairopt.models.common.holdings import QueuedGang, ratio
 from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitlements, Gangs, Market
@@ -132,11 +134,13 @@ def share_weights(claims: Sequence[QueueClaim], k: Number) -> list[Number]:
 UNITS = {"cpu": 1000}
 #: A queue that may hold nothing counts so much more per unit that it holds. Source: queue_resource_share.go.
 NO_SHARE = 1000
+#: Sort keys of one queue that are kept.
+MOST_KEYS = 1000
 Amounts = tuple[Number, ...]
 
 
 class NodePool:
-    """The queues of one node pool; amounts are by resource (GPUs first) and then by node.
+    """The queues of one node pool; amounts are by node and then by resource (GPUs first).
 
     ``waiting`` and ``running``: the gangs that may run here, and those that do; what one ``takes`` is by resource.
     ``allocated`` and ``fixed`` (the part that is not preemptible) change as jobs start and stop; all else stands.
@@ -151,10 +155,9 @@ class NodePool:
         columns = (gpu_type, *(len(owed.types) + j for j in own))
         there = (market.capacity[gpu_type], *(owed.stock[j] for j in own))
 
-        def scaled(table: Array) -> list[list[Number]]:
-            return [
-                [whole(each * u) for each in table[:, c].tolist()] for c, u in zip(columns, self.units, strict=True)
-            ]
+        def scaled(table: Array) -> list[Amounts]:
+            own = ([whole(each * u) for each in table[:, c].tolist()] for c, u in zip(columns, self.units, strict=True))
+            return list(zip(*own, strict=True))
 
         self.names, self.tiers, self.parent = owed.nodes, owed.tier.tolist(), owed.parent.tolist()
         self.children, self.tops = owed.children, owed.tops
@@ -162,37 +165,35 @@ class NodePool:
         self.deserved, self.limit = scaled(owed.guarantee), scaled(owed.cap)
         self.allocated, self.fixed = scaled(owed.total(owed.held)), scaled(owed.total(owed.fixed))
         self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
-        self.free = [
-            each - sum(row[q] for q in self.tops) for each, row in zip(self.total, self.allocated, strict=True)
-        ]
-        jobs = self._jobs(gangs, (gangs.pending & gangs.allowed[:, gpu_type]) | (gangs.on == gpu_type))
+        self.free = [each - sum(self.allocated[q][r] for q in self.tops) for r, each in enumerate(self.total)]
+        here = np.flatnonzero((gangs.pending & gangs.allowed[:, gpu_type]) | (gangs.on == gpu_type))
+        jobs = self._jobs(gangs.select(here), here.tolist())
         self.waiting, self.running = [job for job in jobs if job.on < 0], [job for job in jobs if job.on >= 0]
         weights = [whole(each) for each in owed.borrow_weight.tolist()]
-        self.shares = [
+        shares = [
             self._fair_shares(r, weights, owed.usage.tolist() if r == 0 else None, k)
             for r in range(len(self.resources))
         ]
+        self.shares: list[Amounts] = list(zip(*shares, strict=True))
         self._places: dict[int, _Place] = {}
-        self._changed: set[int] = set()
 
-    def _jobs(self, gangs: Gangs, chosen: Array) -> list[QueuedGang]:
-        """Return the gangs that are ``chosen`` (m,), in KAI's order within a queue."""
+    def _jobs(self, gangs: Gangs, numbers: Sequence[int]) -> list[QueuedGang]:
+        """Return gangs, which have these ``numbers``, in KAI's order within a queue."""
         amounts = [gangs.gpus.tolist()]
         for resource, unit in zip(self.resources[1:], self.units[1:], strict=True):
             there = resource in gangs.resources
             column = gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs)
-            amounts.append([whole(each * unit) for each in column])
+            amounts.append([whole(each if unit == 1 else each * unit) for each in column])
         users, tiers, kept = gangs.user.tolist(), gangs.tier.tolist(), gangs.preemptible.tolist()
-        takes, on, here = list(zip(*amounts, strict=True)), gangs.on.tolist(), chosen.tolist()
+        takes, on = list(zip(*amounts, strict=True)), gangs.on.tolist()
         return [
-            QueuedGang(gang, gangs.names[gang], users[gang], takes[gang], tiers[gang], kept[gang], place, on[gang])
-            for place, gang in enumerate(gangs.order().tolist())
-            if here[gang]
+            QueuedGang(numbers[i], gangs.names[i], users[i], takes[i], tiers[i], kept[i], place, on[i])
+            for place, i in enumerate(gangs.order().tolist())
         ]
 
     def _fair_shares(self, r: int, weights: list[Number], usage: list[Number] | None, k: Number) -> list[Number]:
         """Divide the pool among the top queues, and each one's share among those below it."""
-        request, asked = self.allocated[r].copy(), dict[int, Number]()
+        request, asked = [row[r] for row in self.allocated], dict[int, Number]()
         for job in self.waiting:
             asked[job.queue] = asked.get(job.queue, 0) + job.takes[r]
         for queue, amount in asked.items():
@@ -203,8 +204,8 @@ class NodePool:
         while level:
             amount, queues = level.pop()
             claims = [
-                QueueClaim(d[q], request[q], most[q], weights[q], self.tiers[q], usage[q] if usage else 0, q)
-                for d, most in [(self.deserved[r], self.limit[r])]
+                QueueClaim(d[q][r], request[q], most[q][r], weights[q], self.tiers[q], usage[q] if usage else 0, q)
+                for d, most in [(self.deserved, self.limit)]
                 for q in queues
             ]
             for q, share in zip(queues, divided(amount, claims, k), strict=True):
@@ -216,13 +217,11 @@ class NodePool:
     # -- starting and stopping -------------------------------------------------------------------------------------
     def start(self, job: QueuedGang, sign: int = 1) -> None:
         """Give a job what it takes; with ``sign`` -1 take it back."""
-        for r, amount in enumerate(job.takes):
-            self.free[r] -= sign * amount
+        change, back = (add, sub) if sign > 0 else (sub, add)
+        self.free = list(map(back, self.free, job.takes))
+        for table in (self.allocated,) if job.preemptible else (self.allocated, self.fixed):
             for node in self.paths[job.queue]:
-                self.allocated[r][node] += sign * amount
-                if not job.preemptible:
-                    self.fixed[r][node] += sign * amount
-        self._changed.update(self.paths[job.queue])
+                table[node] = tuple(map(change, table[node], job.takes))
 
     def stop(self, job: QueuedGang) -> None:
         """Take back what a job has."""
@@ -236,27 +235,24 @@ class NodePool:
         """Return in words which quota a job that is not preemptible would break. Source: quota_check.go."""
         return "" if job.preemptible else self._over(job, self.deserved, self.fixed, "quota", "holds for good")
 
-    def _over(self, job: QueuedGang, most: list[list[Number]], held: list[list[Number]], what: str, how: str) -> str:
+    def _over(self, job: QueuedGang, most: list[Amounts], held: list[Amounts], what: str, how: str) -> str:
         for node in self.paths[job.queue]:
             for r, amount in enumerate(job.takes):
-                if amount and most[r][node] < held[r][node] + amount:
+                if amount and most[node][r] < held[node][r] + amount:
                     found = f"it takes {self.said(r, amount)}, and the {what} of {self.names[node]!r} is"
-                    return f"{found} {self.said(r, most[r][node])}, of which it {how} {self.said(r, held[r][node])}"
+                    return f"{found} {self.said(r, most[node][r])}, of which it {how} {self.said(r, held[node][r])}"
         return ""
 
     def fits(self, job: QueuedGang) -> bool:
         """Whether a job can start as things are."""
-        for r, amount in enumerate(job.takes):
-            if amount:
-                if amount > self.free[r]:
+        for amount, free in zip(job.takes, self.free, strict=True):
+            if amount and amount > free:
+                return False
+        for node in self.paths[job.queue]:
+            for amount, held, most in zip(job.takes, self.allocated[node], self.limit[node], strict=True):
+                if amount and most < held + amount:
                     return False
-                limit, deserved = self.limit[r], self.deserved[r]
-                for node in self.paths[job.queue]:
-                    if limit[node] < self.allocated[r][node] + amount:
-                        return False
-                    if not job.preemptible and deserved[node] < self.fixed[r][node] + amount:
-                        return False
-        return True
+        return not self.over_quota(job)
 
     def blocked(self, job: QueuedGang) -> str:
         """Return in words why a job cannot start as things are; "" where it can."""
@@ -276,9 +272,9 @@ class NodePool:
     # -- comparing queues ------------------------------------------------------------------------------------------
     def allocatable(self, r: int, node: int) -> Number:
         """Return what a queue may hold without others having a claim on it. Source: resource_share.go."""
-        if self.deserved[r][node] == INFINITY:
-            return self.limit[r][node]
-        return min(self.limit[r][node], max(self.deserved[r][node], self.shares[r][node]))
+        if self.deserved[node][r] == INFINITY:
+            return self.limit[node][r]
+        return min(self.limit[node][r], max(self.deserved[node][r], self.shares[node][r]))
 
     def order(self, node: int, takes: Amounts = (), gives: Amounts = ()) -> tuple[Any, ...]:
         """Return the sort key of a queue whose next job takes, or if stopped gives back, so much; the smaller is first.
@@ -288,37 +284,41 @@ class NodePool:
         job and without it, then those that may hold less, then the eldest. Shares are compared in floats, as there.
         Source: queue_order.go, GetQueueOrderResult.
         """
-        own = self.place(node)
-        found = own.keys.get((takes, gives))
+        own, held = self.place(node), self.allocated[node]
+        found = own.keys.get((held, takes, gives))
         if found is None:
-            with_job = tuple(map(add, own.held, takes)) if takes else own.held
-            then = tuple(map(sub, own.held, gives)) if gives else with_job
-            found = own.keys[takes, gives] = (
-                own.over_share,
-                any(map(gt, with_job, own.deserved)),
+            with_job = tuple(map(add, held, takes)) if takes else held
+            then = tuple(map(sub, held, gives)) if gives else with_job
+            if len(own.keys) > MOST_KEYS:
+                own.keys.clear()
+            found = own.keys[held, takes, gives] = (
+                all(map(gt, held, self.shares[node])),
+                any(map(gt, with_job, self.deserved[node])),
                 -self.tiers[node],
                 any(may == 0 < held for held, may in zip(with_job, own.may, strict=True)),
                 own.dominant(then),
-                own.share,
+                own.dominant(held),
                 own,
             )
         return found
 
     def place(self, node: int) -> _Place:
-        """Return what decides of a queue's place; found anew when one of its jobs has started or stopped."""
+        """Return what decides of a queue's place beside what it holds."""
         found = self._places.get(node)
         if found is None:
             found = self._places[node] = _Place(self, node)
-        elif node in self._changed:
-            found.hold(tuple(row[node] for row in self.allocated))
-        self._changed.discard(node)
         return found
+
+    def over_may(self, node: int) -> bool:
+        """Whether a queue holds more of something than it may."""
+        return any(map(gt, self.allocated[node], self.place(node).may))
 
 
 class _Place:
-    """What a queue is owed and may hold, which stands, what it holds, and what of its place in the order follows.
+    """What a queue may hold, and its places in the order.
 
-    ``parts`` is what its holdings are compared with. ``keys``: the sort keys by what the next job takes and gives back.
+    ``parts`` is what its holdings are compared with. ``keys``: the sort keys by what it holds, and what the next job
+    takes and gives back: while sets of victims are tried it comes to hold the same again and again.
     Who may hold less of everything is the smaller, else the elder: the last resort of the order.
     """
 
@@ -326,24 +326,7 @@ class _Place:
         rows, self.node = range(len(pool.resources)), node
         self.may: Amounts = tuple(pool.allocatable(r, node) for r in rows)
         self.parts: Amounts = tuple(pool.total[r] if most == INFINITY else most for r, most in enumerate(self.may))
-        self.deserved: Amounts = tuple(pool.deserved[r][node] for r in rows)
-        self.shares: Amounts = tuple(pool.shares[r][node] for r in rows)
-        self.hold(tuple(pool.allocated[r][node] for r in rows))
-
-    def hold(self, held: Amounts) -> None:
-        """Take notice of what the queue holds now."""
-        self.held, self.keys = held, dict[tuple[Amounts, Amounts], tuple[Any, ...]]()
-        self.over_share, self.share = all(map(gt, held, self.shares)), self.dominant(held)
-
-    @property
-    def over_may(self) -> bool:
-        """Whether it holds more of something than it may."""
-        return any(map(gt, self.held, self.may))
-
-    @property
-    def over_quota(self) -> bool:
-        """Whether it holds more of something than its quota."""
-        return any(map(gt, self.held, self.deserved))
+        self.keys: dict[tuple[Amounts, Amounts, Amounts], tuple[Any, ...]] = {}
 
     def dominant(self, held: Amounts) -> float:
         """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""

@@ -97,7 +97,7 @@ class Shockwave(Policy):
     * ``placement``: how hosts are chosen.
 
     Readings. The source has one GPU type: here a job runs on one type in a round, and times are those on its fastest
-    type. What a job with phases still takes is `predicted` from the phases that it went through. The share 1/N counts
+    type. What a job whose speed changes still takes is `predicted` from the speeds that it had. The share 1/N counts
     jobs, not GPUs, as in the code. The code stops its solver after 15 s; here the gap alone stops it, so that runs can
     be repeated. Targets are estimated again where jobs or GPUs have changed.
 

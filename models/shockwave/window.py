@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.solution import Solution, Status, written_out
 from fairopt.deadline import left as time_left
-from fairopt.problem.phases import Phases, by_factor, factor_at
+from fairopt.problem.profile import Course
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Formulation, Program
 
@@ -35,7 +35,7 @@ class PlanningWindow:
 
     * ``rows``: their rows in the queue. ``gpus`` (n,). ``allowed`` (n, k): where each may run. ``capacity`` (k,): GPUs.
     * ``rate`` (n, k): speed on each type over that on the job's fastest type. ``left``, ``whole`` (n,): time that the
-      remaining and all of its work take on its fastest type, without loading; of a job with phases as `predicted`.
+      remaining and all of its work take on its fastest type, without loading; where that changes as `predicted`.
     * ``part`` (n,): of its progress that a job has made. ``gain`` (n,): more of it for a unit of planned time.
     * ``makespan``: the penalty on the longest time that is left after the window, for a unit of time.
     * ``bases``: the logarithm of progress is taken as its chords between these; at 0 it is that of ``origin``.
@@ -75,13 +75,14 @@ class PlanningWindow:
         fastest = speed.max(axis=1)
         left, whole = (column[rows].astype(float) / fastest for column in (queue.remaining, queue.jobs.work))
         part, gain = (whole - left) / whole, 1 / whole
-        for at, row in enumerate(rows) if queue.jobs.phases or epoch else ():
-            phases = queue.jobs.phases[row] if queue.jobs.phases else ()
+        for at, row in enumerate(rows) if queue.jobs.profiles or epoch else ():
+            profile = queue.jobs.profile(row)
             work, done = float(queue.jobs.work[row]), float(queue.jobs.work[row] - queue.remaining[row])
             if epoch:
                 work = ceil(work / epoch - LEAST_PART) * epoch
                 done = min(floor(done / epoch + LEAST_PART), work / epoch - 1) * epoch
-            told = tuple((float(mark), float(factor)) for mark, factor in phases)
+            found = () if profile is None else profile.factors(int(queue.jobs.gpus[row]), int(speed[at].argmax()))
+            told = tuple((float(mark), float(factor)) for mark, factor in found if mark < queue.jobs.work[row])
             part[at] = done / work
             left[at], whole[at], gain[at] = predicted(work, done, told, float(fastest[at]))
         of_jobs = (tuple(rows), queue.jobs.gpus[rows], allowed, speed / fastest[:, None], left, whole, part, gain)
@@ -297,11 +298,12 @@ class PlanningWindow:
         return replace(found, objective=float(program.value(found.point)), bound=bound, values={})
 
 
-def predicted(work: float, done: float, phases: Phases, speed: float) -> tuple[float, float, float]:
+def predicted(work: float, done: float, phases: Course, speed: float) -> tuple[float, float, float]:
     """Return the time that a job's progress will still take, that of all of it, and its mean gain so far.
 
-    All is told in progress, of which a job makes ``speed`` a unit of time now. The job is known to have as many regimes
-    as its phases have factors, and nothing is known of their order: each is expected to make up an equal part of the
+    The job does ``speed`` of its work in a unit of time now. ``phases``: how many times as fast as at first it is, by
+    the work done. It is known to have as many regimes as there are such factors, and nothing is known of their order:
+    each is expected to make up an equal part of the
     ``work`` beforehand, and what has been done counts as much as what was expected (a Dirichlet prior). ``gain`` is the
     part of all progress made in a unit of time, the mean so far; before anything is done, that of now.
 
@@ -311,8 +313,12 @@ def predicted(work: float, done: float, phases: Phases, speed: float) -> tuple[f
     >>> predicted(100, 50, ((50, 4),), 4)  # half of it at 1, and now at 4; the rest is expected half and half
     (25.000000000000007, 75.0, 0.01)
     """
-    seen = by_factor(done, phases)
-    now = factor_at(done, phases)
+    seen: dict[float, float] = {}
+    begin, factor, now = 0.0, 1.0, 1.0
+    for mark, following in ((float(mark), float(each)) for mark, each in (*phases, (max(done, work), 1.0))):
+        seen[factor] = seen.get(factor, 0.0) + max(min(done, mark) - begin, 0.0)
+        now = factor if begin <= done else now
+        begin, factor = mark, following
     time = {factor: now / (speed * factor) for factor in seen}
     coming = {factor: max(work * (work / len(seen) + got) / (work + done) - got, 0.0) for factor, got in seen.items()}
     spent = sum(got * time[factor] for factor, got in seen.items())

@@ -40,13 +40,15 @@ class Configurations:
     @classmethod
     def of(cls, queue: Queue) -> Configurations:
         """Return the configurations of the jobs without a lease that fit the GPUs without one."""
-        jobs, free = queue.jobs, np.flatnonzero(~queue.holds)
-        sizes = [(row, *each) for row in free.tolist() for each in jobs.sizes(row).items()] if jobs.elastic else []
-        row, gpus, factor = np.array(sizes, dtype=float).T if sizes else (free, jobs.gpus[free], np.ones(len(free)))
-        row, gpus = row.astype(np.int64), gpus.astype(np.int64)
-        at, gpu_type = np.nonzero(queue.suits[row] & (gpus[:, None] <= queue.room))
-        row, gpus = row[at], gpus[at]
-        speed = jobs.throughput[row, gpu_type].astype(float) * factor[at]
+        jobs, row = queue.jobs, np.flatnonzero(~queue.holds)
+        gpus, table = jobs.gpus[row], jobs.throughput[row].astype(float)
+        if jobs.profiles:
+            every = [jobs.speeds(each, queue.jobs.work[each] - queue.remaining[each]) for each in row.tolist()]
+            sizes = [(each, *size) for each, speeds in zip(row.tolist(), every, strict=True) for size in speeds.items()]
+            row, gpus = np.array([size[:2] for size in sizes], dtype=np.int64).reshape(-1, 2).T
+            table = np.array([size[2] for size in sizes], dtype=float).reshape(len(row), len(jobs.types))
+        at, gpu_type = np.nonzero(queue.suits[row] & (table > 0) & (gpus[:, None] <= queue.room))
+        row, gpus, speed = row[at], gpus[at], table[at, gpu_type]
         rising = np.lexsort((gpus, gpu_type, speed, row))
         _, first, own = np.unique(row[rising], return_index=True, return_inverse=True)
         slowest = np.empty_like(row)
@@ -133,10 +135,10 @@ class Sia(Policy):
     * ``restart``: S, in the trace's unit of time. ``gap``: the relative gap at which HiGHS may stop.
     * ``placement``: how hosts are chosen.
 
-    Readings. Jobs are elastic by `Jobs.elastic`; of rigid jobs what is left is the choice of type. Batch sizes are not
-    tuned: speeds are as given, where the source fits models of them. Jobs that load are left where they are, as in the
-    source's code. Costs are not rounded to two digits, which the code does. Its rules for placement are those of
-    ``placement``.
+    Readings. Jobs are elastic by their profiles, and take the batch of the best goodput; of rigid jobs what is left is
+    the choice of type. Goodputs are as given, where the source fits models of them. Jobs that load are left where they
+    are, as in the source's code. Costs are not rounded to two digits, which the code does. Its rules for placement are
+    those of ``placement``.
 
     Source: Sia, SOSP 2023; its code, sia-simulator/sia.py and simulator_config.py (p = -1/2, lambda = 1.1).
 

@@ -174,12 +174,12 @@ class Record(Judge):
             raise Unreadable(f"line 1: {state}")
         head["schema"].version(2)
         run = head["run"].fields("policy options backend numbers length mechanics cluster trace")
-        trace = run["trace"].fields("types tenants jobs outages sha256")
+        trace = run["trace"].fields("types tenants jobs outages sha256", "profiles")
         if run["numbers"].value != "exact" and not self.floats:
             raise Unreadable("a run in floats is decided within a tolerance: give one, as --tolerance 1e-6")
         self.jobs = trace["jobs"].integer()
         self.begin(run, trace)
-        hashed = {key: value for key, value in trace.value.items() if key != "sha256"}
+        hashed = {key: value for key, value in trace.value.items() if key != "sha256" and value is not None}
         self.said, self.hash = trace["sha256"].value, hashlib.sha256(_canonical(hashed))
         self.pending: list[Job] = []
         self.standing: list[Entry] = []
@@ -276,12 +276,13 @@ class Document(Judge):
         keys = "schema policy length mechanics cluster trace rounds standing"
         self.document = Entry(data, floats=self.floats).fields(keys, "outcome measures")
         self.document["schema"].version()
-        trace = self.document["trace"].fields("types tenants jobs outages")
+        trace = self.document["trace"].fields("types tenants jobs outages", "profiles")
         self.begin(self.document, trace)
         self.coming = [self.job(each) for each in trace["jobs"].items()]
         self.coming.reverse()
         self.jobs = len(self.coming)
         hashed = [trace.value | {"jobs": self.jobs}, *trace.value["jobs"]]
+        hashed[0].pop("profiles") if trace.value["profiles"] is None else None
         self.digest = hashlib.sha256(b"\n".join(map(_canonical, hashed))).hexdigest()
 
     def violations(self) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a run comes to: from who was put where, everything that follows, round by round, in fractions.
 
-Between two changes a job makes progress at one speed. So it is looked at only in the rounds in which
-something may happen to it, however many lie between, and what it has done by then follows from their number.
+Between two changes a job's progress follows from how long it ran. So it is looked at only in the rounds in
+which something may happen to it, however many lie between.
 
 Time counts from the beginning of the round. Where numbers are floats, two moments closer than the tolerance
 times the length of a round are one moment; which came first is then what the record says.
@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 from math import ceil, floor, inf
 from typing import Any
 
+from .profile import made, takes
 from .reading import MOST_DIGITS, ZERO, Number, shown, within
 from .trace import Job, Outage, Setting, Spots
 
@@ -30,7 +31,7 @@ class JobState:
     since: int = 0
     attained: Fraction = ZERO
     setup: Fraction = ZERO
-    speed: Fraction = ZERO
+    course: list[tuple[Fraction, Fraction]] = field(default_factory=list)  # speeds by the work done
     last: Spots = ()
     running: bool = False
     lease: Number = ZERO
@@ -245,7 +246,8 @@ class Simulation:
             needs = f"it needs {' or '.join(map(str, sorted(one.job.sizes)))} GPUs at once, hosts rising"
             played.wrong.append(f"job {name!r}: {needs}, and gets {given}")
         suits = [self.setting.suits(one.job, kind) for kind in self.setting.kinds(spots)]
-        if not spots or not one.fits or not all(suits):
+        course = self.setting.course(one.job, spots) if spots else []
+        if not spots or not one.fits or not all(suits) or not course[0][1]:
             played.wrong.append(f"job {name!r}: it cannot run there")
             return
         stays, before = one.running and one.last == spots, one.last
@@ -255,7 +257,7 @@ class Simulation:
         self._leave(one, played.index)
         paused = "resume" if set(hosts) <= {host for host, _ in before} else "migrate"
         played.placed[name] = "start" if not before else "stay" if stays else paused, spots, before
-        one.setup, one.speed, one.last, one.running = setup, self.setting.speed(one.job, spots), spots, True
+        one.setup, one.course, one.last, one.running = setup, course, spots, True
         one.lease, one.started = played.begin, min(one.started, played.begin)
         self.running.add(name)
         for host, gpus in spots:
@@ -271,15 +273,15 @@ class Simulation:
         moved = setting.copying(job.state_size, before | now) if before and now - before else ZERO
         reads = setting.local_data and job.dataset and lacking
         read = setting.copying(job.dataset_size, lacking) if reads else ZERO
-        begin = setting.restart if before else setting.launch
+        begin = setting.again(job) if before else setting.launch
         return max(begin, left if now <= before else ZERO) + moved + read
 
     def _expect(self, one: JobState, least: int) -> None:
         """Note the first round in which a job may be completed."""
         self._count += 1
         one.token = self._count
-        takes = one.setup + one.remaining / one.speed - self.slack
-        due = max(least, one.since + ceil(takes / self.length) - 1)
+        time = one.setup + takes(one.course, one.job.work - one.remaining, one.job.work)
+        due = max(least, one.since + ceil((time - self.slack) / self.length) - 1)
         heappush(self._due, (due, one.token, one.job.name))
 
     def _leave(self, one: JobState, index: int) -> None:
@@ -299,10 +301,9 @@ class Simulation:
         """Return what is left of a job's work and of its loading, and its GPU-time, when a round begins."""
         if not one.running or index == one.since:
             return one.remaining, one.setup, one.attained
-        passed = (index - one.since) * self.length
-        loaded = min(one.setup, passed)
-        left = max(one.remaining - (passed - loaded) * one.speed, ZERO)
-        return left, one.setup - loaded, one.attained + one.held() * passed
+        loaded = min(one.setup, passed := (index - one.since) * self.length)
+        progress = made(one.course, one.job.work - one.remaining, passed - loaded, self.slack > 0)
+        return max(one.remaining - progress, ZERO), one.setup - loaded, one.attained + one.held() * passed
 
     def _leases(self, played: Played, chosen: Chosen) -> None:
         for name, until in chosen.lease.items():
@@ -363,7 +364,7 @@ class Simulation:
         """Return what a job that runs does in a round."""
         name, now, end = one.job.name, played.begin, played.begin + self.length
         remaining, setup, _ = self.at(one, played.index)
-        done = now + setup + remaining / one.speed
+        done = now + setup + takes(one.course, did := one.job.work - remaining, one.job.work)
         in_time = self.at_most(done, end, name in chosen.complete)
         until = done if in_time else end
         ends = [failing[host] for host, _ in one.last if host in failing]
@@ -372,7 +373,8 @@ class Simulation:
         )
         until = until if failed is None else failed
         spent = min(setup, max(until - now, ZERO))
-        progress = remaining if in_time else (until - now - spent) * one.speed
+        progress = remaining if in_time else made(one.course, did, until - now - spent, self.slack > 0)
+        speed = next(speed for mark, speed in reversed(one.course) if mark <= did)
         progress = ZERO if failed is not None else progress
         change, _, before = played.placed.get(name, ("stay", one.last, one.last))
         completed, lost = in_time and failed is None, failed is not None
@@ -382,9 +384,9 @@ class Simulation:
             "begin": (now, self.length),
             "end": (until, self.length),
             "setup": (spent, self.length),
-            "speed": (one.speed, one.speed),
-            "progress": (progress, one.speed * self.length),
-            "remaining": (max(remaining - progress, ZERO), one.speed * self.length),
+            "speed": (speed, speed),
+            "progress": (progress, speed * self.length),
+            "remaining": (max(remaining - progress, ZERO), speed * self.length),
         }
         return JobRun(until, completed, lost, words | {"completed": completed, "lost": lost}, numbers)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from math import inf
 
+from .profile import Course, Profile
 from .reading import Entry, Number, distinct, require, within
 
 Spots = tuple[tuple[int, int], ...]  #: where a job runs: (host, GPUs there), hosts by index
@@ -38,10 +38,10 @@ class Host:
 
 
 class Job:
-    """A job as the trace has it; ``sizes``: numbers of GPUs that it may have, and factors on its speed."""
+    """A job as the trace has it; ``sizes``: numbers of GPUs that it may have."""
 
     def __init__(self, entry: Entry, setting: Setting) -> None:
-        fields = entry.fields(JOB, "elastic phases")
+        fields = entry.fields(JOB, "profile")
         self.name = fields["name"].name()
         fields = fields.at(f"job {self.name!r}")
         require(fields["tenant"].text() in setting.tenants, fields.place, "its tenant is not in the trace")
@@ -53,23 +53,19 @@ class Job:
         self.pattern = fields["pattern"].choice(("alone", "intra", "inter"))
         self.dataset, self.dataset_size = fields["dataset"].text(), fields["dataset_size"].amount()
         self.state_size = fields["state_size"].amount()
-        elastic = (
-            [] if fields["elastic"].value is None else [each.items(2) for each in fields["elastic"].items()]
-        )
-        self.sizes = {gpus.integer(1): factor.amount(positive=True) for gpus, factor in elastic}
-        once = len(self.sizes) == len(elastic) and self.gpus not in self.sizes
-        require(once, fields.place, "a number of GPUs twice")
-        self.sizes[self.gpus] = Fraction(1)
-        self.read_phases(fields["phases"])
+        self.profile = None
+        if fields["profile"].value is not None:
+            at = fields["profile"].integer()
+            require(at < len(setting.profiles), fields.place, "there is no such profile")
+            self.profile = setting.profiles[at]
+        self.sizes = {self.gpus} if self.profile is None else self.profile.sizes
+        require(self.gpus in self.sizes, fields.place, "its number of GPUs is not in its profile")
 
-    def read_phases(self, entry: Entry) -> None:
-        """Read when progress for a unit of work changes: policies are told so, and no run depends on it."""
-        pairs = [] if entry.value is None else [each.items(2) for each in entry.items()]
-        marks = [Fraction(0), *(mark.amount(positive=True) for mark, _ in pairs), self.work]
-        for _, factor in pairs:
-            factor.amount(positive=True)
-        rise = all(one < other for one, other in pairwise(marks))
-        require(rise, entry.place, "phases do not rise to what is less than the work")
+    def course(self, gpus: int, hosts: int) -> Course:
+        """Return the speeds on each type with one of the ``sizes`` on so many hosts, by the work done."""
+        if self.profile is None:
+            return [(Fraction(0), self.throughput)]
+        return [each for each in self.profile.course(gpus, hosts) if each[0] < self.work]
 
 
 class Setting:
@@ -84,6 +80,7 @@ class Setting:
         self.local_data = costs["local_data"].truth()
         self._read_cluster(run["cluster"].fields("types memory hosts"))
         require(trace["types"].value == self.types, "trace, types", "not those of the cluster")
+        self.profiles = [Profile(each, len(self.types)) for each in trace["profiles"].or_none()]
         tenants = [each.fields("name weight") for each in trace["tenants"].items()]
         for each in tenants:
             each["weight"].amount(positive=True)
@@ -138,15 +135,28 @@ class Setting:
         """Return the names of the types of GPUs at ``spots``."""
         return [self.types[kind] for kind in self.kinds(spots)]
 
-    def speed(self, job: Job, spots: Spots) -> Fraction:
-        """Return the work per unit of time: that of the slowest host, less where a gang lies apart."""
-        slowest = min(job.throughput[self.hosts[host].kind] * self.hosts[host].speed for host, _ in spots)
-        slowest *= job.sizes.get(sum(gpus for _, gpus in spots), 1)
-        return slowest * self.spread if len(spots) > 1 and job.pattern == "intra" else slowest
+    def course(self, job: Job, spots: Spots) -> list[tuple[Fraction, Fraction]]:
+        """Return the speeds by the work done: those of the slowest host, less where a gang lies apart."""
+        gpus, apart = sum(each for _, each in spots), len(spots) > 1 and job.pattern == "intra"
+        gpus = gpus if gpus in job.sizes else job.gpus
+        apart = apart and (job.profile is None or job.profile.hosts(gpus, len(spots)) == 1)
+        hosts = [self.hosts[host] for host, _ in spots]
+        slowest = [
+            (mark, min(speeds[host.kind] * host.speed for host in hosts))
+            for mark, speeds in job.course(gpus, len(spots))
+        ]
+        return [(mark, speed * self.spread if apart else speed) for mark, speed in slowest]
+
+    def again(self, job: Job) -> Fraction:
+        """Return the time to start a job once more."""
+        return self.restart if job.profile is None or job.profile.restart is None else job.profile.restart
 
     def pace(self, job: Job) -> Fraction:
         """Return the least speed that a job can have, by which its progress is judged while it waits."""
-        least = min((x for x in job.throughput if x > 0), default=Fraction(1)) * min(job.sizes.values())
+        known = [job.throughput] if job.profile is None else []
+        for gpus, hosts in [] if job.profile is None else job.profile.rows:
+            known += [speeds for _, speeds in job.course(gpus, hosts)]
+        least = min((x for speeds in known for x in speeds if x > 0), default=Fraction(1))
         return least * min((host.speed for host in self.hosts), default=Fraction(1)) * self.spread
 
     def copying(self, size: Fraction, hosts: set[int]) -> Fraction:

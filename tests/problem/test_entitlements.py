@@ -234,6 +234,7 @@ def entitled(draw: st.DrawFn) -> Market:
         tier=[draw(st.integers(-5, 5)) for _ in range(count)],
         preemptible=[draw(st.booleans()) for _ in range(count)],
         other={"cpu": [draw(amounts) for _ in range(count)]} if draw(st.booleans()) else None,
+        settings=[{"qos": draw(st.sampled_from(["high", "low"]))} if draw(st.booleans()) else {} for _ in range(count)],
     )
     columns = [*TYPES, *map(str, goods)]
     rows = st.dictionaries(st.sampled_from(columns), amounts | st.just(float("inf")))

@@ -38,6 +38,7 @@ def record(
     memory: Any = (None,),
     types: Any = ("old", "new"),
     traced: Any = None,
+    profiles: Any = (),
 ) -> str:
     """A record on two hosts of two GPUs each, in rounds of 60, where nothing costs time; ``down``: [host, from, to].
 
@@ -48,12 +49,17 @@ def record(
     outages = [dict(zip(("host", "begin", "end"), each, strict=True)) for each in down]
     trace: Json = {"types": traced or types, "tenants": [{"name": "X", "weight": 1}], "outages": outages}
     trace["jobs"] = len(told) if jobs is None else jobs
+    trace |= {"profiles": list(profiles)} if profiles else {}
     hashed = b"\n".join(map(canonical, [trace, *told]))
     run = {"policy": "mine", "options": [], "backend": "auto", "numbers": numbers, "length": 60}
     run["mechanics"] = {"restart": 0, "launch": 0, "spread": 1, "local_data": False}
     run["cluster"] = {"types": types, "memory": list(memory), "hosts": list(hosts)}
     run["trace"] = trace | {"sha256": sha256(hashed).hexdigest()}
     return "\n".join(map(json.dumps, [{"schema": 2, "run": run}, *lines]))
+
+
+def profile(*throughput: Any, efficiency: Any = (), restart: Any = None) -> Json:
+    return {"throughput": list(throughput), "efficiency": list(efficiency), "restart": restart}
 
 
 def ends(end: int, **outcome: bool) -> Json:
@@ -95,9 +101,10 @@ RIGHT = {
         hosts=[HOSTS[0], HOSTS[1] | {"speed": 2}],
     ),
     "half the GPUs at half the speed": record(
-        job("j1", 0, 30, gpus=2, elastic=[[1, "1/2"]]),
+        job("j1", 0, 30, gpus=2, profile=0),
         {"round": 0, "start": {"j1": [["a", 1]]}, "complete": {"j1": 60}},
         ends(1),
+        profiles=[profile([1, 1, 1, "1/2"], [2, 1, 1, 1])],
     ),
     "the first of two hosts that fail": record(
         job("j1", 0, 1000, gpus=2),
@@ -307,8 +314,6 @@ def test_a_trace_of_another_form_is_refused() -> None:
         decide(record(J1, {"round": 0, "start": {"j1": [["a", 1], ["b", 0]]}}, *ALONE[2:], ends(2)))
     with pytest.raises(Unreadable, match="it ends before it begins"):
         decide(record(*ALONE, ends(2), down=[["b", 60, 60]]))
-    with pytest.raises(Unreadable, match="a number of GPUs twice"):
-        decide(record(job("j1", 0, 90, elastic=[[2, "3/2"], [2, 2]]), *ALONE[1:], ends(2)))
 
 
 MECHANICS, HOST = ("run", "mechanics"), ("run", "cluster", "hosts", 0)
@@ -321,7 +326,6 @@ MECHANICS, HOST = ("run", "mechanics"), ("run", "cluster", "hosts", 0)
         *((0, (*HOST, "gpus"), 0), (0, (*HOST, "speed"), 0), (0, ("run", "trace", "tenants", 0, "weight"), 0)),
         *((0, (*HOST, "bandwidth"), 0), (0, ("run", "cluster", "memory", 0), 0)),
         *((1, ("job", key), 0) for key in ("weight", "work", "gpus")),
-        *((1, ("job", "elastic"), sizes) for sizes in ([[2, 0]], [[0, 2]], [[2]])),
     ],
 )
 def test_nothing_runs_on_nothing(line: int, place: Any, value: Any) -> None:
@@ -344,7 +348,8 @@ def test_what_is_left_may_be_off_by_a_part_of_a_round_of_the_job(key: str, right
         assert (found == []) is fine
 
 
-SLOW = job("j1", 0, 100, throughput=["1/2", 0, 3], elastic=[[2, "1/3"]])
+SLOW = job("j1", 0, 100, throughput=["1/2", 0, 3], profile=0)
+SLOWER = [profile([1, 1, 1, "1/2", 0, 3], [2, 1, 1, "1/6", 0, 1])]
 #: At its slowest the first would do 1/24 in a unit of time: on two GPUs, one of the slower host, apart. The second
 #: could run nowhere, and is judged as if it did 1.
 WAIT = [(SLOW, HOSTS, "1/400"), (job("j1", 0, 100, throughput=[0] * 3), HOSTS, "3/200")]
@@ -359,6 +364,7 @@ def test_what_is_left_of_who_waits_may_be_off_by_a_part_of_its_slowest_round(tol
         left = stands("j1", remaining=str(100 - more * Fraction(most)), attained=0, last=[], running=False)
         left["standing"] |= {"started": None, "lease": 60}
         of: Json = {"hosts": there, "memory": [None] * 3, "types": ("old", "new", "odd")}
+        of |= {"profiles": SLOWER} if told is SLOW else {}
         written = record(told, line, left, ends(1), numbers="float", **of)
         assert (decide(written.replace('"spread": 1', '"spread": "1/2"'), THOUSANDTH)[0] == []) is fine
 

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from plain_work import walked
 
 from fairopt.backends import Method, Session, Solver
 from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
@@ -191,7 +192,7 @@ def play(
     """Return a job's run on ``spots`` in this round, where outages are ``failing``, and its state afterwards."""
     hosts, types = queue.cluster.hosts, queue.cluster.types
     setup, speed = mechanics.setup(queue, row, spots), mechanics.speed(queue, row, spots)
-    complete = queue.now + setup + queue.remaining[row] / speed
+    complete = queue.now + setup + walked(queue, row, spots, mechanics, None)
     end = min(complete, queue.end)
     names = {hosts[host] for host, _ in spots}
     fails = min((outage.begin for outage in failing if outage.host in names and outage.begin < end), default=None)
@@ -200,7 +201,8 @@ def play(
     zero = queue.now * 0
     spent = min(setup, end - queue.now)
     completed = not lost and complete <= queue.end
-    progress = zero if lost else queue.remaining[row] if completed else (end - queue.now - spent) * speed
+    did = queue.remaining[row] if completed else walked(queue, row, spots, mechanics, end - queue.now - spent)
+    progress = zero if lost else did
     ran = JobRun(
         job=queue.jobs.names[row],
         spots=tuple((hosts[host], int(gpus)) for host, gpus in spots),

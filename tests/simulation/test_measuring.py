@@ -16,6 +16,7 @@ from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.sia.sia import Sia
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.problem.profile import Profile
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window, finish_time_fairness, gpu_time, job_fairness, tenant_fairness
@@ -160,7 +161,7 @@ def test_whole_rounds_follow_from_what_changed(number: type, tmp_path: Path) -> 
 def test_elastic_jobs_count_with_the_gpus_that_they_hold() -> None:
     cluster = Cluster.uniform({"GPU": (2, 4)})
     jobs = Jobs.of(gpus=[2, 2, 1], work=[4000, 4000, 900], types=cluster.types, arrival=[0, 0, 700],
-                   elastic=[{4: "3/2"}, {4: "3/2"}, None])  # fmt: skip
+                   profiles=[Profile.scaled(2, [1], {4: "3/2"})] * 2 + [None])  # fmt: skip
     trace = Trace(jobs)
     rounds = list(run(Sia(), trace, cluster, length=300))
     by_hand = sum((ran.gpus * (ran.end - ran.begin) for record in rounds for ran in record.ran), F(0))

@@ -19,6 +19,7 @@ from fairopt.backends import Session
 from fairopt.models import Shockwave, Sia
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace
+from fairopt.problem.profile import Profile
 from fairopt.simulation import Mechanics, run
 
 
@@ -53,17 +54,21 @@ def sia_trace(random: Random) -> tuple[Trace, Cluster, Fraction]:
     cluster = Cluster.uniform({"A": (random.randint(1, 2), 2), "B": (1, random.choice([2, 4]))})
     speed = [random.choice([[1, 2], [2, 1], [1, 3], [3, 0], [1, 1]]) for _ in range(count)]
     gpus = [random.choice([1, 1, 2]) for _ in range(count)]
-    elastic = [
-        {size: Fraction(size, own) * Fraction(random.choice([7, 8, 9]), 10) for size in (1, 2, 4) if size != own}
+    profiles = [
+        Profile.scaled(
+            own,
+            speeds,
+            {each: Fraction(each, own) * Fraction(random.choice([7, 8, 9]), 10) for each in {1, 2, 4} - {own}},
+        )
         if random.random() < 0.6
         else None
-        for own in gpus
+        for own, speeds in zip(gpus, speed, strict=True)
     ]
     jobs = Jobs.of(
         types=cluster.types,
         gpus=gpus,
         throughput=speed,
-        elastic=elastic,
+        profiles=profiles,
         work=[random.randint(60, 900) for _ in range(count)],
         arrival=[random.choice([0, 0, 60, 100]) for _ in range(count)],
     )
@@ -72,12 +77,11 @@ def sia_trace(random: Random) -> tuple[Trace, Cluster, Fraction]:
 
 def sia_choices(queue: Queue, row: int, restarts: int) -> Iterator[tuple[float, int, int]]:
     """Yield what a job may run with: its cost, the type, and the GPUs."""
-    sizes, speeds = queue.jobs.sizes(row), queue.jobs.throughput[row]
     rates = [
-        (speeds[kind] * factor, kind, gpus)
-        for gpus, factor in sizes.items()
-        for kind in range(len(speeds))
-        if speeds[kind] and gpus <= queue.room[kind]
+        (speed, kind, gpus)
+        for gpus, speeds in queue.jobs.speeds(row, 0).items()
+        for kind, speed in enumerate(speeds)
+        if speed and gpus <= queue.room[kind]
     ]
     if not rates:
         return
@@ -135,16 +139,14 @@ WINDOW, AGAIN, LENGTH, PENALTY = 3, 2, 10.0, 0.01
 def shockwave_trace(random: Random) -> Trace:
     count = random.randint(1, 4)
     work = [random.randint(5, 90) for _ in range(count)]
-    phases = [{random.randint(1, each - 1): random.choice([2, 4])} if random.random() < 0.5 else None for each in work]
-    return Trace(
-        Jobs.of(
-            types=["V100"],
-            gpus=[random.choice([1, 1, 2]) for _ in range(count)],
-            work=work,
-            phases=phases,
-            arrival=[random.choice([0, 0, 15, 40]) for _ in range(count)],
-        )
-    )
+    marks = [(random.randint(1, each - 1), random.choice([2, 4])) if random.random() < 0.5 else None for each in work]
+    gpus = [random.choice([1, 1, 2]) for _ in range(count)]
+    profiles = [
+        None if mark is None else Profile.of([[own, 1, 1, 1]], [[mark[0], 1, mark[1]]])
+        for own, mark in zip(gpus, marks, strict=True)
+    ]
+    arrival = [random.choice([0, 0, 15, 40]) for _ in range(count)]
+    return Trace(Jobs.of(types=["V100"], gpus=gpus, work=work, profiles=profiles, arrival=arrival))
 
 
 class Belief:
@@ -153,7 +155,9 @@ class Belief:
     def __init__(self, queue: Queue, row: int) -> None:
         jobs = queue.jobs
         whole, done = float(jobs.work[row]), float(jobs.work[row] - queue.remaining[row])
-        marks = [(0.0, 1.0), *((float(a), float(b)) for a, b in (jobs.phases[row] if jobs.phases else ()))]
+        profile = jobs.profile(row)
+        later = () if profile is None else ((after, factor) for after, _, factor in profile.efficiency)
+        marks = [(0.0, 1.0), *((float(a), float(b)) for a, b in later)]
         now = [factor for mark, factor in marks if mark <= done][-1]
         seconds = {factor: now / factor / float(jobs.throughput[row, 0]) for _, factor in marks}
         ends = [mark for mark, _ in marks[1:]] + [whole]

@@ -7,7 +7,7 @@ import pytest
 from fairopt.benchmarks import validation
 from fairopt.benchmarks.shockwave.jobs import CLUSTERS, rows, table, trace
 from fairopt.benchmarks.shockwave.policies import policies
-from fairopt.problem.phases import progress
+from fairopt.problem.profile import takes
 
 OURS = validation.known(validation.OURS)
 ALL = list(validation.cells(CLUSTERS))
@@ -46,8 +46,7 @@ def test_what_is_played_on_the_larger_traces_is_what_the_page_says(cell: tuple[i
 
 def test_the_work_of_the_trace_is_that_of_the_published_runs() -> None:
     """Utilisation times makespan is work: of each published run, and of the trace here."""
-    jobs = trace(rows(120)).jobs
-    work = float((jobs.work / jobs.throughput[:, 0] * jobs.gpus).sum())
+    work = validation.busy(trace(rows(120)))
     for each in table("published"):
         assert float(each["utilisation"]) * float(each["makespan"]) * 32 == pytest.approx(work, rel=0.005)
 
@@ -63,8 +62,11 @@ def test_all_published_figures_are_within_a_tenth_or_have_a_cause() -> None:
 
 
 @pytest.mark.parametrize("count", CLUSTERS)
-def test_progress_of_the_jobs_that_adapt_is_their_epochs(count: int) -> None:
+def test_the_work_of_jobs_is_their_epochs_and_takes_as_long(count: int) -> None:
     jobs, told = rows(count), trace(rows(count)).jobs
-    for job, work, phases in zip(jobs, told.work.tolist(), told.phases, strict=True):
-        assert progress(work, phases) == pytest.approx(float(job.epochs))
-    assert sum(map(bool, told.phases)) > count / 3
+    assert told.work.tolist() == pytest.approx([float(job.epochs) for job in jobs])
+    for job, work, profile in zip(jobs, told.work.tolist(), told.profiles, strict=True):
+        seconds = sum(float(epochs / pace) for epochs, pace in job.course())
+        course = [] if profile is None else [(0.0, 1.0), *profile.factors(job.gpus, 0)]
+        assert (takes(course, 0.0, work) if course else work) / float(job.pace(job.batch)) == pytest.approx(seconds)
+    assert sum(map(bool, told.profiles)) > count / 3

@@ -152,6 +152,7 @@ GANG = TableType(
         Column("preemptible", _FLAG, "Whether it may be stopped.", True),
         Column("since", NUMBER, "When it was asked for, in seconds; left out: 0, and the order here decides.", 0),
         Column("other", _OTHER, "What else it takes, by resource: {cpu = 64}.", None),
+        Column("settings", _SETTINGS, "What the scheduler's own objects say of it; only its rule reads it.", None),
     ),
     "gangs",
     MOST_GANGS,
@@ -286,6 +287,7 @@ def _gangs(rows: Sequence[ObjectPart], users: Sequence[str], types: Sequence[str
         preemptible=[row["preemptible"] for row in rows],
         since=[row["since"] for row in rows],
         other={name: [(row["other"] or {}).get(name, 0) for row in rows] for name in resources},
+        settings=[row["settings"] or {} for row in rows],
     )
 
 
@@ -341,6 +343,7 @@ def _told_gang(owed: Entitlements, at: int) -> dict[str, Any]:
         "preemptible": bool(gangs.preemptible[at]),
         "since": gangs.since[at],
         "other": other or None,
+        "settings": gangs.settings[at] or None if gangs.settings else None,
     }
 
 

@@ -44,6 +44,7 @@ from fairopt.problem.files.storage import AnyPath, csv_text, read_file, write_fi
 from fairopt.problem.jobs import MOST_JOBS, Jobs, usual_pattern
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
+from fairopt.problem.profile import Profile
 from fairopt.problem.trace import Outage, Trace
 from fairopt.program import INFINITY
 
@@ -53,10 +54,10 @@ UNUSED = (
     *("pai_job", "pai_task", "gpu_type_spec33", "gpu_milli", "cpu_milli", "memory_mib", "qos", "scheduled_s"),
     "deleted_s",
 )
-_PAIRS = ValueType(
+_ROWS = ValueType(
     lambda given, _: listed_rows(given),
-    lambda given, place: [NUMBERS.write(pair, place) for pair in given],
-    {"type": "array", "items": {**NUMBERS.schema, "minItems": 2, "maxItems": 2}},
+    lambda given, place: [NUMBERS.write(row, place) for row in given],
+    {"type": "array", "items": {**NUMBERS.schema, "minItems": 3}},
 )
 LENGTH = positive("number", "Give a positive number; leave out jobs that never ran")
 _TENANT = ValueType(lambda value, place: check_name(TEXT.read(value, place), place), TEXT.write, NAME.schema)
@@ -85,7 +86,7 @@ JOB = TableType(
         Column("priority", UNCHECKED, "Its priority; larger is more urgent.", 0),
         Column("estimate", LENGTH, "Its work, or duration, as policies are told; the truth where left out.", None),
         Column("throughput", NUMBERS, "Work per second on each of the types; for every job or for none.", None),
-        Column("phases", _PAIRS, "Pairs, rising: work done, and progress for a unit of work from there on.", None),
+        Column("profile", TEXT, "The name of what it can do with GPUs; None for as throughput and gpus say.", None),
     ),
     called="jobs",
     most=MOST_JOBS,
@@ -107,14 +108,27 @@ OUTAGE = TableType(
     called="outages",
     label=("host",),
 )
+PROFILE = TableType(
+    (
+        Column("name", NAME, "The name by which jobs say that they are so."),
+        Column("throughput", _ROWS, "Rows of GPUs, hosts, batch, and the throughput on each type."),
+        Column("efficiency", _ROWS, "Rows of work done, batch, and the work that a unit of throughput is then.", ()),
+        Column(
+            "restart", UNCHECKED, "The time to stop and start it again; that of the mechanics where left out.", None
+        ),
+    ),
+    called="profiles",
+)
 TRACE = document_type(
     Column("types", NAMES, "The GPU types that throughputs are for.", None),
     Column("tenant", tables(TENANT), "The tenants whose weight is not 1.", ()),
     Column("job", tables(JOB), "The jobs."),
     Column("outage", tables(OUTAGE), "When hosts are down.", ()),
+    Column("profile", tables(PROFILE), "What jobs can do with GPUs.", ()),
 )
 #: The columns that are called alike in `Jobs`, and hold the same.
 _SAME = ("gpus", "memory", "state_size", "dataset", "dataset_size", "weight", "priority")
+_PROFILE = ("throughput", "efficiency", "restart")
 _SPEED = "throughput "
 _CSV = (".csv", ".csv.gz")
 _WEIGHT = Column("tenant_weight", positive("weight"), "Its tenant's tickets, the same for all of its jobs.", None)
@@ -166,7 +180,7 @@ def write_trace(trace: Trace, path: AnyPath) -> None:
 
 
 def _jobs(
-    rows: Sequence[ObjectPart], types: Sequence[str], speeds: Any, weights: Mapping[str, Any], phases: Any = None
+    rows: Sequence[ObjectPart], types: Sequence[str], speeds: Any, weights: Mapping[str, Any], profiles: Any = None
 ) -> Jobs:
     """Return the jobs in rows of `JOB`; ``speeds`` (n, k): their throughputs, None where they have none."""
     columns = {name: [row[name] for row in rows] for name in JOB.names[1:-2]}
@@ -179,7 +193,7 @@ def _jobs(
         tenant=_owners(rows),
         throughput=speeds,
         tenant_weight=weights,
-        phases=phases,
+        profiles=profiles,
         **{name: columns[name] for name in ("pattern", "estimate", *_SAME)},
     )
 
@@ -245,8 +259,9 @@ def trace_to_csv(trace: Trace) -> str:
     if trace.outages:
         raise BadInput(f"{len(trace.outages)} outages", place="outages", remedy=f"{elsewhere}; CSV has jobs only")
     document = trace_to_dict(trace)
-    if trace.jobs.phases:
-        raise BadInput("there are jobs with phases", place="phases", remedy=f"{elsewhere}; CSV has no column for them")
+    if trace.jobs.profiles:
+        remedy = f"{elsewhere}; CSV has no place for profiles"
+        raise BadInput("there are jobs with profiles", place="profiles", remedy=remedy)
     jobs, weight = document["job"], {tenant["name"]: tenant["weight"] for tenant in document.get("tenant", ())}
     for job in jobs:
         if job.get("tenant") in weight:
@@ -269,14 +284,56 @@ def trace_from_dict(data: Mapping[str, Any], types: Sequence[str]) -> Trace:
     jobs = top["job"]
     check_unique(jobs, "job")
     weights = _weights(top["tenant"], _owners(jobs))
-    speeds, phases = _speeds(top["types"], jobs, types), [job["phases"] for job in jobs]
-    return Trace(_jobs(jobs, types, speeds, weights, phases), tuple(_outage(row) for row in top["outage"]))
+    profiles = _profiles(top["profile"], top["types"], jobs, types)
+    speeds = _speeds(top["types"], jobs, types)
+    return Trace(_jobs(jobs, types, speeds, weights, profiles), tuple(_outage(row) for row in top["outage"]))
 
 
-def _speeds(own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[str]) -> list[list[Any]] | None:
+def _profiles(
+    rows: Sequence[ObjectPart], own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[str]
+) -> list[Profile | None]:
+    """Return the profile of each job, for ``types``."""
+    check_unique(rows, "profile")
+    columns = _columns(own, types) if rows else []
+    known: dict[str | None, Profile | None] = {None: None}
+    for row in rows:
+        made = Profile.of(row["throughput"], row["efficiency"], row["restart"], place=row.place)
+        if made.types != len(own or ()):
+            problem = f"{counted(made.types, 'throughput')} for {counted(len(own or ()), 'type')}"
+            raise BadInput(problem, place=row.place, remedy="Give one for each of the trace's types")
+        known[row.name] = made.take(columns)
+    for job in jobs:
+        if job["profile"] not in known:
+            remedy = nearest(job["profile"], [str(name) for name in known if name], "profile")
+            raise BadInput(f"there is no profile {shown(job['profile'])}", place=job.place_of("profile"), remedy=remedy)
+    return [known[job["profile"]] for job in jobs]
+
+
+def _speeds(own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[str]) -> list[list[Any] | None] | None:
     """Return the throughputs of each job on ``types``, out of lists in the order of ``own``; None if there are none."""
     if all(job["throughput"] is None for job in jobs):
         return None
+    columns = _columns(own, types)
+    for job in jobs:
+        given = job["throughput"]
+        if given is None and job["profile"] is not None:
+            continue
+        if given is None:
+            remedy = "Give it for every job, or for none"
+            raise BadInput("the key 'throughput' is missing", place=job.place, remedy=remedy)
+        if len(given) != len(own or ()):
+            remedy = f"Give one for each of {', '.join((own or [])[:20])}; 0 where the job cannot run"
+            raise BadInput(
+                f"{counted(len(given), 'throughput')} for {counted(len(own or ()), 'type')}",
+                place=job.place_of("throughput"),
+                remedy=remedy,
+            )
+    tables = (job["throughput"] for job in jobs)
+    return [None if table is None else [table[column] for column in columns] for table in tables]
+
+
+def _columns(own: list[str] | None, types: Sequence[str]) -> list[int]:
+    """Return where each of ``types`` stands in a list of throughputs."""
     if own is None:
         raise BadInput("the key 'types' is missing", place=TOP, remedy="Say which types the throughputs are for")
     for name in types:
@@ -286,20 +343,7 @@ def _speeds(own: list[str] | None, jobs: Sequence[ObjectPart], types: Sequence[s
                 place="types",
                 remedy=f"Give each type once; the cluster has {', '.join(types)}",
             )
-    for job in jobs:
-        given = job["throughput"]
-        if given is None:
-            remedy = "Give it for every job, or for none"
-            raise BadInput("the key 'throughput' is missing", place=job.place, remedy=remedy)
-        if len(given) != len(own):
-            remedy = f"Give one for each of {', '.join(own[:20])}; 0 where the job cannot run"
-            raise BadInput(
-                f"{counted(len(given), 'throughput')} for {counted(len(own), 'type')}",
-                place=job.place_of("throughput"),
-                remedy=remedy,
-            )
-    columns = [own.index(name) for name in types]
-    return [[job["throughput"][column] for column in columns] for job in jobs]
+    return [own.index(name) for name in types]
 
 
 def _weights(rows: Sequence[ObjectPart], owners: Sequence[str]) -> dict[str, Fraction]:
@@ -321,21 +365,22 @@ def _outage(row: ObjectPart) -> Outage:
 def trace_to_dict(trace: Trace) -> dict[str, Any]:
     """Return the dictionary of the file schema that `trace_from_dict`, with the trace's types, turns back into it."""
     jobs = trace.jobs
-    if jobs.elastic:
-        remedy = "Give elastic jobs in Python, with `Jobs.of`"
-        raise BadInput("there are elastic jobs, which trace files cannot hold", place="elastic", remedy=remedy)
-    with_speeds = bool((jobs.throughput != 1).any())
+    names = {id(each): f"profile{at}" for at, each in enumerate(jobs.distinct(), 1)}
+    with_speeds = bool(names or (jobs.throughput != 1).any())
     weights = zip(jobs.tenants, jobs.tenant_weight, strict=True)
     top = {
         "types": jobs.types if with_speeds else None,
         "tenant": tuple({"name": name, "weight": weight} for name, weight in weights if weight != 1),
-        "job": [_job(jobs, row, with_speeds) for row in range(len(jobs))],
+        "job": [_job(jobs, row, with_speeds, names) for row in range(len(jobs))],
+        "profile": tuple(
+            {"name": names[id(each)]} | {key: getattr(each, key) for key in _PROFILE} for each in jobs.distinct()
+        ),
         "outage": tuple(vars(each) for each in trace.outages),
     }
     return write_document(top, TRACE)
 
 
-def _job(jobs: Jobs, row: int, with_speeds: bool) -> dict[str, Any]:
+def _job(jobs: Jobs, row: int, with_speeds: bool, profiles: Mapping[int, str]) -> dict[str, Any]:
     """Return the columns of one job; the duration is its work where it has no throughputs of its own."""
     pattern = jobs.pattern[row]
     return {
@@ -344,8 +389,8 @@ def _job(jobs: Jobs, row: int, with_speeds: bool) -> dict[str, Any]:
         "submit_s": jobs.arrival[row],
         "work" if with_speeds else "duration_s": jobs.work[row],
         "pattern": None if pattern is usual_pattern(jobs.gpus[row]) else pattern.value,
-        "throughput": jobs.throughput[row].tolist() if with_speeds else None,
-        "phases": jobs.phases[row] or None if jobs.phases else None,
+        "throughput": jobs.throughput[row].tolist() if with_speeds and not jobs.profile(row) else None,
+        "profile": profiles[id(jobs.profile(row))] if jobs.profile(row) else None,
         "estimate": None if jobs.estimate is None or jobs.estimate[row] == jobs.work[row] else jobs.estimate[row],
         **{name: getattr(jobs, name)[row] for name in _SAME},
     }

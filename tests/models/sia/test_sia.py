@@ -18,7 +18,7 @@ from fairopt.models.sia.sia import Configurations, Sia
 from fairopt.policy import BrokenSchedule, Schedule, decide
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
-from fairopt.problem.files.trace import write_trace
+from fairopt.problem.profile import Profile
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.document import document
@@ -36,7 +36,11 @@ def elastic(**more: Any) -> Jobs:
         work=[400, 400, 400],
         types=CLUSTER.types,
         throughput=[[1, 2], [1, 4], [2, 3]],
-        elastic=[{2: "1.8", 4: 3}, None, {2: "3/2"}],
+        profiles=[
+            Profile.scaled(1, [1, 2], {2: "1.8", 4: 3}),
+            None,
+            Profile.scaled(1, [2, 3], {2: "3/2"}),
+        ],
         **more,
     )
 
@@ -143,30 +147,6 @@ def test_gangs_of_other_sizes_are_refused() -> None:
                 refuse_broken(schedule)
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ({0: 1}, "elastic, 0 GPUs: got 0"),
-        ({2: 0}, "elastic, 2 GPUs: got 0"),
-        ({2: -1}, "elastic, 2 GPUs: got -1"),
-        ({1: 2}, "elastic, 1 GPUs: its factor is not 1"),
-        ({"two": 2}, "elastic, 'two' GPUs"),
-    ],
-)
-def test_wrong_sizes_are_refused(table: dict[Any, Any], words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        Jobs.of(gpus=[1], work=[1], types=["A"], elastic=[table])
-
-
-def test_elastic_jobs_survive_what_jobs_go_through(tmp_path: Any) -> None:
-    jobs = elastic(arrival=[2, 1, 0])
-    assert [jobs.sizes(row) for row in range(3)] == [{1: 1, 2: Fraction(3, 2)}, {2: 1}, {1: 1, 2: Fraction(9, 5), 4: 3}]
-    assert jobs.as_(float).sizes(2) == {1: 1, 2: 1.8, 4: 3.0}
-    assert Jobs.of(gpus=[1], work=[1], types=["A"], elastic=[{}]).elastic == ()
-    with pytest.raises(BadInput, match="trace files cannot hold"):
-        write_trace(Trace(jobs), tmp_path / "trace.toml")
-
-
 @pytest.mark.parametrize("number", [Fraction, float])
 def test_the_verifier_knows_elastic_jobs(number: type) -> None:
     trace = Trace(elastic(arrival=[0, 60, 70])).as_(number)
@@ -176,7 +156,8 @@ def test_the_verifier_knows_elastic_jobs(number: type) -> None:
     assert judge(json.dumps(told), near)[0] == []
     at = next(each for record in told["rounds"] for each in record["ran"] if sum(n for _, n in each["spots"]) == 4)
     job = next(each for each in told["trace"]["jobs"] if each["name"] == at["job"])
-    job["elastic"] = [[2, 1]]
+    rows = told["trace"]["profiles"][job["profile"]]["throughput"]
+    rows[:] = [row for row in rows if row[0] != 4]
     found, _ = judge(json.dumps(told), near)
     assert any("it needs 1 or 2 GPUs at once, hosts rising, and gets 4" in each for each in found)
 
@@ -184,11 +165,13 @@ def test_the_verifier_knows_elastic_jobs(number: type) -> None:
 def test_the_engine_and_its_referee_agree_on_elastic_jobs() -> None:
     for number, setting in enumerate(sample_settings(6, seed=11)):
         random, jobs = Random(number), setting.trace.jobs
-        sizes = tuple(
-            tuple((size, Fraction(random.randint(1, 9), 4)) for size in (1, 2, 4, 8) if size != gpus)
-            for gpus in jobs.gpus
+        profiles = tuple(
+            Profile.scaled(
+                gpus, own, {size: Fraction(random.randint(1, 9), 4) for size in (1, 2, 4, 8) if size != gpus}
+            )
+            for gpus, own in zip(jobs.gpus.tolist(), jobs.throughput.tolist(), strict=True)
         )
-        trace = Trace(replace(jobs, elastic=sizes), setting.trace.outages)
+        trace = Trace(replace(jobs, profiles=profiles), setting.trace.outages)
         how: Any = {"length": setting.length, "mechanics": setting.mechanics, "rounds": 12}
         *_, last = run(Sia(), trace, setting.cluster, **how)
         engine = Engine(Sia(), trace, setting.cluster, **how)
