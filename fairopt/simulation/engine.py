@@ -176,8 +176,7 @@ class Engine:
         at = self._skipped(before)
         if at is None:
             return None
-        fresh = range(at.arrived, bisect_right(self._arrival, at.now, lo=at.arrived))
-        up = self._hosts.up(at.now)
+        fresh, up = range(at.arrived, bisect_right(self._arrival, at.now, lo=at.arrived)), self._hosts.up(at.now)
         if self._length is not None and not fresh and up is at.up and at.stands is not None and at.now < at.stands:
             changes = Changes(at.round, at.now, at.now + self._length, fresh)
             states = at.states.going_on(at.now, changes.end)
