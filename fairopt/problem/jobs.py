@@ -209,9 +209,11 @@ class Jobs(Frozen):
 
     def mean_speed(self, row: int) -> Sequence[Number]:
         """Return the work (k,) over the time that it takes a job alone on its own number of GPUs of each type."""
-        profile, work, own = self.profile(row), self.work[row], int(self.gpus[row])
+        profile = self.profile(row) if self.profiles else None
         if profile is None or len(profile.marks) == 1:
-            return list(self.throughput[row])
+            plain: list[Number] = self.throughput[row].tolist()
+            return plain
+        work, own = self.work[row], int(self.gpus[row])
         speeds = zip(*(profile.speed(phase, own, 1) for phase in range(len(profile.marks))), strict=True)
         courses = [tuple(zip(profile.marks, each, strict=True)) for each in speeds]
         return [work / takes(each, work * 0, work) if each[0][1] else each[0][1] for each in courses]

@@ -321,7 +321,7 @@ def time_on_own_part(queue: Queue, row: int, jobs: Number) -> Number:
 
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
     """
-    jobs, speeds = jobs * int(queue.jobs.gpus[row]), list(queue.jobs.mean_speed(row))
+    jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.mean_speed(row)
     types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
     there = [(each, gpus) for each, gpus, fits in types if fits]
     there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order
