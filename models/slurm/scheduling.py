@@ -37,16 +37,19 @@ def started(starter: JobStarter) -> bool:
             waits[name] = why
             continue
         nodes = part.nodes & ~taken
-        why, found = starter.free_for(job, part, nodes)
+        enough = bool(nodes.sum() >= job.nodes)
+        why, found = starter.free_for(job, part, nodes) if enough else ("", None)
         if found is not None:
             starter.start(job, part, *found)
             changed = True
-        elif why and nodes.sum() >= job.nodes:
+        elif why:
             waits[name] = why
-        elif not starter.fits_at_all(job, part):
+        elif not starter.fits_at_all(job, part.nodes):
             waits.setdefault(name, f"it needs {_asked(starter, job)}, more than there are of any type that it may take")
+        elif enough and not starter.fits_at_all(job, nodes):  # ReqNodeNotAvail, which keeps nothing
+            waits[name] = _short(starter, job, part, nodes, kept)
         else:
-            changed = starter.stop_for(job, part, nodes) or changed
+            changed = (enough and starter.stop_for(job, part, nodes)) or changed
             waits[name] = _short(starter, job, part, nodes, kept)
             kept[part.name] = name
             taken |= part.nodes

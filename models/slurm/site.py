@@ -61,7 +61,9 @@ class SlurmPartition:
 
         Source: Slurm 22.05.8, src/slurmctld/job_mgr.c, job_limits_check and _part_access_check.
         """
-        if job.limit < inf and job.limit > self.most:
+        if not self.says:
+            return ""
+        if self.most < job.limit < inf:
             return f"its time limit is above that of the partition {self.name}"
         nodes = int(self.says.get("MaxNodes", job.nodes)), int(self.says.get("MinNodes", job.nodes))
         if not nodes[1] <= job.nodes <= nodes[0]:
@@ -224,10 +226,10 @@ class SlurmSite:
     def _jobs(self, owed: Entitlements, gangs: Iterable[QueuedGang]) -> Iterator[SlurmJob]:
         told, nobody = owed.gangs.settings, dict[str, str]()
         place = {name: node for node, name in enumerate(self.names)}
-        size = owed.gangs.gpus.tolist()
+        size, queues = owed.gangs.gpus.tolist(), owed.nodes
         for gang in gangs:
             own = told[gang.number] if told else nobody
-            account, _, user = owed.nodes[gang.queue].partition("/")
+            account, _, user = queues[gang.queue].partition("/")
             nodes = int(own.get("NumNodes", 1)) if self.by_node else 1
             job = SlurmJob(
                 gang,
