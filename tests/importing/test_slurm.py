@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt import allocate
@@ -236,7 +236,6 @@ MANGLED = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_broken_text_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     sample = data.draw(st.sampled_from([path for path in EVERY if path.suffix == ".txt"]))
@@ -256,7 +255,6 @@ def test_broken_text_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPath
         _answers(reader, path)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_broken_json_is_an_answer_or_bad_input(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     sample = data.draw(st.sampled_from([path for path in EVERY if path.suffix == ".json"]))
