@@ -122,7 +122,7 @@ def _market(facts: Facts, gpus: int | None) -> Market:
     }
     rate, gangs = _rate(facts, types), _gangs(facts, types)
     named = {"ClusterName": next(iter(facts.clusters))} if facts.clusters else {}
-    settings = named | facts.settings | _nodes(facts)
+    settings = {"scheduler": "slurm"} | named | facts.settings | _nodes(facts)
     entitlements = entitlements_of(
         nodes, [name_of(key) for key in users], types, gangs, goods=goods, rate=rate, settings=settings
     )
