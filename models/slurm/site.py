@@ -291,11 +291,13 @@ def _nodes(named: Mapping[str, str], types: tuple[str, ...]) -> tuple[list[str],
     return order, np.hstack([np.array(rows, dtype=np.int64).reshape(len(order), len(types)), np.array(cpus)])
 
 
-def spread(job: SlurmJob, nodes: list[int], room: list[Any]) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield what a job holds of each of some nodes: alike where that can be, else as much as there is ``room``."""
+def spread(
+    job: SlurmJob, nodes: list[int], room: list[Any], *, alike: bool = True
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield what a job holds of each of some nodes: ``alike`` where that can be, else as much as there is ``room``."""
     left, cpus = job.gpus, job.cpus
     each = -(-job.gpus // max(len(nodes), 1))
-    alike = bool(nodes) and job.gpus % len(nodes) == 0 and all(each <= int(most) for most in room)
+    alike = alike and bool(nodes) and job.gpus % len(nodes) == 0 and all(each <= int(most) for most in room)
     for at, (node, most) in enumerate(zip(nodes, room, strict=True)):
         gpus = each if alike else min(left, int(most))
         own = cpus // (len(nodes) - at)

@@ -130,7 +130,7 @@ class JobStarter:
         if enough > len(some):
             return None
         chosen = some[: max(int(enough), job.nodes)].tolist()
-        return dict(spread(job, chosen, free[chosen, kind].tolist()))
+        return dict(spread(job, chosen, free[chosen, kind].tolist(), alike=False))
 
     def fits_at_all(self, job: SlurmJob, nodes: Array) -> bool:
         """Whether a job would fit into nodes if nothing else ran."""
