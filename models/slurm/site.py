@@ -141,7 +141,7 @@ class SlurmSite:
         self.free = self.total.copy()
         self.partitions = dict(self._partitions(parts, one_partition=one_partition))
         self.jobs = {job.number: job for job in self._jobs(owed, gangs)}
-        for job in self.jobs.values():
+        for job in self.jobs.values() if self.by_node else ():
             if job.gang.on >= 0:
                 self._settle(job)
         if not self.by_node:  # what is held without a job, too
@@ -226,16 +226,19 @@ class SlurmSite:
     def _jobs(self, owed: Entitlements, gangs: Iterable[QueuedGang]) -> Iterator[SlurmJob]:
         told, nobody = owed.gangs.settings, dict[str, str]()
         place = {name: node for node, name in enumerate(self.names)}
-        size, queues = owed.gangs.gpus.tolist(), owed.nodes
+        size = owed.gangs.gpus.tolist()
+        named = [(name.partition("/")[0], name.partition("/")[2].partition("/")[0]) for name in owed.users]
+        parts: dict[object, tuple[SlurmPartition, ...]] = {}  # by what jobs have in common
         for gang in gangs:
             own = told[gang.number] if told else nobody
-            account, _, user = queues[gang.queue].partition("/")
+            same = own.get("Partition", "") if self.by_node else tuple(gang.takes)
+            if same not in parts:
+                parts[same] = tuple(self._allowed(gang, own))
             nodes = int(own.get("NumNodes", 1)) if self.by_node else 1
             job = SlurmJob(
                 gang,
-                account,
-                user.partition("/")[0],
-                tuple(self._allowed(gang, own)),
+                *named[gang.queue],
+                parts[same],
                 own.get("QOS", ""),
                 nodes,
                 size[gang.number],
