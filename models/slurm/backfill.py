@@ -42,6 +42,7 @@ class Backfill:
     def run(self) -> bool:
         """Go through the jobs once, and say whether any was started, or others were stopped for it."""
         changed, starter = False, self.starter
+        starter.makes_room.clear()
         waiting = [each for each in starter.queue if starter.waits(each[0])]
         for job, part in waiting[: self.site.parameter("bf_max_job_test", MOST_TESTED)]:
             if not starter.waits(job) or part.refuses(job):

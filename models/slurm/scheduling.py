@@ -28,6 +28,7 @@ def stopped_some(starter: JobStarter) -> bool:
     Source: Slurm 22.05.8, src/slurmctld/job_scheduler.c, _schedule.
     """
     site, waits = starter.site, starter.room.waits
+    starter.makes_room.clear()
     kept: dict[str, str] = {}  # by partition: the job for which its nodes are kept
     taken, stopped = np.zeros(len(site.names), dtype=bool), False
     for job, part in starter.queue:

@@ -85,7 +85,8 @@ class SlurmPartition:
 class SlurmJob:
     """A job: what `QueuedGang` has of it, and what Slurm's files say beside.
 
-    ``nodes``: how many it asks for. ``limit`` and ``left``: seconds, of all and from now; infinite where nobody says.
+    ``nodes``: how many it asks for. ``limit``, ``left`` and ``ran``: seconds, of all, from now and until now; infinite
+    where nobody says.
     ``takes``: GPUs of each allowed type, CPUs. ``on``: of each node (by number) that it runs on, GPUs and CPUs.
     """
 
@@ -102,6 +103,7 @@ class SlurmJob:
     nice: int
     on: dict[int, tuple[int, int]] = field(default_factory=dict)
     kind: int = -1
+    ran: float = inf
 
     @property
     def number(self) -> int:
@@ -248,6 +250,7 @@ class SlurmSite:
                 int(own.get("Nice", 0)),
                 kind=gang.on,
             )
+            job.ran = job.limit - job.left if job.left < inf and job.limit < inf else inf
             if gang.on >= 0 and self.by_node:
                 on = [place[node] for node in own.get("NodeList", "").split(",") if node in place]
                 job.on = dict(spread(job, on, [self.total[node, gang.on] for node in on]))

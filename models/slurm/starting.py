@@ -46,7 +46,7 @@ class JobStarter:
         limited = [any(each < INFINITY for each in row) for row in self._caps]
         self._limited = [[over for over in owed.path(user) if limited[over]] for user in range(len(owed.users))]
         self._priority = priority
-        self._stopped_others: set[int] = set()
+        self.makes_room: set[int] = set()  # jobs for which others were stopped in this pass
 
     # -- who is before whom ------------------------------------------------------------------------------------------
     @cached_property
@@ -82,8 +82,8 @@ class JobStarter:
         return frozenset(filter(None, self.site.qos.get(qos, {}).get("Preempt", "").split(",")))
 
     def waits(self, job: SlurmJob) -> bool:
-        """Whether a job still waits to be started; one that was stopped does not."""
-        return job.gang.on < 0 and job.gang.name not in self.room.stopped
+        """Whether a job is still to be tried: not one that was stopped, nor one that others make room for just now."""
+        return job.gang.on < 0 and job.gang.name not in self.room.stopped and job.number not in self.makes_room
 
     # -- where a job fits --------------------------------------------------------------------------------------------
     def free_for(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> tuple[str, tuple[int, Place] | None]:
@@ -141,7 +141,7 @@ class JobStarter:
         self.room.start(job.gang, kind)
         self.site.place(job, kind, on)
         self.limits.count(job, 1)
-        job.left = part.seconds(job)
+        job.left, job.ran = part.seconds(job), 0.0
 
     # -- preemption --------------------------------------------------------------------------------------------------
     def stop_for(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> bool:
@@ -150,7 +150,7 @@ class JobStarter:
         They are taken away one after another until it fits, and then once more with the last one first, so that those
         that were not needed stay.
         """
-        line = self._may_stop(job, part) if self.preempts and job.number not in self._stopped_others else []
+        line = self._may_stop(job, part) if self.preempts else []
         for kind in job.gang.takes if line else ():
             if self.beyond(job, part, kind):
                 continue
@@ -161,7 +161,7 @@ class JobStarter:
                 )
             if on is None:
                 continue
-            self._stopped_others.add(job.number)
+            self.makes_room.add(job.number)
             for other in gone:
                 if any(node in on for node in other.on):
                     self.limits.count(other, -1)
@@ -199,7 +199,7 @@ class JobStarter:
             if may and STOPS & set(mode.upper().split(",")):
                 found.append(((rank, len(other.on), other.number), other))
         if self.site.parameter("preempt_youngest_first", 0):
-            return sorted((each for _, each in found), key=lambda each: (-each.left, each.number))
+            return sorted((each for _, each in found), key=lambda each: (each.ran, each.number))
         return [each for _, each in sorted(found, key=lambda each: each[0])]
 
 

