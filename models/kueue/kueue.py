@@ -156,7 +156,8 @@ class Kueue(Computed):
         blank = Kueue()
         made: dict[tuple[tuple[str, str], ...], Kueue] = {}  # many ClusterQueues set the same
         said: dict[str, Kueue] = {}
-        for name, own in owed.settings.items():
+        ours = owed.settings.get("", {}).get("scheduler", self.name) == self.name
+        for name, own in owed.settings.items() if ours else ():
             key = tuple(own.items())
             if key not in made:
                 made[key] = configured(blank, [f"{option}={value}" for option, value in key], f"settings of {name!r},")
