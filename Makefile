@@ -10,7 +10,7 @@ SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs
 QUICK := $(FULL:%=quick-%) quick-rounds
 
 # Rows of the ledger that a study decides.
-STUDIES ?= fft-jct fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease ltgf-jobfair ltgf-tenantfair oef-jct oef-straggler
+STUDIES ?= fft-jct fft-jct-whole fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease ltgf-jobfair ltgf-tenantfair oef-jct oef-straggler
 
 # Kernels of the BLAS with which tests of floats are run, where the processor has them; what is tested with each.
 KERNELS := SkylakeX Haswell Prescott
@@ -100,7 +100,7 @@ studies: .venv/ready ## the quick form of the studies that decide claims: some m
 studies-whole: .venv/ready ## the whole of them, into the ledger: hours; interrupted, the same command goes on
 	$(BIN)/python -m fairopt.proofs.ledger.studying --write --cells build/studies $(STUDIES)
 
-live-slurm: .venv/ready ## trees in a live Slurm (Debian's packages, installed where absent; root, half an hour), into its page
+live-slurm: .venv/ready ## trees in a live Slurm (Debian's packages, installed where absent; root, an hour and more), into its page
 	@tests/live/install.sh
 	$(BIN)/python tests/live --write docs/schedulers/slurm.md
 
