@@ -1,4 +1,4 @@
-"""The table of a run: for the terminal, and as the section "Asked live" of the page of Slurm."""
+"""The table of a run: for the terminal, and between two marks of the page of Slurm."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from asking import Outcome
 
-#: The section that a run writes.
-HEADING = "## Asked live"
+#: The marks between which a run writes.
+BEGIN, END = "<!-- live: written by make live-slurm -->", "<!-- live: end -->"
 HEAD = (
     *("rule", "trees", "values of sshare", "values of sprio", "jobs started", "jobs stopped", "reasons", "ties"),
     "trees that differ",
@@ -48,7 +48,7 @@ def plain(rows: list[tuple[str, ...]]) -> str:
 
 
 def written(page: str, version: str, outcomes: list[Outcome]) -> str:
-    """Return the page with the section of this run in the place of the last one. Errors: `ValueError` without one."""
+    """Return the page with what this run found in the place of the last one. Errors: `ValueError` without the marks."""
     head, *rows = rows_of(outcomes)
     table = [
         f"| {' | '.join(head)} |",
@@ -59,7 +59,7 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
     seen = ", ".join(f"{name} {count}" for name, count in sorted(reasons.items()))
     late = sum(bool(outcome.case.later) for outcome in outcomes)
     lines = [
-        HEADING,
+        BEGIN,
         "",
         f"`make live-slurm` asked Slurm {version}: a tree for each of {len(outcomes)} seeds, {late} of them changed",
         "while slurmctld ran. Compared are each number of `sshare -l`, each job's priority and fair-share factor of",
@@ -70,8 +70,9 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
         "",
         f"Reasons of jobs that waited, those with a limit on jobs or no partition left aside: {seen}.",
         "",
+        END,
     ]
-    found, count = re.subn(rf"(?ms)^{HEADING}$.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page)
+    found, count = re.subn(f"(?s){BEGIN}.*?{END}", lambda _: "\n".join(lines), page)
     if count != 1:
-        raise ValueError(f"the page needs one section {HEADING!r}")
+        raise ValueError(f"the page needs the marks {BEGIN!r} and {END!r} once")
     return found
