@@ -316,7 +316,7 @@ def start(market: Market, order: Sequence[int], *, backfill: bool, one_partition
     kept: dict[int, str] = {}  # the job for which a type is kept
     for number in order:
         gang = pending[number]
-        why, short, need = "", [], int(owed.gangs.gpus[number])
+        why, short, need = "", [], owed.gangs.size(number)
         for kind, takes in gang.takes.items():
             if need > there[kind]:
                 continue
