@@ -70,8 +70,8 @@ format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-campaign: .venv/ready ## the slow tests: more instances, larger markets
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+campaign: .venv/ready ## the slow tests: more instances, larger markets, and more of what hypothesis draws; ONLY names files
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile campaign $(ONLY)
 
 validation: .venv/ready ## published traces under published policies, into docs/validation.md: some minutes; interrupted, the same command goes on
 	$(BIN)/python -m fairopt.benchmarks.validation

@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, settings
 from ran_command import Ran
 from skip_reasons import reason_of, skipped_for
 
-#: Half of what is usual: other examples are drawn in each run. How fast the machine is decides nothing.
-settings.register_profile("half", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("half")
+#: How fast the machine is decides nothing. Other examples are drawn in each run, and many in `make campaign`.
+settings.register_profile("quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("campaign", settings.get_profile("quick"), max_examples=500)
+settings.load_profile("quick")
 
 
 gc.disable()  # what is imported and collected stays to the end

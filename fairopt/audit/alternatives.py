@@ -96,18 +96,22 @@ def own_rules(source: str) -> list[str]:
     return [name for name in discovery.names(discovery.POLICIES) if name == source or name.startswith(f"{source}-")]
 
 
-def chosen(market: Market, named: AnyPolicy | Sequence[AnyPolicy] | None, source: str) -> list[Policy]:
+def chosen(
+    market: Market, named: AnyPolicy | Sequence[AnyPolicy] | None, source: str, policy: str = ""
+) -> list[Policy]:
     """Return the named policies, else those that decide by entitlements and support all that the market says.
 
-    On a market of many users or gangs these are the rules of its own scheduler only. Errors: `BadInput` for no policy.
+    On a market of many users or gangs these are the rules of its own scheduler only. Of these it is the ``policy`` in
+    force, where that is known. Errors: `BadInput` for no policy.
     """
     if named is not None:
         return discovery.policies_of(named, Market)
     own = own_rules(source)
+    other = set(own) - {policy} if policy in own else set()
     said = market.entitlements
     assert said is not None
     large = is_large(market)
-    names = [name for name in discovery.names(discovery.POLICIES) if name in own or not large]
+    names = [name for name in discovery.names(discovery.POLICIES) if (name in own or not large) and name not in other]
     found = [discovery.policy(name) for name in names]
     return sorted(
         (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.supports),
@@ -128,6 +132,13 @@ def alternatives(
         if found.after is not None and properties:
             found = replace(found, verdicts=verify(found.after, found.shares, properties))
         yield found
+
+
+def waits_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -> list[Mapping[str, str]]:
+    """Return why gangs wait by each of the scheduler's own rules; by the ``policy`` in force, where it is known."""
+    own = own_rules(source)
+    own = [policy] if policy in own else own
+    return [each.grounds.waits for each in found if each.policy in own and each.grounds is not None]
 
 
 def decided(policy: Policy, market: Market) -> Allocation:

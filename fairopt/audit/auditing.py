@@ -10,9 +10,17 @@ from typing import Any, Literal
 
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.alternatives import Alternative, DeclaredValue, alternatives, chosen, compared, is_large
+from fairopt.audit.alternatives import (
+    Alternative,
+    DeclaredValue,
+    alternatives,
+    chosen,
+    compared,
+    is_large,
+    waits_by_rule,
+)
 from fairopt.audit.reading import read_source, with_rates, with_speedups
-from fairopt.audit.reasons import Cause, Reason, reason_of
+from fairopt.audit.reasons import Cause, Reason, by_rule, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
@@ -277,7 +285,7 @@ def audit(
         market = with_rates(market, rates)
     with naming(next(iter(_paths(given)), "")):
         accounts = EntitlementAccounts(market)
-    rules = chosen(market, policies, source.importer)
+    rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
     found = {}
     for user, waiting in accounts.waiting.items():
@@ -290,16 +298,18 @@ def audit(
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = _asked(market, properties, speeds=speeds)
     verdicts = verify(market, accounts.said.held[:, : accounts.k], asked) if asked else {}
+    others = tuple(alternatives(accounts, rules, asked, watch))
+    waits = waits_by_rule(others, source.importer, source.policy)
     return Audit(
         accounts=accounts,
         source=source.importer,
         rows=tuple(statuses(accounts)),
-        reasons=found,
+        reasons={user: by_rule(reason, waits) for user, reason in found.items()},
         guarantees=guarantees,
         caps=caps,
         mends=needed,
         declared=tuple(compared(accounts, source.declared, rules, source.counted)),
-        alternatives=tuple(alternatives(accounts, rules, asked, watch)),
+        alternatives=others,
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),

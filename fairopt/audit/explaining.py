@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules
+from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules, waits_by_rule
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
 from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS, plain
-from fairopt.audit.reasons import Reason, ahead, reason_of
+from fairopt.audit.reasons import Reason, ahead, by_rule, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
@@ -213,8 +213,9 @@ def explain(
     wanted = sensitivities if sensitivities is not None else policies is not None or not is_large(found.market)
     waiting.sort(key=lambda gang: gang not in accounts.starving.get(node, {}))
     first = waiting[0] if waiting else None
+    own = waits_by_rule(found.alternatives, found.source)
     for gang in waiting:
-        reason = reason_of(accounts, gang)
+        reason = by_rule(reason_of(accounts, gang), own)
         key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)
         same[key] = replace(same[key], gangs=same[key].gangs + 1) if key in same else reason
     return Explanation(

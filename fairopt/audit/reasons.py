@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ class Cause(enum.Enum):
     """What stops a gang on a type; of several types the one whose cause stands first is said first: it lacks least."""
 
     OPEN = "nothing"  # GPUs are free for it
+    RULE = "rule"  # GPUs are free for it, and the scheduler's own rule does not start it
     HELD = "held"  # it is owed the GPUs, and others hold more than they are owed
     PROMISED = "promised"  # it is owed the GPUs, and everybody else holds no more than it is owed
     RESERVED = "reserved"  # GPUs are free, and others keep them
@@ -31,6 +32,10 @@ class Cause(enum.Enum):
     CAP = "cap"  # of the user, or of a group that it is in
     GOOD = "good"  # CPU, memory
     TOO_LARGE = "too large"  # the cluster has fewer GPUs of the type
+
+
+#: What is said where GPUs are free for a gang, and no account keeps it from them.
+NOTHING = ": nothing in the file stops it"
 
 
 def are(count: Number) -> str:
@@ -116,6 +121,28 @@ def reason_of(accounts: EntitlementAccounts, gang: int) -> Reason:
     return Reason(gangs.names[gang], name, gpus, place is not None, tuple(stops), tuple(elsewhere))
 
 
+def by_rule(reason: Reason, waits: Sequence[Mapping[str, str]]) -> Reason:
+    """Return the reason with what the scheduler's own rule says in the place of "nothing stops it".
+
+    ``waits``: why gangs wait by each rule that may be the scheduler's; one that starts the gang leaves the reason as it
+    is.
+
+    >>> open_ = Reason("a", "A", 4, False, (Stop("H100", Cause.OPEN, f"4 H100 are free{NOTHING}"),))
+    >>> print(by_rule(open_, [{"a": "H100 is kept for b, which goes first"}]))
+    a (4 GPUs) waits: 4 H100 are free: H100 is kept for b, which goes first
+    """
+    said = [each.get(reason.gang, "") for each in waits]
+    if not said or not all(said):
+        return reason
+    stops = (
+        replace(each, cause=Cause.RULE, words=f"{each.words.partition(NOTHING)[0]}: {said[0]}")
+        if each.cause is Cause.OPEN
+        else each
+        for each in reason.stops
+    )
+    return replace(reason, stops=tuple(stops))
+
+
 def _stop(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
     gangs, kind = accounts.gangs, accounts.market.types[j]
     gpus = gangs.size(gang)
@@ -168,14 +195,14 @@ def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int) -> S
     free, there = max(0, left), kind if pool == TOP else f"{kind} of {accounts.said.nodes[pool]}"
     owed = accounts.is_owed(gang, j)
     if owed and gang in accounts.served:
-        words = f"{free} {there} {are(free)} free and it is owed them: nothing in the file stops it"
+        words = f"{free} {there} {are(free)} free and it is owed them{NOTHING}"
         return Stop(kind, Cause.OPEN, words)
     if owed:
         return _by_holders(accounts, gang, j)
     open_to_all = free - sum(kept.values())
     if gpus <= open_to_all:
         first = _before(accounts, gang, j)
-        words = f"{free} {there} {are(free)} free: nothing in the file stops it{first}"
+        words = f"{free} {there} {are(free)} free{NOTHING}{first}"
         return Stop(kind, Cause.OPEN, words)
     if gpus <= free:
         words = f"{free} {there} {are(free)} free, and others keep theirs: {_few(accounts, kept)}"

@@ -78,7 +78,8 @@ def check(
     """Check certificates, recorded runs and schedules with the program `proofs/verify.py`.
 
     The contents of a file say which of the three it is. Exit status: 0 all accepted, 1 one rejected, 2 one cannot be
-    read. With --verified also 3: none of these, and one is of a kind that this program does not know.
+    read. With --verified also 4: none of these, and one is of a kind that this program does not know; and 3: it is
+    not built.
     """
     if verified_:
         verified.refuse_tolerance(tolerance)
@@ -114,7 +115,7 @@ def _check_verified(files: list[Path], *, as_json: bool) -> None:
 
 
 _STATUSES: Mapping[int, str] = MappingProxyType(
-    {front.FINE: "accepted", front.REJECTED: "rejected", front.UNREADABLE: "unreadable", 3: "not covered"}
+    {front.FINE: "accepted", front.REJECTED: "rejected", front.UNREADABLE: "unreadable", 4: "not covered"}
 )
 
 

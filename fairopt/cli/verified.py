@@ -12,7 +12,7 @@ from fairopt.errors import BadInput, NotInstalled, NotSolved
 
 PROGRAM = Path(proofs.__file__).parent / "verified" / "build" / "verify"
 #: What the lines of the program begin with, and its exit status of such a file.
-VERDICTS = {"accepted: ": 0, "REJECTED: ": 1, "cannot be read: ": 2, "NOT COVERED: ": 3}
+VERDICTS = {"accepted: ": 0, "REJECTED: ": 1, "cannot be read: ": 2, "NOT COVERED: ": 4}
 #: So many files are handed over at once; a command line has room for them.
 AT_ONCE = 200
 
@@ -46,12 +46,12 @@ def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[Said]:
 
 
 def worst(statuses: Sequence[int]) -> int:
-    """Return the exit status of many files: 2 before 1, and that before 3, since what is not covered may be right.
+    """Return the exit status of many files: 2 before 1, and that before 4, since what is not covered may be right.
 
-    >>> worst([0, 3, 1]), worst([3, 0]), worst([])
-    (1, 3, 0)
+    >>> worst([0, 4, 1]), worst([4, 0]), worst([])
+    (1, 4, 0)
     """
-    return next((each for each in (2, 1, 3) if each in statuses), 0)
+    return next((each for each in (2, 1, 4) if each in statuses), 0)
 
 
 def refuse_tolerance(tolerance: object) -> None:

@@ -35,7 +35,8 @@ class Imported(NamedTuple):
     the user or group and then by what it is; an audit computes it again. ``counted``: the same, as the objects of the
     file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
     nobody asked for a name. ``rules``: which rule of the scheduler makes it so, in words, by the value of an audit's
-    `fairopt.audit.Cause`.
+    `fairopt.audit.Cause`. ``policy``: the name of the policy that is the scheduler's rule by these files, "" where they
+    do not say.
     """
 
     problem: Any
@@ -44,6 +45,7 @@ class Imported(NamedTuple):
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
     importer: str = ""
     rules: Mapping[str, str] = MappingProxyType({})
+    policy: str = ""
 
 
 class ImportedGang(NamedTuple):

@@ -143,10 +143,10 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
         several = sum(pool_of[name] == pool and amounts["gpu"] > 0 for name, amounts in nodes.items())
         if several > 1 and kind not in placed:
             places.note("Node, GPUs by node", kind, f"{several} nodes", _POOLED)
-    settings = {name: said for name, said in params.items() if name == "actions"}
+    settings = {f"kai.{name}": said for name, said in params.items() if name == "actions"}
     for pool, kind in called.items():
         if kind in placed:
-            settings[f"nodes of {kind}"] = _told_nodes(
+            settings[f"kai.nodes.{kind}"] = _told_nodes(
                 found, {n: a for n, a in nodes.items() if pool_of[n] == pool}, others
             )
     owed = entitlements_of(queues, users, types, gangs, goods=goods, settings=settings)
@@ -335,5 +335,5 @@ def _workloads(
             called, kind = f"{name}+{number}" if number else name, types[queue]
             on = kind if together[0].runs else None
             row = (called, queue, takes["gpu"], [kind], on, takes, tier, preemptible, created)
-            gangs.append(ImportedGang(*row, {"pods": told(together)} if kind in placed else {}))
+            gangs.append(ImportedGang(*row, {"kai.pods": told(together)} if kind in placed else {}))
     return asked, sliced, gangs

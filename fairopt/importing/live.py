@@ -57,7 +57,8 @@ SLURM: Source = MappingProxyType(
         "nodes.txt": ("scontrol", "show", "node"),
         "qos.txt": ("sacctmgr", "show", "qos", "-P"),
         "partitions.txt": ("scontrol", "show", "partition"),
-        "squeue.txt": ("squeue", "-o", "%i|%P|%u|%a|%q|%T|%V|%D|%R|%b|%C"),
+        "config.txt": ("scontrol", "show", "config"),
+        "squeue.txt": ("squeue", "-o", "%i|%P|%u|%a|%q|%T|%V|%D|%R|%b|%C|%l|%L|%y"),
     }
 )
 

@@ -12,8 +12,9 @@ from typing import Any
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
 from fairopt.importing.slurm_facts import Facts, Key, capped, nodes_of, owner_of, runs, submitted, taken_by
-from fairopt.importing.slurm_records import SlurmCommand, begins, json_records, text_records
-from fairopt.importing.slurm_values import GPUS, UNTYPED, said
+from fairopt.importing.slurm_records import SlurmCommand, json_records, text_records
+from fairopt.importing.slurm_site import as_text, of_job, of_node
+from fairopt.importing.slurm_values import CONFIGURATION, GPUS, UNTYPED, begins, said
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -31,6 +32,7 @@ RULES: Mapping[str, str] = MappingProxyType(
         "full": "Who has used less than its share is before others; nobody is promised GPUs",
         "good": "CPU and memory are limited as GPUs are",
         "nothing": "Jobs start by priority; backfill starts another only where that delays none before it",
+        "rule": "A job that waits keeps its partition from those after it; limits stop jobs though GPUs are free",
     }
 )
 
@@ -45,9 +47,9 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     ``sshare -alP``, ``sacctmgr show assoc tree -P``, ``sacctmgr show qos -P``, ``scontrol show node`` (also partition,
     job), ``squeue`` and ``sacct -aXP`` with "|" between columns, and all of these with ``--json``; which command
     printed a file is seen from the file. An association ACCOUNT/USER is a user of the market, an account is a group,
-    RawShares are `borrow_weight`, GrpTRES are caps. Tier 1 with weight 0 stands for Fairshare=parent. The GPUs are
+    RawShares are `borrow_weight`, GrpTRES caps. Tier 1 with weight 0 stands for Fairshare=parent. The GPUs are
     those of nodes that are up; without nodes ``gpus`` of one type, or else the sum of the highest caps.
-    ``cluster`` chooses one of several. `declared` has what `sshare` computed.
+    ``cluster`` chooses one of several, as `scontrol show config` does. `declared` has what `sshare` computed.
 
     Errors: `BadInput` that names the file, the line or record, the value and what to do.
 
@@ -57,12 +59,20 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     if not paths:
         raise BadInput("no files", place="slurm", remedy="Give what sshare -alP printed, for one")
     facts = Facts(cluster)
-    for path in paths:
+    for path in sorted(paths, key=lambda path: not begins(path, CONFIGURATION)):  # it says which
         with naming(path):
-            facts.add(json_records(path) if begins(path) in ("{", "[") else text_records(path))
+            facts.add(json_records(path) if begins(path, "{") or begins(path, "[") else text_records(path))
     with naming(", ".join(map(str, paths))):
         _complete(facts)
-        return Imported(_market(facts, gpus), facts.unplaced, _declared(facts), rules=RULES)
+        return Imported(_market(facts, gpus), facts.unplaced, _declared(facts), rules=RULES, policy=_policy(facts))
+
+
+def _policy(facts: Facts) -> str:
+    """Return which of the rules slurm.conf chooses, "" where no file says so."""
+    if "PriorityType" not in facts.settings:
+        return ""
+    classic = "NO_FAIR_TREE" in facts.settings.get("PriorityFlags", "")
+    return "slurm-multifactor" if classic else "slurm-fair-tree"
 
 
 def name_of(key: Key) -> str:
@@ -111,8 +121,42 @@ def _market(facts: Facts, gpus: int | None) -> Market:
         for key, found in sorted(facts.associations.items(), key=lambda each: not each[0][1])
     }
     rate, gangs = _rate(facts, types), _gangs(facts, types)
-    entitlements = entitlements_of(nodes, [name_of(key) for key in users], types, gangs, goods=goods, rate=rate)
+    named = {"ClusterName": next(iter(facts.clusters))} if facts.clusters else {}
+    settings = named | facts.settings | _nodes(facts)
+    entitlements = entitlements_of(
+        nodes, [name_of(key) for key in users], types, gangs, goods=goods, rate=rate, settings=settings
+    )
     return market_of(entitlements, list(capacity.values()))
+
+
+def _nodes(facts: Facts) -> dict[str, str]:
+    """Return what each node offers to jobs with GPUs, where the partitions are known; one that is down what it has."""
+    if not _has_partitions(facts):
+        return {}
+    cpus = {name: node.cpus for name, node in facts.nodes.items()}
+    for job in facts.without_gpus:
+        on, taken = nodes_of(job), taken_by(job)[0].get("cpu", Fraction(0))
+        for name in on:
+            if (there := cpus.get(name)) is not None:
+                cpus[name] = there - int(taken / len(on))
+    inside: dict[str, list[str]] = {}
+    texts = {}
+    for name, node in facts.nodes.items():
+        offers = node.gpus if node.up else node.held
+        if node.partitions and (offers or node.up):
+            texts[f"NodeName={name}"] = as_text(of_node(offers, cpus[name], node.weight))
+            for partition in node.partitions:
+                inside.setdefault(partition, []).append(name)
+    for partition, named in inside.items():
+        key = f"PartitionName={partition}"
+        texts[key] = f"{facts.settings.get(key, '')} Nodes={','.join(named)}".strip()
+    return texts
+
+
+def _has_partitions(facts: Facts) -> bool:
+    return any(node.partitions for node in facts.nodes.values()) and any(
+        name.startswith("PartitionName=") for name in facts.settings
+    )
 
 
 def _usage(facts: Facts) -> dict[Key, Number]:
@@ -285,7 +329,7 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
 
 
 def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
-    gangs = []
+    gangs, known, alike = [], _has_partitions(facts), dict[tuple[tuple[str, str], ...], dict[str, str]]()
     for name, job in sorted(facts.jobs.items(), key=_when):
         if (limit := capped(job)) and not _has_cap(facts, job):
             why = "a limit that Slurm states and no file here has (sacctmgr show assoc tree -P): the job is left aside"
@@ -296,7 +340,11 @@ def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
             other = {each: _finite(count) for each, count in asked.items()} | {GPUS: Fraction(gpus)}
             tier, preemptible = facts.priority.get(qos, 0), qos in facts.preempted
             user, on = name_of(_association(facts, job)), kinds[0] if runs(job) else None
-            gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, submitted(job)))
+            said_of = {}
+            if known:
+                said_of = of_job(job, owner_of(job)[2], nodes_of(job), _finite(asked.get("cpu", 0)))
+                said_of = alike.setdefault(tuple(said_of.items()), said_of)
+            gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, submitted(job), said_of))
     return gangs
 
 

@@ -21,7 +21,8 @@ def emit(before: Market, after: Market) -> str:
 
     Associations come and go, move, and get other shares and GrpTRES. What Slurm cannot be told this way (guarantees,
     reserves, the GPUs themselves) is a line that begins with "#". Names are those of `fairopt.importing.slurm`:
-    ACCOUNT, ACCOUNT/USER, ACCOUNT/USER/PARTITION.
+    ACCOUNT, ACCOUNT/USER, ACCOUNT/USER/PARTITION. Where the files name the cluster, each command does: a slurmdbd may
+    have several.
 
     Errors: `BadInput` for a market without entitlements, and for a user whose name is no ACCOUNT/USER.
 
@@ -33,7 +34,7 @@ def emit(before: Market, after: Market) -> str:
         lines.append("# the GPUs themselves change: nodes are configured in slurm.conf and gres.conf")
     gone = [node for name, node in _nodes(old).items() if name not in _nodes(new)]
     for node in sorted(gone, key=lambda node: node >= len(old.users)):
-        lines.append(f"sacctmgr -i remove {_where(old, node)}")
+        lines.append(f"sacctmgr -i remove {_where(old, node)}{_cluster(old)}")
     for name, node in sorted(_nodes(new).items(), key=lambda each: _depth(new, each[1])):
         lines += _changes(old, _nodes(old).get(name), new, node)
     return "".join(f"{line}\n" for line in lines)
@@ -57,9 +58,9 @@ def _changes(old: Entitlements, was: int | None, new: Entitlements, now: int) ->
             continue
         yield f"# {name}: {what} changes; Slurm has none (a reservation, or a partition with its own nodes, is near)"
     if was is None:
-        yield f"sacctmgr -i add {_added(new, now, above)} {' '.join(settings)}"
+        yield f"sacctmgr -i add {_added(new, now, above)}{_cluster(new)} {' '.join(settings)}"
     elif settings:
-        yield f"sacctmgr -i modify {_where(new, now)} set {' '.join(settings)}"
+        yield f"sacctmgr -i modify {_where(new, now)}{_cluster(new)} set {' '.join(settings)}"
 
 
 def _limits(old: Entitlements, was: int | None, new: Entitlements, now: int) -> list[str]:
@@ -89,6 +90,11 @@ def _shares(owed: Entitlements, node: int) -> str:
     if weight != int(weight):
         raise BadInput(f"got {weight}", place=f"{owed.nodes[node]!r}, borrow_weight", remedy="Shares are whole numbers")
     return str(int(weight))
+
+
+def _cluster(owed: Entitlements) -> str:
+    name = owed.settings.get("", {}).get("ClusterName", "")
+    return f" cluster={shlex.quote(name)}" if name else ""
 
 
 def _where(owed: Entitlements, node: int) -> str:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from fairopt.errors import BadInput
 from fairopt.importing.imported import ImportedQueue, Places, Unplaced
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
+from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, UNREAD, as_text, settings_of
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import ObjectPart
@@ -54,27 +55,27 @@ _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
             SlurmCommand.SHARE,
             "account user partition parentname cluster rawshares rawusage type " + " ".join(_DECLARED),
         ),
-        (SlurmCommand.ASSOCIATION, "account user partition parentname cluster share grptres"),
-        (SlurmCommand.QOS, "name priority preempt"),
-        (SlurmCommand.PARTITION, "partitionname tresbillingweights"),
-        (SlurmCommand.NODE, "nodename gres cfgtres alloctres state partitions"),
+        (
+            SlurmCommand.ASSOCIATION,
+            f"account user partition parentname cluster share grptres {' '.join(OF_ASSOCIATION).lower()}",
+        ),
+        (SlurmCommand.QOS, f"name {' '.join(OF_QOS).lower()}"),
+        (SlurmCommand.PARTITION, f"partitionname tresbillingweights {' '.join(OF_PARTITION).lower()}"),
+        (SlurmCommand.NODE, "nodename gres cfgtres alloctres state partitions cputot weight"),
         (
             SlurmCommand.JOB,
             "jobid account user userid partition state jobstate submit submittime reqtres alloctres trespernode "
-            "tres_per_node gres nodelist nnodes numnodes cpus numcpus qos reason",
+            "tres_per_node gres nodelist nnodes numnodes cpus numcpus qos reason timelimit time_limit time_left "
+            "runtime nice",
         ),
     )
 }
 _WHY = {
     "mins": "a limit on use over time; the model has limits on what is held at one time",
-    "grpjobs": "a limit on numbers of jobs, which no rule here counts",
-    "maxjobs": "a limit on numbers of jobs, which no rule here counts",
-    "submit": "a limit on numbers of jobs, which no rule here counts",
-    "grptres": "a limit on all jobs of a QOS; the model has limits on associations",
-    "mintres": "a limit on each job, or each node of one; the model limits what all jobs of an association hold",
-    "prioritytier": "jobs of partitions of a higher tier go first; the model has no partitions",
-    "maxtres": "a limit on each job, or each node of one; the model limits what all jobs of an association hold",
-    "wall": "a limit on how long jobs run",
+    "submit": "a limit on what may be submitted, which jobs that wait have passed",
+    "mintres": "the least that a job asks for, which jobs that wait have passed",
+    "maxtres": "a limit on each node of a job; the model limits jobs",
+    "wall": "a limit on use over time; the model has limits on what is held at one time",
     "pertask": "what each task asks for; the job's total is taken",
     "gresused": "what a node gives to jobs; the jobs themselves say who holds it",
     "priority": "Slurm's own result, or a factor that is 0 unless weighted; the rules compute the order",
@@ -84,13 +85,15 @@ _OTHERWISE = "these fields do not change who is owed or holds which GPUs"
 
 @dataclass
 class Node:
-    """The GPUs of a node by type, those that jobs hold, its other resources, and its partitions."""
+    """The GPUs of a node by type, those that jobs hold, its other resources, its partitions, CPUs and weight."""
 
     gpus: dict[str, int]
     held: dict[str, int]
     other: dict[str, Number]
     partitions: frozenset[str]
     up: bool
+    cpus: int | None = None
+    weight: str = ""
 
 
 def runs(job: ObjectPart) -> bool:
@@ -173,6 +176,8 @@ class Facts:
         self.priority: dict[str, int] = {}
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
+        self.settings: dict[str, str] = {}  # of the whole cluster
+        self.without_gpus: list[ObjectPart] = []  # jobs that run
         self._places = Places()
         self._other: dict[SlurmCommand, dict[str, str]] = {}
         self._read: Mapping[SlurmCommand, Callable[[ObjectPart], None]] = {
@@ -182,6 +187,7 @@ class Facts:
             SlurmCommand.PARTITION: self._partition,
             SlurmCommand.NODE: self._node,
             SlurmCommand.JOB: self._job,
+            SlurmCommand.CONFIG: self._options,
         }
 
     def add(self, records: Iterable[Record]) -> None:
@@ -194,12 +200,14 @@ class Facts:
                     continue
                 self.clusters.setdefault(named, record.place)
                 if len(self.clusters) > 1:
-                    remedy = f"Choose one: cluster={min(self.clusters)!r}"
+                    remedy = (
+                        "Give what scontrol show config prints, too, or one: sacctmgr show assoc tree -P cluster=NAME"
+                    )
                     names = ", ".join(map(shown, self.clusters))
                     raise BadInput(f"got the clusters {names}", place=record.place, remedy=remedy)
             self._read[kind](record)
             for name, value in record.value.items():
-                if name not in _TAKEN[kind] and said(value) and name not in ("cluster", "id"):
+                if kind in _TAKEN and name not in _TAKEN[kind] and said(value) and name not in ("cluster", "id"):
                     plain = name.replace("_", "").replace("/", "")
                     why = next((words for part, words in _WHY.items() if part in plain), "")
                     if why:
@@ -279,6 +287,7 @@ class Facts:
         found = self._at(record, "Par Name")
         self._weigh(found, record.value.get("share", ""), f"{record.place}, Share")
         found.cap = (found.cap or {}) | tres(record.value.get("grptres", ""), f"{record.place}, GrpTRES")
+        found.settings |= settings_of(record, OF_ASSOCIATION)
 
     def _qos(self, record: ObjectPart) -> None:
         name = check_name(record.value["name"].strip(), f"{record.place}, Name")
@@ -286,15 +295,21 @@ class Facts:
         self.priority[name] = integer(text or 0, f"{record.place}, Priority")
         preempted = set(filter(None, said(record.value.get("preempt", "")).split(",")))
         self.preempted |= preempted
-        if preempted:
-            told = f"{name}: {', '.join(sorted(preempted))}"
-            why = (
-                "where preemption is on, its jobs go before those that they may stop, and stop them; no rule here does"
-            )
-            self.note(SlurmCommand.QOS.value, "Preempt", told, why)
+        self.settings[f"QOS={name}"] = as_text(settings_of(record, OF_QOS))
 
     # -- machines and jobs -------------------------------------------------------------------------------------------
+    def _options(self, record: ObjectPart) -> None:
+        self.settings |= settings_of(record, OPTIONS)
+        self.cluster = self.cluster or self.settings.get("ClusterName")
+        for name, off in UNREAD.items():
+            if (value := said(record.value.get(name.lower(), ""))) not in off:
+                self.note(
+                    SlurmCommand.CONFIG.value, name, value, "it changes who starts next; the rule does not read it"
+                )
+
     def _partition(self, record: ObjectPart) -> None:
+        name = check_name(said(record.value.get("partitionname", "")), f"{record.place}, PartitionName")
+        self.settings[f"PartitionName={name}"] = as_text(settings_of(record, OF_PARTITION))
         for each in filter(None, said(record.value.get("tresbillingweights", "")).split(",")):
             name, _, weight = each.partition("=")
             place = f"{record.place}, TRESBillingWeights"
@@ -325,7 +340,11 @@ class Facts:
             self.note(SlurmCommand.NODE.value, "State", state, "only GPUs that jobs hold on such a node are counted")
         partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))
         taken = gpus_of(tres(fields.get("alloctres", ""), f"{place}, AllocTRES"), f"{place}, AllocTRES")
-        self.nodes[name] = Node(gpus, _by_type(taken, gpus), other, partitions, up)
+        cpus = said(fields.get("cputot", ""))
+        self.nodes[name] = Node(
+            gpus, _by_type(taken, gpus), other, partitions, up, int(cpus) if cpus.isdigit() else None,
+            said(fields.get("weight", "")),
+        )  # fmt: skip
 
     def _job(self, record: ObjectPart) -> None:
         fields, place, source = record.value, record.place, SlurmCommand.JOB.value
@@ -337,15 +356,16 @@ class Facts:
         if not all(owner_of(record)[:2]):
             return self.note(source, "Account, User", name, "a job of nobody that the file names")
         reason = _reason(fields) if state in WAITS else ""
-        if reason in _HELD or reason.endswith(("requeued held", "in held state")):
+        if reason in _HELD or reason.endswith(("requeued held", "in held state")) or "not permitted" in reason:
             return self.note(source, "Reason", reason, "no free GPU starts such a job: it is left aside")
         if _LIMIT.fullmatch(reason) and reason not in _CAPS:
-            why = "a limit that Slurm states and the model does not have: such a job is left aside"
+            why = "a limit that Slurm states: no free GPU starts such a job, and it is left aside"
             return self.note(source, "Reason", reason, why)
         if reason not in _OWN | _CAPS:
             self.note(source, "Reason", reason, "not known here; the job is taken to wait for GPUs")
         gpus = taken_by(record)[1]
         if not gpus:
+            self.without_gpus += [record] * (state in RUNS)
             return self.note(
                 source, "JobID", name, "a job without GPUs; what it takes of CPU and memory is not counted"
             )

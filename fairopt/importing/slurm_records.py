@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import LARGEST, SMALL
+from fairopt.importing.slurm_site import PARTITION_NAMES, QOS_NAMES
+from fairopt.importing.slurm_values import CONFIGURATION
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming, read_text
@@ -36,6 +38,7 @@ class SlurmCommand(enum.Enum):
     JOB = "sacct -aXP, squeue or scontrol show job"
     NODE = "scontrol show node"
     PARTITION = "scontrol show partition"
+    CONFIG = "scontrol show config"
 
 
 #: A row or block of what a command printed: its fields as text, by name in small letters.
@@ -57,15 +60,6 @@ _SAME = {
     "submit_time": "submit",
     "start_time": "start",
 }
-
-
-def begins(path: AnyPath) -> str:
-    """Return the first letter of a file that is no blank. Errors: `BadInput` for what cannot be read."""
-    with naming(path):
-        if not Path(path).is_file():
-            read_text(path)  # says what is wrong
-        with open(path, "rb") as stream:
-            return stream.read(4096).decode("utf-8-sig", errors="replace").lstrip()[:1]
 
 
 def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]:
@@ -139,6 +133,9 @@ def text_records(path: AnyPath) -> Iterator[Record]:
         if first is None:
             raise BadInput("the file is empty", place="line 1", remedy="Give what the command printed")
         place, line = first
+        if line.startswith(CONFIGURATION):
+            yield _options(lines_of(path))
+            return
         found = _FIELD.match(line)
         if found is not None and found[1] in _BLOCKS:
             yield from _blocks(lines_of(path))
@@ -157,6 +154,16 @@ def text_records(path: AnyPath) -> Iterator[Record]:
             (kind, ObjectPart(*each))
             for each in (_tree(rows) if kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) else rows)
         )
+
+
+def _options(lines: Iterator[tuple[str, str]]) -> Record:
+    """Return the options that `scontrol show config` prints, NAME = VALUE, as one record."""
+    fields: dict[str, str] = {}
+    for _, line in lines:
+        name, equals, value = line.partition("=")
+        if equals and name.strip():
+            fields[name.strip().lower()] = value.strip()
+    return SlurmCommand.CONFIG, ObjectPart("line 1", fields)
 
 
 def _tree(rows: Iterator[tuple[str, dict[str, str]]]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -241,11 +248,19 @@ _NAMES: Mapping[SlurmCommand, Mapping[str, str]] = {
         "max/tres/minutes/per/job": "maxtresmins",
         "max/jobs/per/count": "grpjobs",
         "max/jobs/active": "maxjobs",
+        "max/jobs/per/wall_clock": "maxwall",
         "default/qos": "def qos",
     },
-    SlurmCommand.QOS: {"limits/max/tres/total": "grptres", "limits/grace_time": "gracetime", "preempt/list": "preempt"},
-    SlurmCommand.NODE: {"name": "nodename", "tres": "cfgtres", "tres_used": "alloctres", "gres_used": "gresused"},
-    SlurmCommand.PARTITION: {"name": "partitionname", "tres/billing_weights": "tresbillingweights"},
+    SlurmCommand.QOS: QOS_NAMES,
+    SlurmCommand.NODE: {
+        "name": "nodename",
+        "tres": "cfgtres",
+        "tres_used": "alloctres",
+        "gres_used": "gresused",
+        "cpus": "cputot",
+    },
+    SlurmCommand.PARTITION: PARTITION_NAMES,
+    SlurmCommand.CONFIG: {},
     SlurmCommand.JOB: {
         "job_id": "jobid",
         "job_state": "state",

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
+from pathlib import Path
 from types import MappingProxyType
 
 from fairopt.errors import BadInput
 from fairopt.numbers import counted
-from fairopt.problem.files.storage import naming
+from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import MOST_GPUS, amount, integer, shown
 from fairopt.program import INFINITY, Number
 
@@ -21,6 +22,8 @@ NOTHING = frozenset({"", "(null)", "n/a", "none", "unknown", "none assigned", "u
 UNTYPED = "GPU"
 #: The resource of GPUs of any type.
 GPUS = "gres/gpu"
+#: What `scontrol show config` prints first.
+CONFIGURATION = "Configuration data as of"
 #: More hosts or array tasks in one field are taken for a mistake.
 MOST_LISTED = 100_000
 _TIMES: Mapping[str, int] = MappingProxyType({"": 1} | {unit: 1024**power for power, unit in enumerate("KMGTPE", 1)})
@@ -29,6 +32,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOCK = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,4}))?(?::(\d{1,4}))?(?:\.\d{1,9})?", re.ASCII)
 _GRES = re.compile(r"(?:gres[/:])?gpu(?::([^:=()\s]+?))??(?:[:=](\d{1,7}))?(?:\(.*\))?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,6}))?", re.ASCII)
+
+
+def begins(path: AnyPath, text: str) -> bool:
+    """Say whether a file begins with a text, after blanks. Errors: `BadInput` for what cannot be read."""
+    with naming(path):
+        if not Path(path).is_file():
+            read_text(path)  # says what is wrong
+        with open(path, "rb") as stream:
+            return stream.read(4096).decode("utf-8-sig", errors="replace").lstrip().startswith(text)
 
 
 def said(text: object) -> str:

@@ -91,7 +91,7 @@ class Kai(Computed):
         fair = np.zeros((len(owed.nodes), k), dtype=object)
         share: dict[str, Number] = dict.fromkeys(owed.nodes, number(0))
         last = k - 1 - np.argmax(gangs.allowed[:, ::-1], axis=1)  # the type after which a gang waits for good
-        said = owed.settings.get("", {}).get("actions", ", ".join(ACTIONS))
+        said = owed.settings.get("", {}).get("kai.actions", ", ".join(ACTIONS))
         actions = self.actions or replace(self, actions=tuple(filter(None, said.split(", "))) or None).actions or ()
         devices = [_devices(owed, gangs, j) for j in range(k)]
         for cycle in range(self.cycles):
@@ -137,8 +137,8 @@ class Kai(Computed):
 
 def _devices(owed: Entitlements, gangs: Gangs, gpu_type: int) -> Devices | None:
     """Return the GPUs of a pool by node; None where the market does not say which nodes it has."""
-    nodes = owed.settings.get("", {}).get(f"nodes of {owed.types[gpu_type]}")
+    nodes = owed.settings.get("", {}).get(f"kai.nodes.{owed.types[gpu_type]}")
     if nodes is None:
         return None
-    pods = {gang: each["pods"] for gang, each in enumerate(gangs.settings) if "pods" in each}
+    pods = {gang: each["kai.pods"] for gang, each in enumerate(gangs.settings) if "kai.pods" in each}
     return Devices(nodes, pods, np.flatnonzero(gangs.on == gpu_type).tolist())

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fairopt.errors import require
-from fairopt.models.common.holdings import Holdings, entitlements_of, light
+from fairopt.models.common.holdings import entitlements_of
+from fairopt.models.slurm.scheduling import scheduled
+from fairopt.models.slurm.site import SlurmJob, SlurmPartition, SlurmSite
+from fairopt.models.slurm.starting import JobStarter
 from fairopt.models.slurm.tree import (
     ROOT,
     AssociationTree,
@@ -30,6 +34,19 @@ from fairopt.program import INFINITY, Array, Number, cast, objects
 
 #: Priorities are whole numbers of 32 bits, from 1. Source: priority_multifactor.c, _get_priority_internal.
 LOWEST, HIGHEST = 1, 0xFFFFFFFF
+#: Options that are numbers, by what slurm.conf calls them, and what they are where nobody says.
+OPTIONS = MappingProxyType(
+    {
+        "weight_fairshare": "PriorityWeightFairShare",
+        "weight_qos": "PriorityWeightQOS",
+        "weight_age": "PriorityWeightAge",
+        "weight_partition": "PriorityWeightPartition",
+        "weight_size": "PriorityWeightJobSize",
+        "max_age": "PriorityMaxAge",
+        "dampening": "FairShareDampeningFactor",
+    }
+)
+DEFAULTS = MappingProxyType({"max_age": 604_800, "dampening": 1})
 #: What a rule finds: a factor for each user, the value of each association, and users in its order.
 Found = tuple[Sequence[Fraction | Exponential], Sequence[Number | None], Sequence[int]]
 
@@ -49,31 +66,38 @@ def _two_accounts() -> Market:
 
 @dataclass(frozen=True)
 class SlurmQueue(Computed):
-    """What Slurm starts next: pending jobs by priority, within GrpTRES and the free GPUs.
+    """What Slurm starts next: pending jobs by priority, within limits, partitions and the free GPUs.
 
     A user of the market is an association; `borrow_weight` is RawShares, `usage` RawUsage (decayed), `cap` GrpTRES;
-    tier 1 with weight 0 is Fairshare=parent; a gang's tier is the priority of its QOS. What runs is not stopped.
-    Guarantees and reserves, which Slurm has not, are refused. With all weights 0, the default in slurm.conf, no sum is
-    made, and jobs go by fair-share factor, then QOS, then submission.
+    tier 1 with weight 0 is Fairshare=parent; a gang's tier is the priority of its QOS. Guarantees and reserves, which
+    Slurm has not, are refused. Partitions, QOS, limits on jobs, preemption and time limits are what the market's
+    settings say; without any, nothing is stopped and nobody knows when a job ends.
 
-    * ``backfill``: a job may start although one before it waits for GPUs.
-    * ``one_partition``: all types are in one partition, which a job that waits for GPUs keeps for itself without
-      ``backfill``; else each type is taken for a partition.
+    An option that is None is what the settings say (slurm.conf), else Slurm's default. With all weights 0 no sum is
+    made, and jobs go by fair-share factor, then QOS, then submission; where the settings say so, by submission.
+
+    * ``backfill``: a job may start although one before it waits for GPUs, where that does not delay it.
+    * ``one_partition``: where no partitions are named, all types are in one, which a job that waits for GPUs keeps for
+      itself without ``backfill``; else each type is taken for a partition.
     * ``weight_fairshare``: PriorityWeightFairshare.
-    * ``weight_qos``: PriorityWeightQOS, of the tier over the highest.
+    * ``weight_qos``: PriorityWeightQOS, of the QOS's priority over the highest.
     * ``weight_age``: PriorityWeightAge, of the time waited over ``max_age``.
     * ``max_age``: PriorityMaxAge, in seconds; 7 days.
+    * ``weight_partition``: PriorityWeightPartition, of the partition's PriorityJobFactor over the highest.
+    * ``weight_size``: PriorityWeightJobSize, of the mean of the job's parts of all nodes and of all CPUs.
 
     `DecisionReason.owed` is each association's part of every type by shares down the tree: what usage is compared with,
     no quota. Errors: `BadInput` for other options.
     """
 
-    backfill: bool = False
+    backfill: bool | None = None
     one_partition: bool = False
-    weight_fairshare: int = 0
-    weight_qos: int = 0
-    weight_age: int = 0
-    max_age: int = 604_800
+    weight_fairshare: int | None = None
+    weight_qos: int | None = None
+    weight_age: int | None = None
+    max_age: int | None = None
+    weight_partition: int | None = None
+    weight_size: int | None = None
 
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.ENTITLED, Trait.EXACT, Trait.UNIT_FREE, Trait.DETERMINED})
     supports: ClassVar[frozenset[Entitled]] = frozenset({Entitled.CAPS, Entitled.GROUPS, Entitled.TIERS})
@@ -81,12 +105,13 @@ class SlurmQueue(Computed):
     unit: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for name in ("backfill", "one_partition"):
-            require(isinstance(getattr(self, name), bool), getattr(self, name), name, "Give true or false")
-        for name in ("weight_fairshare", "weight_qos", "weight_age", "max_age"):
-            value, least = getattr(self, name), int(name == "max_age")
-            fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= HIGHEST
-            require(fits, value, name, f"Give a whole number from {least} to {HIGHEST}")
+        require(isinstance(self.backfill, bool | None), self.backfill, "backfill", "Give true, false or none")
+        require(isinstance(self.one_partition, bool), self.one_partition, "one_partition", "Give true or false")
+        for name in OPTIONS:
+            value, least = getattr(self, name, None), int(name in ("max_age", "dampening"))
+            most = 65535 if name == "dampening" else HIGHEST
+            fits = value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most)
+            require(fits, value, name, f"Give a whole number from {least} to {most}")
 
     @abstractmethod
     def find(self, tree: AssociationTree) -> Found:
@@ -96,10 +121,11 @@ class SlurmQueue(Computed):
         """Return the GPUs (n, k) that users hold after the jobs that can start have started, and why."""
         owed = problem.entitlements
         assert owed is not None
+        rule = self.as_set(owed)
         tree, nodes = AssociationTree.from_entitlements(owed)
-        factor, value, users = self.find(tree)
-        order = self.order(owed.gangs, factor)
-        room = start(problem, order, backfill=self.backfill, one_partition=self.one_partition)
+        factor, value, users = rule.find(tree)
+        starter = rule.starter(problem, factor)
+        room = scheduled(starter, backfill=bool(rule.backfill))
         names = owed.nodes
         part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
         parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
@@ -107,7 +133,7 @@ class SlurmQueue(Computed):
         def told(column: Sequence[Number | None]) -> dict[str, Number]:
             return {names[node]: each for node, each in zip(nodes, column, strict=True) if each is not None}
 
-        stated = {what: told(column) for what, column in self.further(tree, value).items()}
+        stated = {what: told(column) for what, column in rule.further(tree, value).items()}
         return room.decided(
             problem,
             self.unit,
@@ -117,38 +143,79 @@ class SlurmQueue(Computed):
             order=tuple(names[user] for user in users),
         )
 
-    def order(self, gangs: Gangs, factor: Sequence[Fraction | Exponential]) -> list[int]:
-        """Return the pending gangs, the one that goes first before the others; ``factor`` (n,) is by user.
+    def as_set(self, owed: Entitlements) -> Self:
+        """Return the same rule with every option that is None as the settings of a market say, else as by default."""
+        said = owed.settings.get("", {})
+        found: dict[str, Any] = {
+            name: int(said.get(OPTIONS[name], DEFAULTS.get(name, 0)))
+            for name in OPTIONS
+            if getattr(self, name, 0) is None
+        }
+        if self.backfill is None:
+            found["backfill"] = said.get("SchedulerType", "").endswith("backfill")
+        return replace(self, **found) if found else self
 
-        Without weights: by fair-share factor, then tier, then when they were asked for. With weights: by the whole part
-        of the weighted sum of fair-share, QOS (the tier over the highest) and age, then when they were asked for. "Now"
-        is when the last job was asked for.
+    def starter(self, market: Market, factor: Sequence[Fraction | Exponential]) -> JobStarter:
+        """Return a market's jobs in the order in which they are tried; ``factor`` (n,) is by user.
 
-        Source: Slurm 284c3b95, src/plugins/priority/multifactor/priority_multifactor.c, _get_priority_internal and
-        set_priority_factors; src/slurmctld/job_scheduler.c, sort_job_queue2.
+        Without weights: by fair-share factor, then tier, then when they were asked for; where slurm.conf is known, by
+        the latter alone. With weights: by the whole part of the weighted sum, then when they were asked for.
+
+        Source: Slurm 22.05.8 and 284c3b95, src/plugins/priority/multifactor/priority_multifactor.c,
+        _get_priority_internal and set_priority_factors; src/slurmctld/job_scheduler.c, sort_job_queue2.
         """
-        pending = [gang for gang, on in enumerate(gangs.on.tolist()) if on < 0]
+        gangs, rule = entitlements_of(market).gangs, self.as_set(entitlements_of(market))
         user, tier, since = gangs.user.tolist(), gangs.tier.tolist(), gangs.since.tolist()
-        if not (self.weight_fairshare or self.weight_qos or self.weight_age):
-            place = _places(factor)
-            return sorted(pending, key=lambda gang: (place[user[gang]], -tier[gang], since[gang]))
-        priority = self.priorities(gangs, factor)
-        return sorted(pending, key=lambda gang: (-priority[gang], since[gang]))
+        weighs = any(getattr(rule, name) for name in OPTIONS if name.startswith("weight"))
+        place = _places(factor)
 
-    def priorities(self, gangs: Gangs, factor: Sequence[Fraction | Exponential]) -> dict[int, int]:
-        """Return the priority of each pending gang by its number, as `sprio` prints it; ``factor`` (n,) is by user."""
-        user, tier, since = gangs.user.tolist(), gangs.tier.tolist(), gangs.since.tolist()
-        now, top = max(since, default=0), max([*tier, 1])
-        found: dict[tuple[int, int, Number], int] = {}
-        priority = {}
-        for gang in (gang for gang, on in enumerate(gangs.on.tolist()) if on < 0):
-            key = (user[gang], tier[gang], since[gang])
-            if key not in found:
-                age = min(Fraction(now - since[gang]) / self.max_age, Fraction(1))
-                rest = self.weight_age * age + self.weight_qos * Fraction(max(tier[gang], 0), top)
-                found[key] = min(max(weighted(self.weight_fairshare, factor[user[gang]], rest), LOWEST), HIGHEST)
-            priority[gang] = found[key]
-        return priority
+        def key(job: SlurmJob, part: SlurmPartition) -> tuple[Any, ...]:
+            gang = job.number
+            if weighs:
+                first: tuple[Any, ...] = (
+                    -rule._priority(starter.site, job, part, factor, now, since[gang], tier[gang]),
+                )
+            else:
+                first = () if "PriorityType" in starter.site.said else (place[user[gang]], -tier[gang])
+            return (*first, since[gang], gang)
+
+        now = max(since, default=0)
+        starter = JobStarter(market, key, one_partition=self.one_partition)
+        return starter
+
+    def priorities(self, market: Market, factor: Sequence[Fraction | Exponential]) -> dict[int, dict[str, int]]:
+        """Return the priority of each pending gang, by its number, in each of its partitions, as `sprio` prints it.
+
+        ``factor`` (n,) is by user.
+        """
+        starter, gangs = self.starter(market, factor), entitlements_of(market).gangs
+        rule, since, tier = self.as_set(entitlements_of(market)), gangs.since.tolist(), gangs.tier.tolist()
+        now = max(since, default=0)
+        return {
+            job.number: {
+                part.name: rule._priority(starter.site, job, part, factor, now, since[job.number], tier[job.number])
+                for part in job.partitions
+            }
+            for job in starter.site.jobs.values()
+            if job.gang.on < 0
+        }
+
+    def _priority(
+        self, site: SlurmSite, job: SlurmJob, part: SlurmPartition, factor: Sequence[Fraction | Exponential],
+        now: Number, since: Number, tier: int,
+    ) -> int:  # fmt: skip
+        """Return the priority of a job in a partition: the whole part of the weighted sum, at least 1."""
+        own = (job.gang.queue, tier, since, part.factor, job.nice, job.nodes, job.cpus)
+        known = site.priorities.get(own)
+        if known is None:
+            age = min(Fraction(now - since) / (self.max_age or 1), Fraction(1))
+            rest = (self.weight_age or 0) * age - job.nice
+            rest += (self.weight_qos or 0) * Fraction(max(tier, 0), site.highest_qos(tier))
+            rest += (self.weight_partition or 0) * Fraction(part.factor, site.highest_factor)
+            rest += (self.weight_size or 0) * site.size_of(job)
+            found = weighted(self.weight_fairshare or 0, factor[job.gang.queue], rest)
+            known = site.priorities[own] = min(max(found, LOWEST), HIGHEST)
+        return known
 
     @abstractmethod
     def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
@@ -158,7 +225,7 @@ class SlurmQueue(Computed):
         """Return the fair-share factor of every user, as `sshare` prints it in the column FairShare."""
         owed = market.entitlements
         assert owed is not None
-        return dict(zip(owed.users, self.find(AssociationTree.from_entitlements(owed)[0])[0], strict=True))
+        return dict(zip(owed.users, self.as_set(owed).find(AssociationTree.from_entitlements(owed)[0])[0], strict=True))
 
 
 def _places(factor: Sequence[Fraction | Exponential]) -> list[int]:
@@ -254,7 +321,7 @@ class SlurmMultifactor(SlurmQueue):
     4 0
     """
 
-    dampening: int = 1
+    dampening: int | None = None
 
     name = "slurm-multifactor"
     source = "Slurm, Multifactor Priority Plugin, and Classic Fairshare Algorithm"
@@ -267,11 +334,6 @@ class SlurmMultifactor(SlurmQueue):
         ),
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        fits = isinstance(self.dampening, int) and not isinstance(self.dampening, bool) and 1 <= self.dampening <= 65535
-        require(fits, self.dampening, "dampening", "Give a whole number from 1 to 65535")
-
     def further(self, tree: AssociationTree, value: Sequence[Number | None]) -> dict[str, Sequence[Number | None]]:
         """Return usage and shares of the whole machine, effective usage, and the factor of these two.
 
@@ -281,7 +343,9 @@ class SlurmMultifactor(SlurmQueue):
         """
         part, used = tree.machine_part(), effective_usage(tree)
         return {
-            "FairShare": [2.0 ** -float(u / s / self.dampening) if s else 0.0 for u, s in zip(used, part, strict=True)],
+            "FairShare": [
+                2.0 ** -float(u / s / (self.dampening or 1)) if s else 0.0 for u, s in zip(used, part, strict=True)
+            ],
             "NormShares": part,
             "NormUsage": tree.machine_usage(),
             "EffectvUsage": used,
@@ -289,54 +353,6 @@ class SlurmMultifactor(SlurmQueue):
 
     def find(self, tree: AssociationTree) -> Found:
         """Return the classic factors, and users by them."""
-        factors = classic_factors(tree, self.dampening)
+        factors = classic_factors(tree, self.dampening or 1)
         users = sorted(range(tree.users), key=lambda user: factors[user].exponent)
         return factors[: tree.users], [float(each) if each.exponent < INFINITY else 0.0 for each in factors], users
-
-
-def start(market: Market, order: Sequence[int], *, backfill: bool, one_partition: bool = False) -> Holdings:
-    """Return what is held after pending gangs were started in ``order``, by number, and why others wait.
-
-    A job that breaks a limit is passed over. A job for which there are too few free GPUs keeps the types that it could
-    take for itself: nobody after it starts there, unless with ``backfill``. What runs is not stopped. Types are tried
-    in the market's order. Which host a GPU is in, how long jobs run and reservations are not looked at.
-
-    Source: Slurm 284c3b95, src/slurmctld/job_scheduler.c, _schedule: acct_policy_job_runnable_pre_select, `continue`;
-    ESLURM_NODES_BUSY, fail_by_part; ESLURM_ACCOUNTING_POLICY (assoc_limit_stop is off by default). A GPU type is taken
-    for a partition, or with ``one_partition`` all are one. With ``backfill`` jobs are tried as in
-    src/plugins/sched/backfill, without its time limits.
-    """
-    owed, room = entitlements_of(market), Holdings.at_first(market)
-    cap = [light(row) for row in owed.cap.tolist()]
-    limited = [any(each < INFINITY for each in row) for row in cap]
-    there, taken = [int(each) for each in market.capacity], owed.held[:, : len(market.types)].sum(axis=0)
-    room.free[: len(there)] = [all_ - int(each) for all_, each in zip(there, taken, strict=True)]  # whole GPUs
-    limits = [[over for over in owed.path(user) if limited[over]] for user in range(len(owed.users))]
-    pending = {gang.number: gang for own in room.waiting.values() for gang in own}
-    kept: dict[int, str] = {}  # the job for which a type is kept
-    for number in order:
-        gang = pending[number]
-        why, short, need = "", [], owed.gangs.size(number)
-        for kind, takes in gang.takes.items():
-            if need > there[kind]:
-                continue
-            if kind in kept:
-                why = why or f"{market.types[kind]} is kept for {kept[kind]}, which goes first"
-                continue
-            over = ((node, room.beyond(node, takes, cap[node])) for node in limits[gang.queue])
-            broken = next(((node, column) for node, column in over if column is not None), None)
-            if broken is not None:
-                node, column = broken
-                held, most = room.held[node][column], cap[node][column]
-                why = f"the limit of {room.names[node]}: {most} {room.columns[column]}, of which it holds {held}"
-            elif need > room.free[kind]:
-                short.append(kind)
-                why = f"it needs {need} {market.types[kind]}, and {max(room.free[kind], 0)} are free"
-            else:
-                room.start(gang, kind)
-                break
-        else:
-            room.waits[gang.name] = why or f"it needs {need} GPUs, more than there are of any type that it may take"
-            if not backfill:
-                kept |= dict.fromkeys(range(len(market.types)) if one_partition and short else short, gang.name)
-    return room

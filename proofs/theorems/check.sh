@@ -3,8 +3,9 @@
 # Of this folder, or of another beside it and its library: check.sh ../verified Verified.
 set -euo pipefail
 cd "$(dirname "$0")/${1:-.}"
+# shellcheck source=proofs/packages.sh
+. ../packages.sh
 
-packages=(coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra libcoq-mathcomp-algebra-tactics)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -14,19 +15,8 @@ ready() { # whether Coq and the libraries are there
 }
 
 if ! ready; then
-  as_root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    as_root=(sudo -n)
-  fi
-  if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
-    echo "it needs Coq 8.16 and mathcomp; on Debian 12, as root: apt-get install ${packages[*]}" >&2
-    exit 1
-  fi
-  echo "installing ${packages[*]}"
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${packages[@]}" >"$scratch/apt.log" 2>&1 ||
-    { cat "$scratch/apt.log" >&2; exit 1; }
+  install_packages "Coq 8.16 and mathcomp" \
+    coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra libcoq-mathcomp-algebra-tactics
   ready || { cat "$scratch/ready.log" >&2; exit 1; }
 fi
 

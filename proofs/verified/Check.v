@@ -1,10 +1,8 @@
 (** * The checker, and that what it accepts is so *)
 
 From Coq Require Import List QArith String.
-From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions Dominated.
+From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions Dominated NashBounds.
 Import ListNotations.
-
-Definition not_covered (s : string) : result := NotCovered (word s).
 
 Definition check_certificate (c : certificate) : result :=
   match c with
@@ -18,13 +16,14 @@ Definition check_certificate (c : certificate) : result :=
   | DominanceOptima m x y optima => check_dominance_optima m x y optima
   | ParetoWeights m x lambda prices demand_duals => check_pareto_weights m x lambda prices demand_duals
   | Misreport m policy_name who report gain truth lie => check_misreport m policy_name who report gain truth lie
+  | NashBounds m x gap lowest highest prices demand_duals =>
+    check_nash_bounds m x gap lowest highest prices demand_duals
   | Decide d => check_decision d
-  | _ => not_covered "this kind of certificate"
   end.
 
 Theorem check_certificate_sound c s : check_certificate c = Accepted s -> meaning s.
 Proof.
-  destruct c; simpl; try discriminate.
+  destruct c; simpl.
   - apply check_program_bound_sound.
   - apply check_program_infeasible_sound.
   - apply check_bound_sound.
@@ -35,5 +34,6 @@ Proof.
   - apply check_dominance_optima_sound.
   - apply check_pareto_weights_sound.
   - apply check_misreport_sound.
+  - apply check_nash_bounds_sound.
   - apply check_decision_sound.
 Qed.

@@ -165,11 +165,25 @@ Definition product (l : list Q) : Q := fold_right Qmult 1 l.
 Definition nash_welfare (powers : list nat) (x : table) : Q :=
   product (map (fun '(k, (u, b)) => power (value u b) k) (combine powers (combine (users m) x))).
 (** Whole numbers in proportion to the weights. *)
-Definition by_weights (powers : list nat) : Prop :=
-  exists unit, 0 < unit /\ Forall2 (fun k u => inject_Z (Z.of_nat k) == unit * weight u) powers (users m).
+Definition times_weights (unit : Q) (powers : list nat) : Prop :=
+  0 < unit /\ Forall2 (fun k u => inject_Z (Z.of_nat k) == unit * weight u) powers (users m).
+Definition by_weights (powers : list nat) : Prop := exists unit, times_weights unit powers.
 Definition maximises_nash (x : table) : Prop :=
   sensible x /\ (forall u b, has x u b -> 0 < value u b) /\
   forall y powers, sensible y -> by_weights powers -> nash_welfare powers y <= nash_welfare powers x.
+
+(** Whoever has as much Nash welfare as [x] is within bounds; and nobody has e^(unit * gap) times as much: that is
+    more than all powers (1 + unit * gap / n)^n.  With logarithms: sums of weight * log throughput differ by less than
+    the gap. *)
+Definition nash_within (x : table) (gap : Q) (lowest highest : list Q) : Prop :=
+  feasible x /\
+  (forall u b, has x u b -> 0 < value u b /\ match demand u with Some d => sum b <= d | None => True end) /\
+  forall unit powers, times_weights unit powers ->
+    (forall y, sensible y -> nash_welfare powers x <= nash_welfare powers y ->
+      forall i u b, nth_error (combine (users m) y) i = Some (u, b) ->
+        nth i lowest 0 <= value u b <= nth i highest 0) /\
+    (exists n, forall y, sensible y ->
+      nash_welfare powers y <= power (1 + unit * gap / inject_Z (Z.of_nat n)) n * nash_welfare powers x).
 
 (** *** Water filling: ratios of throughputs to what a normaliser says are lexicographically max-min *)
 
@@ -260,6 +274,7 @@ Definition meaning (s : statement) : Prop :=
   | ParetoEfficient m x => valid m /\ pareto_efficient m x
   | LevelsAre m x n => valid m /\ max_min_fair m n x
   | MaximisesNash m x => valid m /\ maximises_nash m x
+  | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
   | ExtremeIs m r highest weights v => valid m /\ shaped m weights /\ extreme m r highest weights v
   | Rewards m r who report gain always =>
       valid m /\ 0 < gain /\ ~ like m (misreported m who report) /\

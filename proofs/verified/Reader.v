@@ -384,7 +384,7 @@ Definition certificate_of (j : json) : outcome certificate :=
   else if is_kind kind "dominance" then of_dominance (Obj l)
   else if is_kind kind "pareto_weights" then of_pareto_weights (Obj l)
   else if is_kind kind "misreport" then of_misreport (Obj l)
-  else if is_kind kind "nash_bounds" then let* _ := of_nash_bounds l in not_covered "the kind nash_bounds"
+  else if is_kind kind "nash_bounds" then of_nash_bounds l
   else if is_kind kind "bound" then of_bound l
   else if is_kind kind "infeasibility" then of_infeasibility l
   else if is_kind kind "extreme" then let* d := extreme_of l in Ok (Decide d)

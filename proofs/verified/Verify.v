@@ -53,7 +53,7 @@ Definition line (a : answer) : text :=
   end.
 
 Definition status (a : answer) : Z :=
-  match a with Accepted _ => 0 | Rejected _ => 1 | Unreadable _ => 2 | NotCovered _ => 3 end.
+  match a with Accepted _ => 0 | Rejected _ => 1 | Unreadable _ => 2 | NotCovered _ => 4 end.
 
 (** ** What an answer is worth *)
 

@@ -3,21 +3,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-packages=(ocaml-findlib ocaml libzarith-ocaml-dev)
+# shellcheck source=proofs/packages.sh
+. ../packages.sh
 ready() { command -v ocamlfind >/dev/null && ocamlfind query zarith >/dev/null 2>&1 && command -v ocamlopt >/dev/null; }
-if ! ready; then
-  as_root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    as_root=(sudo -n)
-  fi
-  if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
-    echo "it needs OCaml and zarith; on Debian 12, as root: apt-get install ${packages[*]}" >&2
-    exit 1
-  fi
-  echo "installing ${packages[*]}"
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
-fi
+ready || install_packages "OCaml and zarith" ocaml-findlib ocaml libzarith-ocaml-dev
 
 [ -e build/checker.ml ] || rm -f Extract.vo # which writes it when it is compiled
 ../theorems/check.sh ../verified Verified

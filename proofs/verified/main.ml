@@ -63,7 +63,7 @@ let decide path =
 
 (* Worst of all is a file that cannot be read, then one that is rejected, then one of a kind that is not covered. *)
 let worse a b =
-  let rank = function 0 -> 0 | 3 -> 1 | 1 -> 2 | _ -> 3 in
+  let rank = function 0 -> 0 | 4 -> 1 | 1 -> 2 | _ -> 3 in
   if rank a >= rank b then a else b
 
 let () =

@@ -9,7 +9,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from fairopt.audit import Cause, EntitlementStatus, audit, explain
 from fairopt.audit.accounts import EntitlementAccounts
@@ -64,7 +64,6 @@ def markets(draw: st.DrawFn) -> Market:
 
 
 @given(markets())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_said_is_so(market: Market) -> None:
     found = audit(market, policies=[], properties=[])
     accounts, said = found.accounts, found.accounts.said
@@ -101,7 +100,6 @@ def test_what_is_said_is_so(market: Market) -> None:
 
 
 @given(markets())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_mends_mend(market: Market) -> None:
     """Stop the gangs and start those that are helped: enough GPUs are free, and only what is said is short."""
     accounts = EntitlementAccounts(market)
@@ -127,7 +125,6 @@ def test_mends_mend(market: Market) -> None:
 
 
 @given(markets(), st.integers(0, 3))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_loans_are_enough(market: Market, number: int) -> None:
     user = market.users[number % len(market.users)]
     found = explain(market, user, policies=[])

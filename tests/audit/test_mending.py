@@ -6,7 +6,7 @@ from itertools import chain, combinations
 from math import ceil
 
 import hypothesis.strategies as st
-from hypothesis import given, settings
+from hypothesis import given
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import Reclaim, smallest
@@ -52,7 +52,6 @@ def cost(accounts: EntitlementAccounts, stopped: tuple[int, ...]) -> tuple[int, 
 
 
 @given(clusters())
-@settings(max_examples=120, deadline=None)
 def test_no_other_set_of_gangs_is_smaller(given_: tuple[EntitlementAccounts, int, list[int]]) -> None:
     accounts, needed, users = given_
     gangs = accounts.gangs

@@ -47,9 +47,10 @@ def test_the_sums_are_those_of_the_single_audits(seed: int) -> None:
     starved: dict[str, Fraction] = defaultdict(Fraction)
     sums: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
     times = list(moments)
+    audits = {at: audit(market, policies=[]) for at, market in moments.items()}
     for at, then in pairwise(times):
         seconds = Fraction((then - at).total_seconds())
-        for row in audit(moments[at], policies=[]).rows:
+        for row in audits[at].rows:
             starved[row.name] += seconds * (row.status is EntitlementStatus.STARVED)
             for own in row.types:
                 for key in ("holds", "owed", "borrows", "short"):
@@ -65,7 +66,7 @@ def test_the_sums_are_those_of_the_single_audits(seed: int) -> None:
         assert all(one[1] is not None and one[1] < other[0] for one, other in pairwise(spans))
         for at in times:
             inside = any(begun <= at and (end is None or at < end) for begun, end in spans)
-            assert inside is (audit(moments[at], policies=[]).row(name).status is EntitlementStatus.STARVED)
+            assert inside is (audits[at].row(name).status is EntitlementStatus.STARVED)
 
 
 def test_changes_of_answers_and_of_what_is_broken_have_their_moments() -> None:

@@ -53,7 +53,6 @@ def random_basis(program: Program, seed: int) -> Basis:
     return Basis(rng.integers(0, 4, columns).astype(np.int8), rng.integers(0, 4, rows).astype(np.int8))
 
 
-@settings(max_examples=60, deadline=None)
 @given(linear_programs())
 def test_agrees_with_highs_and_is_exact(program):
     agrees_with_highs(program)
@@ -76,7 +75,6 @@ def agrees_with_highs(program):
         check_optimality(program, exact, accuracy=0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(linear_programs(), st.integers(0, 10**6))
 def test_any_basis_to_start_from_gives_the_same_answer(program, seed):
     any_basis_will_do(program, seed)

@@ -44,13 +44,13 @@ def test_each_answer_has_a_line_and_an_exit_status(tmp_path: Path, fairopt: Call
         ("right", 0, f"accepted: {verify(RIGHT)}"),
         ("false", 1, "REJECTED: "),
         ("cut", 2, "cannot be read: "),
-        ("trace", 3, "NOT COVERED: the kind trace"),
+        ("trace", 4, "NOT COVERED: the kind trace"),
     ):
         code, out, _ = fairopt("check", "--verified", folder / f"{name}.json")
         assert code == status
         assert out.startswith(f"{folder / name}.json: {begins}")
     assert fairopt("check", "--verified", folder)[0] == 2
-    assert fairopt("check", "--verified", folder / "trace.json", folder / "right.json")[0] == 3
+    assert fairopt("check", "--verified", folder / "trace.json", folder / "right.json")[0] == 4
     code, out, _ = fairopt("check", "--verified", "--json", folder / "false.json", folder / "trace.json")
     assert code == 1
     assert [each["status"] for each in json.loads(out)["files"]] == ["rejected", "not covered"]
@@ -68,7 +68,7 @@ def test_nothing_that_is_no_certificate_is_passed_over(tmp_path: Path, fairopt: 
         kept=certificate("property", market=ALIKE, **(body | {"property": "guarantee_kept"})),
     )
     code, out, _ = fairopt("check", "--verified", folder)
-    assert code == 3
+    assert code == 4
     assert [line.split(": ", 2)[1] for line in out.splitlines()] == ["NOT COVERED"] * 3
 
 
@@ -77,7 +77,7 @@ def test_a_name_of_a_file_is_no_verdict(tmp_path: Path, fairopt: Callable[..., R
     path = tmp_path / "x: accepted: all\nof it.json"
     path.write_text("{}")
     code, out, _ = fairopt("check", "--verified", path)
-    assert code == 3
+    assert code == 4
     assert len(out.splitlines()) == 1
     assert ": NOT COVERED: it is no certificate" in out
     assert ": accepted: " not in out
@@ -101,7 +101,7 @@ def test_the_evidence_of_a_comparison_is_accepted_or_named_as_not_covered(
 ) -> None:
     fairopt("compare", EXAMPLE, "--evaluations", 60, "--certificates", tmp_path)
     python, proved = fairopt("check", tmp_path), fairopt("check", "--verified", tmp_path)
-    assert (python.status, proved.status) == (0, 3)
+    assert (python.status, proved.status) == (0, 4)
     others = [pair for pair in zip(python.out.splitlines(), proved.out.splitlines(), strict=True) if pair[0] != pair[1]]
     assert all(": NOT COVERED: " in line for _, line in others)
     assert 4 * len(others) < len(python.out.splitlines())

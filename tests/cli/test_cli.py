@@ -319,7 +319,7 @@ def test_every_command_in_the_list_is_there(name: str) -> None:
     assert len(COMMANDS[name].help) <= 60, "it would not fit into the list on a terminal of 80 columns"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(malformed_market_texts())
 def test_malformed_files_end_with_status_2(fairopt: Callable[..., Ran], tmp_path: Path, made: Any) -> None:
     suffix, text = made

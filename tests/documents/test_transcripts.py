@@ -9,8 +9,8 @@ import pytest
 from transcripts import BLOCK, PAGES, ROOT, alike, ended, rewritten, script, steps
 
 WITH_COMMANDS = [page for page in PAGES if page.stem != "index"]
-#: Half of the time of all sessions; templates and backends, which they show, have tests of their own.
-SLOW = {"author", "solvers"}
+#: Most of the time of all sessions; what they show (templates, backends, columns, own functions) has tests of its own.
+SLOW = {"author", "own-data", "solvers"}
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the transcripts are sessions of bash")

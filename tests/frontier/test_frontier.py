@@ -168,7 +168,7 @@ def test_policies_are_on_or_below_every_curve() -> None:
 def test_a_decision_in_floats_has_its_place_too() -> None:
     # where a demand binds, the optimum of Nash welfare is irrational in general, and with no digits it is in floats
     market = Market.of([[1, 2, 3], [1, 4, 7], [2, 3, 4]], [2, 1, 1], demand=[1, 1, 1])
-    [placed] = frontier(market, policies=[NashWelfare(digits=0)]).policies
+    [placed] = frontier(market, "nash_welfare", "pareto_efficiency", policies=[NashWelfare(digits=0)]).policies
     assert not placed.exact
     assert placed.reasons == {}
     assert 0 <= placed.epsilons["pareto_efficiency"] < 1e-5

@@ -223,7 +223,7 @@ def test_bad_values_are_named_with_place_and_remedy(
     assert all(word in str(caught.value) for word in ["edited.json", *words]), str(caught.value)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spot=st.sampled_from(spots(WHOLE)), value=STRANGE, how=st.sampled_from(CHANGES))
 def test_mutations_are_answered_or_refused(tmp_path: Path, spot: Spot, value: Any, how: str) -> None:
     path = tmp_path / "mutated.json"

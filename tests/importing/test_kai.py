@@ -268,7 +268,7 @@ def _mutated(draw: Any, found: Any) -> Any:
         return found
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(data=st.data(), which=st.sampled_from([CLUSTER, SNAPSHOT]))
 def test_mutations_of_the_samples_give_an_answer_or_a_typed_error(data: Any, which: Path, tmp_path: Path) -> None:
     """No traceback, whatever was dropped, replaced or doubled."""

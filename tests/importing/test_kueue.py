@@ -226,7 +226,7 @@ def _mutated(draw: Any) -> Any:
     return made
 
 
-@settings(max_examples=50, deadline=5000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutations_give_an_answer_or_a_refusal(data: st.DataObject, tmp_path: Path) -> None:
     (tmp_path / "mutated.json").write_text(json.dumps(_mutated(data.draw)))

@@ -31,7 +31,8 @@ PRINTED = {
         "metrics.json": "yarn/metrics.json",
     },
     "slurm": {
-        f"{name}.txt": f"slurm/{name}.txt" for name in ("sshare", "assoc", "nodes", "qos", "partitions", "squeue")
+        f"{name}.txt": f"slurm/{name}.txt"
+        for name in ("sshare", "assoc", "nodes", "qos", "partitions", "config", "squeue")
     },
 }
 #: The words that may follow each program: all of them read.
@@ -40,7 +41,7 @@ READS = {
     "sshare": {()},
     "squeue": {()},
     "sacctmgr": {("show", "assoc", "tree"), ("show", "qos")},
-    "scontrol": {("show", "node"), ("show", "partition")},
+    "scontrol": {("show", "node"), ("show", "partition"), ("show", "config")},
     "curl": {()},
     "cat": {()},
 }

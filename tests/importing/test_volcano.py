@@ -209,7 +209,7 @@ def test_what_volcano_cannot_be_told_is_refused() -> None:
 WHOLE = json.loads(CAPACITY.read_text())
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spot=st.sampled_from(spots(WHOLE)), value=STRANGE, how=st.sampled_from(CHANGES))
 def test_mutations_are_answered_or_refused(tmp_path: Path, spot: Spot, value: Any, how: str) -> None:
     path = tmp_path / "mutated.json"

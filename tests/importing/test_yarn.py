@@ -246,7 +246,7 @@ def test_what_the_cluster_does_not_say_is_named() -> None:
 ANSWER, TEXT = json.loads(SCHEDULED.read_text()), CONFIG.read_text()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spot=st.sampled_from(spots(ANSWER)), value=STRANGE, how=st.sampled_from(CHANGES))
 def test_mutated_answers_are_answered_or_refused(tmp_path: Path, spot: Spot, value: Any, how: str) -> None:
     path = tmp_path / "scheduler.json"
@@ -254,7 +254,7 @@ def test_mutated_answers_are_answered_or_refused(tmp_path: Path, spot: Spot, val
     answered_or_refused(lambda: yarn.read(CONFIG, path))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     start=st.integers(0, len(TEXT)), length=st.integers(0, 30), put=st.text(st.characters(codec="utf-8"), max_size=12)
 )

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cluster import Cluster, Settings
-from trees import QOS, Case, Job
+from trees import LIMITS_OF_QOS, QOS, Case, Job
 
 from fairopt import audit
-from fairopt.importing.imported import Unplaced
 from fairopt.importing.live import SLURM
 from fairopt.models import SlurmFairTree, SlurmMultifactor
-from fairopt.models.slurm.slurm import SlurmQueue, start
+from fairopt.models.slurm.scheduling import scheduled
+from fairopt.models.slurm.slurm import SlurmQueue
 from fairopt.models.slurm.tree import AssociationTree
 from fairopt.problem import Market
 
@@ -28,15 +29,15 @@ CLOSE = 2e-6
 
 @dataclass
 class Outcome:
-    """What came out: how much was compared, what is ``wrong``, and what is not modelled and said so."""
+    """What came out: how much was compared, what is ``wrong``, and what was left ``aside``."""
 
     case: Case
     values: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     aside: list[str] = field(default_factory=list)
-    other: list[str] = field(default_factory=list)  # what is not modelled, by which other jobs started
     started: list[str] = field(default_factory=list)
     computed: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     ties: int = 0
 
@@ -52,43 +53,50 @@ class Outcome:
 def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     """Make the tree and export; then let jobs start, and export again. What was asked is in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    going = replace(case.settings, further=(f"SchedulerParameters={GOING}",))
-    still = replace(case.settings, further=(f"SchedulerParameters={STILL}",))
+    going, still = (
+        replace(case.settings, further=(*case.settings.further, f"SchedulerParameters={each}{case.parameters}"))
+        for each in (GOING, STILL)
+    )
     _qos(slurm, case)
     slurm.begin(going, case.accounts, case.usage)
+    _limit_qos(slurm, case)
     if case.later:
         slurm.tell(case.later)
         time.sleep(65)  # fair-share of new associations is computed with the next PriorityCalcPeriod, a minute at least
     for job in case.running:
-        _submit(slurm, job, 60)
+        _submit(slurm, job)
     time.sleep(2.5 if case.running else 0)
     slurm.configure(still)
     for job in case.pending:
-        _submit(slurm, job, job.minutes)
+        _submit(slurm, job)
     time.sleep(0.5)
     export(slurm, folder)
     (folder / "sprio").write_text(slurm.run("sprio", "-h", "-o", "%i|%Y|%f"), encoding="utf-8")
-    before = len(_allocated(slurm))
+    before = len(_happened(slurm))
     slurm.configure(going)
-    longest = 36 if case.settings.backfill else 5  # backfill looks after 30 s whether it is switched on
-    seen, since = before, time.monotonic()
-    while time.monotonic() < since + longest:
+    # backfill looks after 30 s whether it is switched on; jobs that are stopped take a while to end
+    begun, least, quiet = time.monotonic(), 40 if case.settings.backfill else 0, 8 if case.preempts else 5
+    seen, since = before, begun
+    while time.monotonic() < max(since + quiet, begun + least) and time.monotonic() < begun + 150:
         time.sleep(0.5)
-        if (now := len(_allocated(slurm))) != seen:
-            seen, since, longest = now, time.monotonic(), longest if seen == before else 5
-    (folder / "started").write_text("\n".join(_allocated(slurm)[before:]), encoding="utf-8")
+        if (now := len(_happened(slurm))) != seen:
+            seen, since = now, time.monotonic()
+    happened = _happened(slurm)[before:]
+    (folder / "started").write_text("\n".join(job for job, what in happened if what == "started"), encoding="utf-8")
+    (folder / "stopped").write_text("\n".join(job for job, what in happened if what == "stopped"), encoding="utf-8")
     export(slurm, folder / "after")
 
 
 def compare(case: Case, folder: Path) -> Outcome:
     """Compare what Slurm stated and did, in ``folder``, with what is computed from its exports."""
     outcome = Outcome(case)
-    policy = policy_of(case.settings)
-    found = audit([folder / name for name in SLURM], importer="slurm", policies=[policy], properties=[])
+    files = [folder / name for name in SLURM if (folder / name).exists()]
+    policy = policy_of(case.settings, known=(folder / "config.txt").exists())
+    found = audit(files, importer="slurm", policies=[policy], properties=[])
     _values(outcome, found)
     _priorities(outcome, policy, found.market, (folder / "sprio").read_text(encoding="utf-8"))
-    _start(outcome, policy, found.market, (folder / "started").read_text(encoding="utf-8").split(), found.unplaced)
-    _reasons(outcome, folder / "after")
+    _start(outcome, policy, found.market, folder)
+    _reasons(outcome, policy, folder / "after")
     return outcome
 
 
@@ -100,11 +108,11 @@ def export(slurm: Cluster, folder: Path) -> list[Path]:
     return [folder / name for name in SLURM]
 
 
-def policy_of(settings: Settings) -> SlurmQueue:
-    """Return the rule with the weights of slurm.conf."""
-    weights = {f"weight_{name.lower()}": weight for name, weight in settings.weights.items()}
+def policy_of(settings: Settings, *, known: bool) -> SlurmQueue:
+    """Return the rule; with the weights of slurm.conf, where what was exported does not hold them (``known``)."""
     kind: Any = SlurmFairTree if settings.fair_tree else SlurmMultifactor
-    made: SlurmQueue = kind(backfill=settings.backfill, one_partition=True, **weights)
+    weights = {f"weight_{name.lower()}": weight for name, weight in settings.weights.items()}
+    made: SlurmQueue = kind() if known else kind(backfill=settings.backfill, one_partition=True, **weights)
     return made
 
 
@@ -115,13 +123,24 @@ def _qos(slurm: Cluster, case: Case) -> None:
             f"{'modify' if name in known else 'add'} qos {name}{' set' if name in known else ''} priority={priority}"
         )
         slurm.tell([words])
-    slurm.tell([f"modify qos high set preempt={'low' if case.settings.preempt else ''}"])
+    slurm.tell([f"modify qos high set preempt={'low' if case.preempts == 'qos' else ''}"])
 
 
-def _submit(slurm: Cluster, job: Job, minutes: int) -> None:
+def _limit_qos(slurm: Cluster, case: Case) -> None:
+    """Take away the limits of the last tree, and set those of this one; slurmdbd knows of GPUs now."""
+    none = " ".join(f"{limit}=-1" for limit in LIMITS_OF_QOS)
+    slurm.tell([f"modify qos {','.join(QOS)} set {none}", *case.of_qos])
+
+
+def _submit(slurm: Cluster, job: Job) -> None:
     words = ["sbatch", f"--uid={job.user}", f"--gid={job.user}", "-A", job.account, "-p", job.partition, "-q", job.qos]
-    words += [f"--gres=gpu:{job.kind}:{job.gpus}", "-n1", "-t", str(minutes), "-o", "/dev/null", "-D", "/tmp"]
-    slurm.run(*words, "--wrap", "sleep 600")
+    words += [f"--gres=gpu:{job.kind}:{job.gpus}", f"-n{job.cpus}", f"-N{job.nodes}", f"--nice={job.nice}"]
+    words += ["-t", str(job.minutes)] if job.minutes else []
+    try:
+        slurm.run(*words, "-o", "/dev/null", "-D", "/tmp", "--wrap", "sleep 600")
+    except subprocess.CalledProcessError as error:
+        if "Batch job submission failed" not in str(error.stderr):  # a partition that does not take the job says so
+            raise
 
 
 def _values(outcome: Outcome, found: Any) -> None:
@@ -146,8 +165,8 @@ def _priorities(outcome: Outcome, policy: SlurmQueue, market: Market, text: str)
     owed = market.entitlements
     assert owed is not None
     tree, _ = AssociationTree.from_entitlements(owed)
-    factor = policy.find(tree)[0]
-    computed = policy.priorities(owed.gangs, factor)
+    factor = policy.as_set(owed).find(tree)[0]
+    computed = policy.priorities(market, factor)
     of = dict(zip(owed.gangs.names, range(len(owed.gangs.names)), strict=True))
     known = 0
     for line in text.splitlines():
@@ -160,57 +179,52 @@ def _priorities(outcome: Outcome, policy: SlurmQueue, market: Market, text: str)
         mine = float(factor[int(owed.gangs.user[gang])])
         if abs(float(fair) - mine) > 1e-6:
             outcome.wrong.append(f"job {name}: sprio states fair-share {fair}, computed {mine:.7f}")
-        if abs(int(whole) - computed[gang]) > 0:
+        if int(whole) not in computed[gang].values():  # of several partitions sprio states one
             outcome.wrong.append(f"job {name}: sprio states priority {whole}, computed {computed[gang]}")
     outcome.values["sprio"] = known
 
 
-def _start(
-    outcome: Outcome, policy: SlurmQueue, market: Market, started: list[str], unplaced: Iterable[Unplaced]
-) -> None:
-    """Compare which jobs started, and in which order; other jobs are right only by what is said not to be modelled.
-
-    Backfill passes over a long job where it would delay one before it, by their time limits, which no rule here has.
-    """
+def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -> None:
+    """Compare which jobs started, in which order, and which were stopped for them."""
     owed = market.entitlements
     assert owed is not None
-    tree, _ = AssociationTree.from_entitlements(owed)
-    order = policy.order(owed.gangs, policy.find(tree)[0])
-    room = start(market, order, backfill=policy.backfill, one_partition=policy.one_partition)
-    outcome.started, outcome.computed = started, room.started
-    if outcome.started == outcome.computed:
-        return
-    said = f"started {' '.join(outcome.started) or 'none'}; computed {' '.join(outcome.computed) or 'none'}"
-    settings, told = outcome.case.settings, " ".join(each.why for each in unplaced)
-    preempts, limits = "those that they may stop" in told, "numbers of jobs" in told or "a limit on each job" in told
-    case, passed = outcome.case, set(room.started) - set(started)
-    long = {str(number) for number, job in enumerate(case.pending, 1 + len(case.running)) if job.minutes > 1}
-    why = [
-        *(["preemption"] if settings.preempt and preempts else []),
-        *(["partitions"] if len(settings.partitions) > 1 and "a higher tier go first" in told else []),
-        *(["limits on jobs"] if limits else []),
-        *(["time limits"] if settings.backfill and passed and passed <= long else []),
-    ]
-    outcome.other = why
-    (outcome.aside if why else outcome.wrong).append(f"{', '.join(why)}{': ' if why else ''}{said}")
+    rule = policy.as_set(owed)
+    starter = rule.starter(market, rule.find(AssociationTree.from_entitlements(owed)[0])[0])
+    room = scheduled(starter, backfill=bool(rule.backfill))
+    started, stopped = (_lines(folder / name) for name in ("started", "stopped"))
+    outcome.started = [job for job in started if job not in stopped]
+    outcome.computed, outcome.stopped = [job for job in room.started if job not in room.stopped], stopped
+    for what, stated, computed in (
+        ("started", outcome.started, outcome.computed),
+        ("stopped", sorted(stopped), sorted(room.stopped)),
+    ):
+        if stated != computed:
+            told = f"{what} {' '.join(stated) or 'none'}; computed {' '.join(computed) or 'none'}"
+            outcome.wrong.append(told)
 
 
-def _allocated(slurm: Cluster) -> list[str]:
-    """Return the jobs in the order in which slurmctld started them, by its log."""
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split() if path.exists() else []
+
+
+def _happened(slurm: Cluster) -> list[tuple[str, str]]:
+    """Return the jobs that slurmctld started and stopped for others, in its order, by its log."""
     log = (slurm.folder / slurm.cluster / "slurmctld.log").read_text(encoding="utf-8", errors="replace")
-    return re.findall(r"(?:sched: Allocate|_start_job: Started) JobId=(\d+)", log)
+    found = re.findall(r"(?:(?:sched: Allocate|_start_job: Started)|(preempted)) JobId=(\d+)", log)
+    return [(job, "stopped" if stopped else "started") for stopped, job in found]
 
 
-def _reasons(outcome: Outcome, folder: Path) -> None:
-    """What waits states a reason, none of which may be unknown."""
-    files = [folder / name for name in SLURM]
-    outcome.reasons = list(_stated(files[-1].read_text(encoding="utf-8")))
-    found = audit(files, importer="slurm", policies=[], properties=[])
+def _reasons(outcome: Outcome, policy: SlurmQueue, folder: Path) -> None:
+    """What waits states a reason: none may be unknown, and none of the rule's own be called none."""
+    files = [folder / name for name in SLURM if (folder / name).exists()]
+    text = (folder / "squeue.txt").read_text(encoding="utf-8")
+    outcome.reasons = list(_stated(text))
+    found = audit(files, importer="slurm", policies=[policy], properties=[])
     outcome.wrong += [f"reason {each.value}: {each.why}" for each in found.unplaced if "not known" in each.why]
     outcome.values["reasons"] = len(outcome.reasons)
     for user, reason in found.reasons.items():
         if "nothing in the file stops it" in str(reason):
-            outcome.aside.append(f"{user}: {reason}")
+            outcome.wrong.append(f"{user}: {reason}")
 
 
 def _stated(text: str) -> Iterator[str]:

@@ -54,20 +54,17 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
     reasons = Counter(reason.partition(",")[0] for outcome in outcomes for reason in outcome.reasons)
     seen = ", ".join(f"{name} {count}" for name, count in sorted(reasons.items()))
     late = sum(bool(outcome.case.later) for outcome in outcomes)
-    other = Counter(word for outcome in outcomes for word in outcome.other)
-    same = sum(outcome.started == outcome.computed for outcome in outcomes)
-    apart = ", ".join(f"{name} in {count}" for name, count in sorted(other.items())) or "none"
+    stopped = sum(len(outcome.stopped) for outcome in outcomes)
     lines = [
         HEADING,
         "",
         f"`make live-slurm` asked Slurm {version}: a tree for each of {len(outcomes)} seeds, {late} of them changed",
         "while slurmctld ran. Compared are each number of `sshare -l`, each job's priority and fair-share factor of",
-        "`sprio`, and which jobs started, in which order.",
+        "`sprio`, which jobs started, in which order, and which were stopped for them.",
         "",
         *table,
         "",
-        f"In {same} trees the same jobs started, in the same order. In the others what is not modelled, and said not",
-        f"to be, started other ones: {apart}. Reasons of jobs that waited: {seen}.",
+        f"{stopped} jobs were stopped. Reasons of jobs that waited: {seen}.",
         "",
     ]
     found, count = re.subn(rf"(?ms)^{HEADING}$.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cluster import Node, Settings
 
-#: One node for each type, so that no rule about hosts has a say, and one that only the second partition has.
-NODES = [Node("n1", {"a100": 8}), Node("n2", {"v100": 4}), Node("n3", {"v100": 2})]
+#: The first trees have one node for each type, and one that only the second partition has; the others have all.
+NODES = [Node("n1", {"a100": 8}), Node("n2", {"v100": 4}), Node("n3", {"v100": 2}), Node("n4", {"a100": 4})]
+#: From this seed on partitions, limits on jobs, time limits and preemption are drawn, too.
+RICH = 44
+LIMITS_OF_QOS = (
+    *("GrpJobs", "MaxJobsPerUser", "MaxJobsPerAccount", "MaxWall", "MaxTRESPerUser=gres/gpu", "GrpTRES=gres/gpu"),
+    *("MaxTRESPerJob=gres/gpu", "MaxTRESPerAccount=gres/gpu"),
+)
 QOS = {"normal": 0, "high": 100, "low": 10}
 
 
 @dataclass
 class Job:
-    """A job: who asks for what, where; ``minutes`` is its time limit."""
+    """A job: who asks for what, where; ``gpus`` on each node; ``minutes`` is its time limit, 0 for none."""
 
     account: str
     user: str
@@ -23,6 +29,9 @@ class Job:
     qos: str
     partition: str
     minutes: int
+    nodes: int = 1
+    cpus: int = 1
+    nice: int = 0
 
 
 @dataclass
@@ -36,11 +45,15 @@ class Case:
     usage: dict[tuple[str, str], int] = field(default_factory=dict)
     running: list[Job] = field(default_factory=list)
     pending: list[Job] = field(default_factory=list)
-    parts: list[str] = field(default_factory=list)  # what of the issue is in it, for the table
+    of_qos: list[str] = field(default_factory=list)  # what is said of QOS
+    parameters: str = ""  # further SchedulerParameters
+    preempts: str = ""  # "qos", "partition_prio"
 
 
 def drawn(seed: int) -> Case:
     """Return the case of a seed: even ones are Fair Tree, odd ones classic; every third has backfill."""
+    if seed >= RICH:
+        return _rich(seed)
     rng = random.Random(seed)
     fair_tree, backfill, preempt = seed % 2 == 0, seed % 3 == 0, seed % 4 == 1
     two = seed % 5 == 4  # partitions that differ
@@ -49,7 +62,7 @@ def drawn(seed: int) -> Case:
     if two:
         lines.append("PartitionName=q Nodes=n3 MaxTime=60 State=UP PriorityTier=5")
     settings = Settings(fair_tree=fair_tree, backfill=backfill, weights=weights, partitions=lines, preempt=preempt)
-    case = Case(seed, settings)
+    case = Case(seed, settings, preempts="qos" if preempt else "")
     tied = rng.random() < 0.6
     where, users = _accounts(rng, case, tied=tied)
     if not tied:
@@ -61,7 +74,7 @@ def drawn(seed: int) -> Case:
     if seed % 7 == 3:
         limit = rng.choice(["MaxJobs=1", "GrpJobs=2", "MaxTRESPerJob=gres/gpu=2", "MaxTRESPerJob=cpu=2"])
         case.accounts.append(f"modify account {rng.choice(where)} set {limit}")
-    case.running = [_job(rng, users, two) for _ in range(rng.randrange(4))]
+    case.running = [replace(_job(rng, users, two), minutes=60) for _ in range(rng.randrange(4))]
     case.pending = [_job(rng, users, two) for _ in range(rng.randrange(6, 14))]
     if not preempt:
         return case
@@ -103,3 +116,79 @@ def _job(rng: random.Random, users: list[tuple[str, str]], two: bool) -> Job:
     kind = "v100" if partition == "q" else rng.choice(["a100", "a100", "v100"])
     gpus = rng.choice([1, 1, 2, 3] if kind == "a100" else [1, 1, 2])
     return Job(account, user, kind, gpus, rng.choice(list(QOS)), partition, rng.choice([1, 60, 60]))
+
+
+# -- partitions, limits on jobs, time limits and preemption ---------------------------------------------------------
+def _rich(seed: int) -> Case:
+    """Return a case in which these are drawn, too; every second one has backfill."""
+    rng = random.Random(seed)
+    preempts = rng.choice(["", "", "qos", "qos", "partition_prio"])
+    weights = {"Fairshare": rng.choice([1000, 100_000]), "QOS": rng.choice([0, 30_000]), "Age": 0}
+    weights |= {"Partition": rng.choice([0, 0, 20_000]), "JobSize": rng.choice([0, 0, 5_000])}
+    partitions = _partitions(rng)
+    further = [f"PreemptType=preempt/{preempts}", f"PreemptMode={rng.choice(['CANCEL', 'REQUEUE'])}"]
+    settings = Settings(
+        fair_tree=seed % 4 < 2,
+        backfill=seed % 2 == 0,
+        weights=weights,
+        partitions=list(partitions.values()),
+        further=further if preempts else (),
+    )
+    case = Case(seed, settings, preempts=preempts)
+    case.parameters = rng.choice(["", "", "", ",bf_window=60", ",preempt_youngest_first", ",bf_max_job_test=3"])
+    tied = rng.random() < 0.3
+    where, users = _accounts(rng, case, tied=tied)
+    if not tied:
+        case.usage = {user: used for user in users if (used := rng.choice([0, 1, 7, 30, 100, 12345]))}
+    for what in rng.sample(range(4), rng.randrange(3)):
+        case.accounts.append(
+            [
+                f"modify account {rng.choice(where)} set GrpTRES=gres/gpu={rng.choice([2, 4])}",
+                f"modify account {rng.choice(where)} set {rng.choice(['MaxJobs=1', 'MaxJobs=2', 'GrpJobs=2'])}",
+                f"modify account {rng.choice(where)} set MaxTRESPerJob={rng.choice(['gres/gpu=2', 'cpu=16'])}",
+                f"modify user {users[0][1]} account={users[0][0]} set {rng.choice(['MaxJobs=1', 'MaxWall=45'])}",
+            ][what]
+        )
+    limits = ["MaxTRESPerUser=gres/gpu=3", "MaxJobsPerUser=2", "MaxJobsPerAccount=2", "GrpJobs=3", "GrpTRES=gres/gpu=4"]
+    limits += ["MaxTRESPerJob=gres/gpu=2", "MaxTRESPerAccount=gres/gpu=3", "MaxWall=45"]
+    for name in rng.sample(list(QOS), rng.randrange(3)):
+        case.of_qos.append(f"modify qos {name} set {' '.join(rng.sample(limits, rng.choice([1, 1, 2])))}")
+    of_low = ["low", "low", "normal"]
+    for number in range(rng.randrange(2, 7) + rng.randrange(6, 14)):
+        job = _rich_job(rng, users, partitions)
+        early = number < 2 + seed % 5
+        (case.running if early else case.pending).append(replace(job, qos=rng.choice(of_low)) if early else job)
+    return case
+
+
+def _partitions(rng: random.Random) -> dict[str, str]:
+    """Return lines of slurm.conf by the name of the partition, the default one first; some have nodes in common."""
+    apart = rng.random() < 0.4
+    nodes = {"p": "n1,n2", "q": "n3,n4"} if apart else {"p": "n1,n2,n4", "q": "n2,n3", "r": "n1,n4"}
+    lines = {}
+    for name, inside in nodes.items():
+        words = [f"PartitionName={name} Nodes={inside}", "Default=YES" if name == "p" else ""]
+        words += [f"PriorityTier={rng.choice([1, 1, 1, 5])}", f"PriorityJobFactor={rng.choice([1, 10, 100])}"]
+        words += [f"MaxTime={rng.choice(['INFINITE', 'INFINITE', '45', '180'])}", rng.choice(["", "DefaultTime=20"])]
+        words += [rng.choice(["", "", "", "DenyQos=low", "AllowQos=normal,high"]) if name != "p" else ""]
+        words += [rng.choice(["UP", "UP", "UP", "UP", "DOWN", "INACTIVE", "DRAIN"]) if name == "q" else "UP"]
+        words[-1] = f"State={words[-1]}"
+        lines[name] = " ".join(filter(None, words))
+    return lines
+
+
+def _rich_job(rng: random.Random, users: list[tuple[str, str]], partitions: dict[str, str]) -> Job:
+    account, user = rng.choice(users)
+    partition = rng.choice([*partitions, *partitions, ",".join(partitions)])
+    kind = rng.choice(["a100", "a100", "v100"])
+    if partition in partitions and kind == "a100":  # not where no node has one
+        kind = "a100" if "n1" in partitions[partition] or "n4" in partitions[partition] else "v100"
+    if partition == "r":
+        kind = "a100"
+    nodes = 2 if kind == "a100" and partition == "p" and "n4" in partitions["p"] and rng.random() < 0.15 else 1
+    gpus = rng.choice([1, 1, 2, 3, 4] if kind == "a100" else [1, 1, 2])
+    minutes = rng.choice([10, 30, 60, 120, 0])
+    cpus = rng.choice([1, 1, 1, 24])
+    return Job(
+        account, user, kind, gpus, rng.choice(list(QOS)), partition, minutes, nodes, cpus, rng.choice([0, 0, 0, 50])
+    )

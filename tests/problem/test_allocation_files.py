@@ -65,7 +65,7 @@ def test_what_solve_prints_is_read(tmp_path: Path) -> None:
 
 
 @given(data=st.data(), market=markets(jobs=True))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_exact_shares_survive_both_formats(data: st.DataObject, market: Market, tmp_path: Path) -> None:
     shares = data.draw(allocations(market) | allocations(market, feasible=False))
     text = json.dumps({"allocation": [[str(value) for value in row] for row in shares]})

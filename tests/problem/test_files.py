@@ -45,7 +45,7 @@ speedup = [1, 3]
 """
 TABLE = "user,weight,demand,K80,V100\nA,2,4,1,1.25\nB,,,0.1,5/3\ncapacity,,,60,12\n"
 VALIDATOR = jsonschema.Draft202012Validator(market_schema())
-round_trip = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+round_trip = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read(folder: Path, suffix: str, text: str | bytes) -> Market:

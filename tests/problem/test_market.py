@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
@@ -17,8 +17,6 @@ from fairopt.problem import Market, exact
 from fairopt.problem.numbers import shown, written
 from fairopt.program import INFINITY
 from fairopt.testing.strategies import allocations, markets
-
-quick = settings(max_examples=40, deadline=None)
 
 
 # -- numbers ------------------------------------------------------------------------------------------------------
@@ -73,7 +71,6 @@ def test_tiny_numbers_are_read_only_where_asked() -> None:
 
 
 @given(st.fractions(-(10**30), 10**30) | st.floats(-1e30, 1e30).map(lambda x: Fraction(str(x))))
-@quick
 def test_written_numbers_are_read_back_exactly(number: Fraction) -> None:
     if number and abs(number) < Fraction(1, 10**30):
         return
@@ -189,7 +186,6 @@ def test_normalised_measures_on_the_reference_or_the_slowest_type_that_runs() ->
 
 
 @given(markets(demands=True, jobs=True))
-@quick
 def test_equal_split_uses_every_gpu_and_is_worth_something(market: Market) -> None:
     assert market.equal_split().sum(axis=0).tolist() == market.capacity.tolist()
     assert all(market.fair_utility() > 0)
@@ -305,7 +301,6 @@ def test_frames_that_do_not_fit_are_refused(arguments: dict[str, object], words:
 
 # -- strategies ---------------------------------------------------------------------------------------------------
 @given(markets(min_users=2, max_users=3, min_types=2, max_types=2, weights=False, zeros=False, max_value=5))
-@quick
 def test_markets_keeps_to_its_bounds(market: Market) -> None:
     assert market.shape[0] in (2, 3)
     assert market.shape[1] == 2
@@ -316,7 +311,6 @@ def test_markets_keeps_to_its_bounds(market: Market) -> None:
 
 
 @given(markets(ties=False, min_types=2, max_value=7))
-@quick
 def test_markets_without_ties_rises_and_differs(market: Market) -> None:
     assert (np.diff(market.speedup, axis=1) > 0).all()
     assert market.speedup.max() <= 7
@@ -325,7 +319,6 @@ def test_markets_without_ties_rises_and_differs(market: Market) -> None:
 
 
 @given(st.data(), markets(demands=True))
-@quick
 def test_allocations_are_feasible_or_not_as_asked(data: st.DataObject, market: Market) -> None:
     def feasible(shares: np.ndarray) -> bool:
         return bool((shares >= 0).all() and (shares.sum(axis=0) <= market.capacity).all())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
@@ -19,8 +19,6 @@ from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Trace
 from fairopt.program import INFINITY
 from fairopt.simulation.rounds import check_matches
 from fairopt.testing.strategies import clusters, placements, queues, traces
-
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 CLUSTER = Cluster.of(["old", "new", "old"], [4, 2, 2], memory={"old": "23/2"}, bandwidth=[1, None, "1/3"])
 
@@ -206,7 +204,6 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@few
 @given(queues())
 def test_a_queue_in_floats_is_the_same_queue(queue: Queue) -> None:
     there = queue.as_(float)
@@ -227,7 +224,6 @@ def test_a_queue_in_floats_is_the_same_queue(queue: Queue) -> None:
     assert set(there.unschedulable) == set(queue.unschedulable)
 
 
-@few
 @given(queues(), st.data())
 def test_take_keeps_whole_rows(queue: Queue, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(queue) - 1), max_size=6, unique=True))
@@ -244,7 +240,6 @@ def test_take_keeps_whole_rows(queue: Queue, data: st.DataObject) -> None:
     assert same(queue.jobs.take(range(len(queue))), queue.jobs)
 
 
-@few
 @given(queues())
 def test_misfits_are_those_that_no_type_can_take(queue: Queue) -> None:
     cluster, all_jobs = queue.cluster, queue.jobs
@@ -261,14 +256,12 @@ def test_misfits_are_those_that_no_type_can_take(queue: Queue) -> None:
             assert not queue.allowed[row].any()
 
 
-@few
 @given(queues())
 def test_queues_can_be_copied_and_stored(queue: Queue) -> None:
     assert same(copy.deepcopy(queue), queue)
     assert same(pickle.loads(pickle.dumps(queue)), queue)
 
 
-@few
 @given(queues(), st.data())
 def test_the_strategies_draw_what_can_be(queue: Queue, data: st.DataObject) -> None:
     from fairopt.policy import Schedule
@@ -281,7 +274,6 @@ def test_the_strategies_draw_what_can_be(queue: Queue, data: st.DataObject) -> N
         refuse_broken(Schedule("drawn", queue, dict(queue.leased) | free))
 
 
-@few
 @given(clusters().flatmap(lambda cluster: st.tuples(st.just(cluster), traces(cluster))))
 def test_traces_match_their_cluster_and_survive_floats(pair: tuple[Cluster, Trace]) -> None:
     cluster, trace = pair

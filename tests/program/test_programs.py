@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays, broadcastable_shapes
 
@@ -113,7 +113,6 @@ def steps(draw, body, value, pool):
     return apply(body), np.asarray(apply(value), dtype=object)
 
 
-@settings(max_examples=60, deadline=None)
 @given(expressions())
 def test_affine_arithmetic_is_arithmetic(drawn):
     (body, value), point = drawn
@@ -122,7 +121,6 @@ def test_affine_arithmetic_is_arithmetic(drawn):
     assert same(values_of(body, point), value)
 
 
-@settings(max_examples=60, deadline=None)
 @given(expressions())
 def test_rows_of_a_program_have_the_values_of_their_expression(drawn):
     (body, value), point = drawn
@@ -337,7 +335,6 @@ def variations(draw):
     return out
 
 
-@settings(max_examples=60, deadline=None)
 @given(variations())
 def test_a_session_answers_as_a_fresh_solve(programs):
     session = Highs().opened()

@@ -215,7 +215,7 @@ def hold(verifier: str, name: str, folder: Path) -> None:
         measured = subprocess.run(asked, stdout=stream, stderr=subprocess.PIPE, check=True, text=True)
     code, seconds, kilobytes = json.loads(measured.stderr.splitlines()[-1])
     said = out.read_text()
-    assert code in (1, 2, 3), said
+    assert code in (1, 2, 4), said
     assert said.startswith(f"{path}: ")
     assert "Traceback" not in said
     assert seconds <= MOST_SECONDS

@@ -8,7 +8,7 @@ from io import BytesIO
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fairopt
@@ -47,7 +47,6 @@ def allocations(draw: st.DrawFn, demand: bool = False) -> tuple[Market, np.ndarr
     return market, shares
 
 
-@settings(max_examples=150, deadline=None)
 @given(allocations())
 def test_the_graphs_say_what_the_properties_say(case: tuple[Market, np.ndarray]) -> None:
     market, shares = case
@@ -62,7 +61,6 @@ def test_the_graphs_say_what_the_properties_say(case: tuple[Market, np.ndarray])
         assert edge["amount"] == values[i, j] - own[i] > 0
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.one_of(allocations(), allocations(demand=True)))
 def test_a_cycle_of_trades_is_a_witness(case: tuple[Market, np.ndarray]) -> None:
     market, shares = case
@@ -85,7 +83,6 @@ def test_a_cycle_of_trades_is_a_witness(case: tuple[Market, np.ndarray]) -> None
     assert ParetoEfficiency().check(market, shares, tolerance=0).answer is Answer.FAILS
 
 
-@settings(max_examples=60, deadline=None)
 @given(allocations())
 def test_in_floats_the_same_edges(case: tuple[Market, np.ndarray]) -> None:
     market, shares = case

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt import allocate
@@ -183,7 +183,6 @@ def test_pareto_efficiency_agrees_with_all_trades_on_a_grid() -> None:
             assert (answer is Answer.FAILS) == (sells or buys), (a, b, shares)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_verdicts_do_not_contradict_each_other(data: st.DataObject) -> None:
     market = data.draw(markets(demands=True, max_users=4, max_types=3))
@@ -192,7 +191,6 @@ def test_verdicts_do_not_contradict_each_other(data: st.DataObject) -> None:
     assert not contradictions(verdicts, demands=market.demand is not None)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_pareto_weights_prove_what_they_say(data: st.DataObject) -> None:
     market = data.draw(markets(demands=True, max_users=4, max_types=3))

@@ -168,8 +168,8 @@ def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[st
         gpus = one.get("nvidia.com/gpu", 0)
         takes, each_takes = (gangs.gpus[at], gpus) if gpus else (gangs.other[at, cpu], one.get("cpu", 0))
         count = takes / each_takes if each_takes else 1 if "+" in gang else first[group]  # of pods that take nothing
-        if gangs.settings and "pods" in gangs.settings[at]:
-            count = len(gangs.settings[at]["pods"].split())
+        if gangs.settings and "kai.pods" in gangs.settings[at]:
+            count = len(gangs.settings[at]["kai.pods"].split())
         runs[group] = (runs[group] or 0) + (int(count) if gangs.on[at] >= 0 else 0)
     return runs
 

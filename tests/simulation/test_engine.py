@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import plain_rounds
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt.backends import Session
@@ -76,7 +76,6 @@ def drawn(draw: st.DrawFn) -> Setting:
 
 
 @given(setting=drawn(), rule=st.sampled_from([policy(name) for name in INSTALLED] + OPTIONS), cut=st.integers(1, 9))
-@settings(max_examples=40, deadline=None)
 def test_on_drawn_settings(setting: Setting, rule: Policy, cut: int) -> None:
     try:
         check_engine(rule, setting, cut=cut)

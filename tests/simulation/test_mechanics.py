@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt.backends import Session
@@ -19,7 +19,6 @@ from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Spots, Trace
 from fairopt.simulation import Change, JobRun, Mechanics, Round, run
 from fairopt.testing.strategies import placements, queues
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COSTS = Mechanics(restart=Fraction(5), launch=Fraction(2), spread=Fraction(4, 5), local_data=True)
 
 
@@ -116,7 +115,6 @@ def test_a_link_without_limit_moves_anything_at_once() -> None:
     assert COSTS.setup(queue, 0, C) == 5
 
 
-@few
 @given(queues(), st.data())
 def test_costs_in_floats_are_those_in_fractions(queue: Queue, data: st.DataObject) -> None:
     floats = queue.as_(float)
@@ -129,7 +127,6 @@ def test_costs_in_floats_are_those_in_fractions(queue: Queue, data: st.DataObjec
             assert exactly >= 0
 
 
-@few
 @given(queues(), st.data())
 def test_faster_links_and_smaller_states_never_cost_more(queue: Queue, data: st.DataObject) -> None:
     fast = replace(queue, cluster=replace(queue.cluster, bandwidth=queue.cluster.bandwidth * 2))

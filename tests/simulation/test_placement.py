@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairopt.policy import BrokenSchedule, Schedule
@@ -18,8 +18,6 @@ from fairopt.program import Array
 from fairopt.simulation import Consolidated, Request, by_throughput, choose, placed
 from fairopt.simulation.placement import fewest_hosts, staying
 from fairopt.testing.strategies import queues
-
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def queue_of(gpus: Sequence[int], hosts: Sequence[int], last: Sequence[Spots] = ()) -> Queue:
@@ -42,7 +40,6 @@ def wants_of(queue: Queue, draw: st.DataObject) -> list[Request]:
     return out
 
 
-@few
 @given(queues(), st.data())
 def test_what_is_placed_is_possible_and_who_is_left_out_does_not_fit(queue: Queue, data: st.DataObject) -> None:
     requests, free = wants_of(queue, data), queue.free(queue.leased)
@@ -59,7 +56,6 @@ def test_what_is_placed_is_possible_and_who_is_left_out_does_not_fit(queue: Queu
             assert sum(left[host] for host in hosts_of(queue, request.gpu_types)) < queue.jobs.gpus[request.row]
 
 
-@few
 @given(queues(), st.data())
 def test_who_ran_stays_where_it_is_if_it_can(queue: Queue, data: st.DataObject) -> None:
     requests, free = wants_of(queue, data), queue.free(queue.leased)
@@ -87,7 +83,6 @@ def fewest(queue: Queue, request: Request, free: Array) -> int:
     return 0
 
 
-@few
 @given(queues(), st.data())
 def test_a_job_gets_the_fewest_hosts(queue: Queue, data: st.DataObject) -> None:
     requests = wants_of(queue, data)
@@ -139,7 +134,6 @@ def test_a_gang_lies_on_two_types_only_where_none_alone_has_room() -> None:
     assert fewest_hosts(queue, Request(0, (0,)), queue.free()) == ()
 
 
-@few
 @given(queues(), st.data())
 def test_the_walk_down_a_list(queue: Queue, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(queue))))
@@ -164,7 +158,6 @@ def test_the_walk_down_a_list(queue: Queue, data: st.DataObject) -> None:
     assert set(result) == set(taken) | set(queue.leased)  # whoever was chosen has room, host by host
 
 
-@few
 @given(queues())
 def test_types_are_tried_from_the_fastest_down(queue: Queue) -> None:
     for row in range(len(queue)):

@@ -244,6 +244,7 @@ def test_compare_with_seeds(tmp_path: Path, fairopt: Callable[..., Ran], monkeyp
     assert ran.status == 0, ran.err
     assert {pair["measure"] for pair in ran.data["pairs"]} >= {"jct_mean", "ltgf_tenant_min"}
     assert all(pair["seeds"] == 4 for pair in ran.data["pairs"])
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # the processes are begun above
     few = fairopt(*words, *policies).out
     assert "mean time to" in few
     assert "Of 4 pairs" in few

@@ -37,6 +37,8 @@ from fairopt.testing.samples import sample_markets
 CERTIFICATES = 300_000
 #: Of each certificate as it is written, so many with other names, and so many that are forged: a third of all.
 RENAMED, FORGED = 3, 2
+#: Where only one kind is asked about, so many times as many, since some kinds are rare.
+OF_ONE_KIND = 30
 #: Names that are given to users and types instead of their own.
 NAMES = [
     "A",
@@ -169,16 +171,17 @@ def _under(data: Any, word: str) -> Iterator[str]:
             yield from _under(each, word)
 
 
-def files(seed: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a seed: of each what it is called in the counts, and its bytes."""
-    draw = Random(f"files {seed}")
-    whole = [json.loads(json.dumps(each)) for each in genuine(seed)]
+def files(seed: int, only: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a seed, or those of one kind: of each what it is called in the counts, and its bytes."""
+    draw, times = Random(f"files {seed}"), OF_ONE_KIND if only else 1
+    whole = [json.loads(json.dumps(each)) for each in (*genuine(seed), *(BY_HAND.values() if only else ()))]
+    whole = [each for each in whole if only in ("", each["certificate"])]
     for data in whole:
         kind = data["certificate"]
         yield f"{kind}, as written", spelled(respelled(data, draw) if draw.random() < 0.5 else data, draw)
-        for _ in range(RENAMED):
+        for _ in range(RENAMED * times):
             yield f"{kind}, renamed", spelled(respelled(renamed(data, draw), draw), draw)
-        for _ in range(FORGED):
+        for _ in range(FORGED * times):
             yield f"{kind}, forged", forged(data, whole, draw)
 
 
@@ -189,10 +192,10 @@ def differ(asked: tuple[int, str], proved: tuple[int, str]) -> bool:
     return asked != proved if front.FINE in (asked[0], proved[0]) else asked[0] != proved[0]
 
 
-def play(seed: int, proved: Proved, path: Path) -> Block:
-    """Ask both verifiers about the files of a seed."""
+def play(seed: int, proved: Proved, path: Path, only: str = "") -> Block:
+    """Ask both verifiers about the files of a seed, or of one kind."""
     counts, block = Counter[str](), Block(seed)
-    for name, content in files(seed):
+    for name, content in files(seed, only):
         path.write_bytes(content)
         status, said = front.report(path)
         here, there = (status, one_line(said[0])), proved.report(path)
@@ -245,8 +248,11 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, default=Path("build/differential.jsonl"), help="what is done already")
     parser.add_argument("--certificates", type=int, default=CERTIFICATES, help="so many of kinds that both know")
     parser.add_argument("--minutes", type=float, default=24 * 60.0, help="stop after so many minutes")
+    parser.add_argument("--only", metavar="KIND", default="", help="of this kind alone; not beside --write")
     parser.add_argument("--write", type=Path, help="put the counts into this page")
     given = parser.parse_args()
+    if given.only and given.write:
+        parser.error("--only goes into no page: the table is of all kinds")
     if not PROGRAM.exists():
         parser.error("the verifier that Coq proves is not built: make verified")
     done, until = read(given.journal), time.monotonic() + 60 * given.minutes
@@ -260,7 +266,7 @@ def main() -> int:
         for block in done:  # without a line that broke off
             stream.write(json.dumps(asdict(block)) + "\n")
         while asked < given.certificates and time.monotonic() < until:
-            block = play(seed, proved, Path(folder) / "file.json")
+            block = play(seed, proved, Path(folder) / "file.json", given.only)
             done.append(block)
             stream.write(json.dumps(asdict(block)) + "\n")
             stream.flush()

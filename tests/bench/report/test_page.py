@@ -8,12 +8,11 @@ from functools import cache
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from bench_records import CONTENDERS, SPEC, environment, failed, made_up, measurement
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
@@ -71,6 +70,12 @@ def saying(words: str) -> Reader:
 def of(records: list[Record]) -> Study:
     [study] = studies(records)
     return study
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw no pictures, which take most of the time of a page, where nobody looks at them."""
+    monkeypatch.setattr("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title))
 
 
 @pytest.fixture(scope="module")
@@ -132,24 +137,24 @@ class TestPage:
         assert not {"img", "i", "b", "script"} & {tag for tag, _, _ in found.attributes}
         assert found.said.count("onerror") > 4
 
-    @pytest.mark.parametrize("words", ["$a$ b$", "_x", '<b>"&', "\x00\ud800", "漢字", "words"])
-    def test_pictures_show_names_of_any_kind(self, words: str) -> None:
-        known = {**CONTENDERS, words: CONTENDERS["ours"]}
-        found = Reader(report(made_up(environment(), known)))
+    def test_pictures_show_names_of_any_kind(self) -> None:
+        names = ["$a$ b$", "_x", '<b>"&', "\x00\ud800", "漢字", "words"]
+        found = Reader(report(made_up(environment(), {**CONTENDERS, **dict.fromkeys(names, CONTENDERS["ours"])})))
         assert not found.open
-        assert "".join(found.words).count(UNWRITABLE.sub("\ufffd", words)) > 4
+        for words in names:
+            assert "".join(found.words).count(UNWRITABLE.sub("\ufffd", words)) > 4
 
-    @settings(max_examples=30, deadline=None)
-    @given(st.text(min_size=1))
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(words=st.text(min_size=1))
+    @pytest.mark.usefixtures("no_pictures")  # they have a test of their own
     def test_text_of_any_kind_stays_text(self, words: str) -> None:
-        # drawing takes a while, and has a test of its own
-        with patch("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title)):
-            found, other = saying(words), saying("words")
+        found, other = saying(words), saying("words")
         assert UNWRITABLE.sub("\ufffd", words) in "".join(found.words)
         # neither an element nor an attribute is added by what is said
         assert [each[:2] for each in found.attributes] == [each[:2] for each in other.attributes]
 
 
+@pytest.mark.usefixtures("no_pictures")
 class TestNumbers:
     def test_medians_and_means_are_those_of_the_records(self, run: list[Record]) -> None:
         study = of(run)
@@ -204,13 +209,6 @@ class TestNumbers:
         assert of(records).solved("ours").tolist() == [True]
         assert of([env, measurement(env), failed(env, TrialStatus.ERROR)]).solved("ours").tolist() == [False]
 
-    def test_all_missing_or_nothing_solved(self) -> None:
-        env = environment()
-        for status in TrialStatus:
-            if status is not TrialStatus.SOLVED:
-                records: list[Record] = [env, *(failed(env, status, size=size) for size in (1, 10, 100))]
-                assert not Reader(report(records)).open
-
     def test_no_measurement_counts_as_not_solved_and_is_said(self, run: list[Record]) -> None:
         largest = [each for each in measurements(run) if (each.called, each.instance.size) == ("highs", 800)]
         fewer = [each for each in run if each not in largest]
@@ -238,6 +236,22 @@ class TestNumbers:
         assert study.mean("slow", to_answer) is None
         assert study.mean("ours", to_answer) is not None
         assert "no time limit is recorded" in Reader(report(records)).said
+
+
+def nothing_solved(status: TrialStatus) -> list[Record]:
+    env = environment()
+    return [env, *(failed(env, status, size=size) for size in (1, 10, 100))]
+
+
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize("status", [each for each in TrialStatus if each is not TrialStatus.SOLVED])
+def test_all_missing_or_nothing_solved(status: TrialStatus) -> None:
+    assert not Reader(report(nothing_solved(status))).open
+
+
+@pytest.mark.parametrize("status", [TrialStatus.MISSING, TrialStatus.TIMEOUT])
+def test_pictures_of_nothing_solved(status: TrialStatus) -> None:
+    assert not Reader(report(nothing_solved(status))).open
 
 
 class TestGoals:
@@ -285,6 +299,7 @@ class TestGoals:
 
 
 class TestSeveral:
+    @pytest.mark.usefixtures("no_pictures")
     def test_machines_are_not_compared(self) -> None:
         one, other = environment(), environment(cpu="Another CPU")
         records = [*made_up(one), *made_up(other)]
@@ -341,8 +356,7 @@ class TestMalformed:
         with pytest.raises(BadInput, match="record 2"):
             report([environment(), "measurement"])  # type: ignore[list-item]
 
-    @pytest.mark.parametrize("size", [0, 1])
-    @pytest.mark.parametrize("wall", [0.0, 1e-12, 1e9])
+    @pytest.mark.parametrize(("size", "wall"), [(0, 0.0), (1, 1e-12), (0, 1e9)])
     def test_extremes(self, size: int, wall: float) -> None:
         env = environment()
         seconds = Stages(Clock(wall, wall), Clock(wall, wall))

@@ -144,7 +144,7 @@ def test_first_in_first_out_within_a_virtual_cluster(overtake: bool) -> None:
 
 @pytest.mark.parametrize("policy", [HiveD(overtake=True), HiveD(opportunistic=True)], ids=repr)
 def test_options_conform(policy: HiveD) -> None:
-    round_suite(judge, settings=4).run([policy]).require_complete()
+    round_suite(judge, settings=2).run([policy]).require_complete()
 
 
 def test_a_gang_of_three_lies_in_one_half() -> None:

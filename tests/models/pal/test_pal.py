@@ -115,4 +115,4 @@ def test_a_locality_below_one_is_refused() -> None:
 
 @pytest.mark.parametrize("policy", [PAL(skip=True), PAL(by_remaining=True, placement=VariabilityAware(3))], ids=repr)
 def test_options_conform(policy: PAL) -> None:
-    round_suite(judge, settings=4).run([policy]).require_complete()
+    round_suite(judge, settings=2).run([policy]).require_complete()

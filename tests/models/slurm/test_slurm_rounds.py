@@ -18,7 +18,7 @@ from fairopt.testing.round_suite import round_suite
 
 @pytest.mark.parametrize("policy", [SlurmFairTreeRounds(), SlurmFairTreeRounds(backfill=True, half_life=None)])
 def test_it_conforms(policy: SlurmFairTreeRounds) -> None:
-    round_suite(runs.decide, settings=5).run([policy]).require_complete()
+    round_suite(runs.decide, settings=2).run([policy]).require_complete()
 
 
 def queue(tenants: list[str], *, now: int = 0, gpus: list[int] | None = None) -> Queue:

@@ -1,0 +1,78 @@
+"""Which pending jobs Slurm starts, and which it stops for them: the main scheduler, and backfill after it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.models.common.holdings import Holdings
+from fairopt.models.slurm.backfill import Backfill
+from fairopt.models.slurm.site import SlurmJob, SlurmPartition
+from fairopt.models.slurm.starting import JobStarter
+from fairopt.program import Array
+
+
+def scheduled(starter: JobStarter, *, backfill: bool) -> Holdings:
+    """Start jobs until nothing changes any more, and return what is held then, and why others wait."""
+    while started(starter) or (backfill and Backfill(starter).run()):
+        pass
+    return starter.room
+
+
+def started(starter: JobStarter) -> bool:
+    """Go through the jobs once, in their order, and say whether any was started or stopped.
+
+    One that a limit stops is passed over. One that finds too little keeps all nodes of its partition from those after
+    it, whatever partition these are in; where jobs can be stopped for it, they are.
+
+    Source: Slurm 22.05.8, src/slurmctld/job_scheduler.c, _schedule.
+    """
+    site, waits = starter.site, starter.room.waits
+    kept: dict[str, str] = {}  # by partition: the job for which its nodes are kept
+    taken, changed = np.zeros(len(site.names), dtype=bool), False
+    for job, part in starter.queue:
+        if not starter.waits(job):
+            continue
+        name = job.gang.name
+        if why := part.refuses(job) or _kept_in(part, kept) or starter.limits.on_jobs(job, part):
+            waits[name] = why
+            continue
+        nodes = part.nodes & ~taken
+        why, found = starter.free_for(job, part, nodes)
+        if found is not None:
+            starter.start(job, part, *found)
+            changed = True
+        elif why and nodes.sum() >= job.nodes:
+            waits[name] = why
+        elif not starter.fits_at_all(job, part):
+            waits.setdefault(name, f"it needs {_asked(starter, job)}, more than there are of any type that it may take")
+        else:
+            changed = starter.stop_for(job, part, nodes) or changed
+            waits[name] = _short(starter, job, part, nodes, kept)
+            kept[part.name] = name
+            taken |= part.nodes
+    return changed
+
+
+def _kept_in(part: SlurmPartition, kept: dict[str, str]) -> str:
+    first = kept.get(part.name)
+    return f"{part.name or 'the partition'} is kept for {first}, which goes first" if first else ""
+
+
+def _asked(starter: JobStarter, job: SlurmJob) -> str:
+    kinds = [starter.site.types[kind] for kind in job.gang.takes]
+    return f"{job.gpus} {kinds[0] if len(kinds) == 1 else 'GPUs'}"
+
+
+def _short(starter: JobStarter, job: SlurmJob, part: SlurmPartition, nodes: Array, kept: dict[str, str]) -> str:
+    """Return in words that too little is free for a job in some nodes of a partition."""
+    site = starter.site
+    kinds = [kind for kind in job.gang.takes if site.total[part.nodes, kind].sum() >= job.gpus]
+    there = int(np.maximum(site.free[nodes, kinds[-1]], 0).sum())
+    words = f"it needs {job.gpus} {site.types[kinds[-1]]}, and {there} are free" + f" in {part.name}" * site.by_node
+    first = next((name for other, name in kept.items() if (site.partitions[other].nodes & part.nodes).any()), "")
+    if first:
+        return f"{words}: other nodes are kept for {first}, which goes first"
+    if there < job.gpus:
+        return words
+    cpus = f" with {job.cpus} CPUs" * (job.cpus > 1)
+    return f"{words}, but not on {job.nodes} node{'s' * (job.nodes > 1)} together{cpus}"
