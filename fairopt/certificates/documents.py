@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotCapable
+from fairopt.errors import BadInput
 from fairopt.numbers import in_full
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
@@ -41,13 +41,8 @@ def _ends(row: Array) -> list[str | None]:
 
 
 def entitlements_json(owed: Entitlements) -> dict[str, Any]:
-    """Return entitlements, users before groups; null is infinity, or nobody above. Of gangs those that are pending.
-
-    Errors: `NotCapable` where gangs take parts of GPUs, which the verifier does not know.
-    """
+    """Return entitlements, users before groups; null is infinity, or nobody above. Of gangs those that are pending."""
     gangs = owed.gangs
-    if gangs.parts > 1:
-        raise NotCapable("some gangs take parts of GPUs, and evidence is of gangs of whole GPUs")
     return {
         "groups": list(owed.groups),
         "in": [None if over == TOP else owed.nodes[over] for over in owed.parent.tolist()],
@@ -59,7 +54,7 @@ def entitlements_json(owed: Entitlements) -> dict[str, Any]:
         "pending": [
             {
                 "user": owed.users[gangs.user[gang]],
-                "gpus": int(gangs.gpus[gang]),
+                "gpus": size if isinstance(size := gangs.size(gang), int) else in_full(size),
                 "types": [owed.types[j] for j in np.flatnonzero(gangs.allowed[gang])],
                 "other": {name: in_full(each) for name, each in zip(gangs.resources, gangs.other[gang], strict=True)},
             }
