@@ -120,7 +120,7 @@ class Gangs(Frozen):
         """Which gangs wait (m,)."""
         return np.asarray(self.on == PENDING)
 
-    def size(self, gang: int) -> Any:
+    def size(self, gang: Any) -> Any:
         """Return the GPUs of one gang, an int where they are whole."""
         found = self.gpus[gang]
         return int(found) if found == int(found) else found

@@ -69,9 +69,8 @@ class Devices:
         for gang in running:
             spots = []
             for (part, number), (name, shared) in zip(self._takes.get(gang, ()), where.get(gang, ()), strict=True):
-                node = self._names.get(name)
-                if node is not None and number and part:
-                    spots.append(self._put(self._spot_on(node, part, number, shared)))
+                if name in self._names and number and part:
+                    spots.append(self._put(self._spot_on(self._names[name], part, number, shared)))
             self.at[gang] = spots
 
     def pods_of(self, gang: int) -> tuple[tuple[Fraction, int], ...]:

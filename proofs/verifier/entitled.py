@@ -6,7 +6,7 @@ Nodes are the users, in the market's order, then the groups. Columns are the typ
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, lcm
+from math import ceil, inf, lcm
 from typing import Any, NamedTuple
 
 from .reading import ZERO, Entry, Number, Table, distinct, exactly, require, row_exactly, summed, within
@@ -160,7 +160,7 @@ def _read_gang(entry: Entry, users: list[str], types: list[str]) -> Gang:
     require(allowed, fields["types"].place, "no types")
     parts = fields["gpus"].amount()  # of a GPU that others share
     gpus = parts.numerator if parts.denominator == 1 else parts
-    within(gpus, MOST_GPUS, fields["gpus"].place, "GPUs of a gang")
+    within(ceil(gpus), MOST_GPUS, fields["gpus"].place, "GPUs of a gang")
     other = {k: each.amount() for k, each in fields["other"].by_name().items()}
     return Gang(fields["user"].position(users), gpus, allowed, other)
 
