@@ -27,8 +27,8 @@ from fairopt.problem.checks import (
     speedup_table,
 )
 from fairopt.problem.numbers import exact, shown
-from fairopt.problem.profile import Profile, takes
-from fairopt.program import Array, Number, cast
+from fairopt.problem.profile import Profile
+from fairopt.program import INFINITY, Array, Number, cast
 
 #: More jobs than this are taken for a mistake; the largest public traces have a million.
 MOST_JOBS = 5_000_000
@@ -209,12 +209,13 @@ class Jobs(Frozen):
 
     def mean_speed(self, row: int) -> Sequence[Number]:
         """Return the work (k,) over the time that it takes a job alone on its own number of GPUs of each type."""
-        profile, work, own = self.profile(row), self.work[row], int(self.gpus[row])
+        profile = self.profile(row) if self.profiles else None
         if profile is None or len(profile.marks) == 1:
-            return list(self.throughput[row])
-        speeds = zip(*(profile.speed(phase, own, 1) for phase in range(len(profile.marks))), strict=True)
-        courses = [tuple(zip(profile.marks, each, strict=True)) for each in speeds]
-        return [work / takes(each, work * 0, work) if each[0][1] else each[0][1] for each in courses]
+            plain: list[Number] = self.throughput[row].tolist()
+            return plain
+        work, own = self.work[row], int(self.gpus[row])
+        times = [profile.time(own, gpu_type, work) for gpu_type in range(len(self.types))]
+        return [work / time if time < INFINITY else work * 0 for time in times]
 
     @property
     def varying(self) -> bool:
