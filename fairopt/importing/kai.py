@@ -149,6 +149,8 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
             settings[f"kai.nodes.{kind}"] = _told_nodes(
                 found, {n: a for n, a in nodes.items() if pool_of[n] == pool}, others
             )
+    if settings:
+        settings = {"scheduler": "kai"} | settings
     owed = entitlements_of(queues, users, types, gangs, goods=goods, settings=settings)
     market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
     stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}

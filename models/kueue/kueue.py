@@ -157,8 +157,9 @@ class Kueue(Computed):
         blank = Kueue()
         made: dict[tuple[tuple[str, str], ...], Kueue] = {}  # many ClusterQueues set the same
         said: dict[str, Kueue] = {}
-        for name, own in owed.settings.items():
-            key = tuple(each for each in own.items() if "." not in each[0])  # "kai.actions" is KAI's
+        ours = owed.settings.get("", {}).get("scheduler", self.name) == self.name
+        for name, own in owed.settings.items() if ours else ():
+            key = tuple(own.items())
             if key not in made:
                 made[key] = configured(blank, [f"{option}={value}" for option, value in key], f"settings of {name!r},")
             said[name] = made[key]
