@@ -7,7 +7,7 @@ import gc
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,23 @@ def as_wide_as_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
+@pytest.fixture(scope="session")
+def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for all tests that ask for none: one of its own for each takes longer than most of them."""
+    return tmp_path_factory.mktemp("empty")
+
+
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def in_an_empty_folder(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, empty_folder: Path
+) -> Iterator[None]:
     """What lies in the folder that the tests are started from, a user's results for instance, decides nothing."""
-    monkeypatch.chdir(tmp_path)
+    asked = "tmp_path" in request.fixturenames
+    monkeypatch.chdir(request.getfixturevalue("tmp_path") if asked else empty_folder)
+    yield
+    if not asked and any(empty_folder.iterdir()):
+        shutil.rmtree(empty_folder)
+        empty_folder.mkdir()
 
 
 @pytest.fixture

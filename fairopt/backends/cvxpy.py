@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,14 @@ FEASIBLE = 1e-6
 TIGHT = 1e-10
 #: The least time limit passed on, in seconds; SCS reads 0 as no limit.
 SOON = 1e-9
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """Return the solvers that cvxpy finds, for which it tries to import each that it knows."""
+    import cvxpy
+
+    return tuple(cvxpy.installed_solvers())
 
 
 class Cvxpy(Backend):
@@ -54,11 +63,9 @@ class Cvxpy(Backend):
         self.solver = self.name.upper() if solver is None else solver
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        import cvxpy
-
-        if self.solver not in cvxpy.installed_solvers():
+        if self.solver not in _installed():
             raise NotInstalled(
-                f"cvxpy finds no solver {self.solver!r}, only {', '.join(cvxpy.installed_solvers())}: "
+                f"cvxpy finds no solver {self.solver!r}, only {', '.join(_installed())}: "
                 "install its package (often of the same name, in lower case), or choose one of these"
             )
         if options.time_limit is not None:
