@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from fairopt.discovery import library
-from fairopt.errors import BadInput, require
+from fairopt.errors import BadInput
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.schema import ObjectPart, ValueType, kind_of
 from fairopt.problem.files.storage import AnyPath, naming, read_text
@@ -271,9 +271,13 @@ def _written(text: str) -> Fraction | None:
 def _amounts(value: object, place: str) -> dict[str, Fraction]:
     if not isinstance(value, Mapping):
         raise BadInput(f"got {shown(value)}", place=place, remedy="Give an object of keys and values")
-    found = {name: quantity(each, f"{place}, {name}") for name, each in value.items()}
-    for name, each in found.items():
-        require(each >= 0, shown(each), f"{place}, {name}", "Give a quantity that is not negative")
+    found: dict[str, Fraction] = {}
+    for name, each in value.items():
+        amount = _written(each) if type(each) is str else None  # nearly always; the place is not asked for then
+        found[name] = amount = quantity(each, f"{place}, {name}") if amount is None else amount
+        if amount.numerator < 0:
+            remedy = "Give a quantity that is not negative"
+            raise BadInput(f"got {shown(each)}", place=f"{place}, {name}", remedy=remedy)
     return found
 
 

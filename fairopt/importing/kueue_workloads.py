@@ -49,6 +49,10 @@ def gangs_in(
     counted: dict[str, Amounts] = {
         name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, Fraction(0)) for name, owner in queues.items()
     }
+    flavors = {name: _Flavors(owner.guarantee or {}, found["ResourceFlavor"], found["Topology"], columns)
+               for name, owner in queues.items()}  # fmt: skip
+    lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
+    stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
     for name, part in found["Workload"].items():
         spec, status = part.part("spec"), part.part("status")
         conditions = {each.text("type"): each.text("status") for each in status.parts("conditions")}
@@ -72,26 +76,19 @@ def gangs_in(
             places.note("Workload, spec.queueName", name, asked, "its LocalQueue is not in the file")
         elif queue not in queues:
             places.note("Workload", name, queue, "its ClusterQueue is not in the file")
-        elif not admitted and (why := _stopped(found["ClusterQueue"][queue], stopped)) != "None":
+        elif not admitted and (why := stopped if stops[queue] == "None" else stops[queue]) != "None":
             places.note("Workload, stopPolicy", name, why, "its queue is stopped: it does not wait")
-        elif not admitted and (lacking := _lacking(queues[queue], found["ResourceFlavor"])):
+        elif not admitted and (lacking := lacks[queue]):
             why = "there is no such ResourceFlavor, so that Kueue holds the ClusterQueue inactive: it does not wait"
             places.note("Workload, flavors", name, lacking, why)
         else:
-            listed = queues[queue].guarantee or {}
-            gangs += _of_work(gang, pod_sets, listed, found, columns, places, runs=bool(admitted))
+            gangs += _of_work(gang, pod_sets, flavors[queue], found, columns, places, runs=bool(admitted))
     for name, owner in queues.items() if found["Workload"] else ():
         for (good, nominal), (_, usage) in product((owner.guarantee or {}).items(), (_RESERVING, _ADMITTED)):
             total = counted[name].get(f"{usage} {good} total", Fraction(0))
             beyond = max(Fraction(0), total - nominal) if owner.parent else Fraction(0)
             counted[name][f"{usage} {good} borrowed"] = beyond
     return gangs, counted if found["Workload"] else {}
-
-
-def _stopped(queue: ObjectPart, local: str) -> str:
-    """Return the stop policy of a ClusterQueue, or else that of its LocalQueue."""
-    own = queue.part("spec").text("stopPolicy", "None")
-    return local if own == "None" else own
 
 
 def _lacking(queue: ImportedQueue, flavors: Mapping[str, ObjectPart]) -> str:
@@ -150,7 +147,7 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
 def _of_work(
     gang: ImportedGang,
     pod_sets: Iterable[PodSet],
-    listed: Iterable[Good],
+    flavors: _Flavors,
     found: Objects,
     columns: FlavorColumns,
     places: Places,
@@ -159,10 +156,10 @@ def _of_work(
 ) -> Iterator[ImportedGang]:
     """Yield the gangs of a Workload: one where a single type can hold all of its GPUs, else one for each pod set.
 
-    ``gang`` says all but what it takes and where; ``listed`` is what its ClusterQueue has quotas of.
+    ``gang`` says all but what it takes and where; ``flavors`` are those of its ClusterQueue.
     """
-    fits = None if runs else _Flavors(listed, found["ResourceFlavor"], found["Topology"], columns)
-    covered, free = {good.resource for good in listed}, uncounted(found["Configuration"])
+    fits = None if runs else flavors
+    covered, free = flavors.covered, uncounted(found["Configuration"])
     parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
     for pods in pod_sets:
         strange = [each for each, amount in pods.amounts.items() if amount and each not in covered and each != "pods"]
@@ -225,16 +222,23 @@ class _Flavors:
         columns: FlavorColumns,
     ) -> None:
         goods = list(listed)
-        self.topologies = topologies
+        self.topologies, self.covered = topologies, {good.resource for good in goods}
+        self.found: dict[tuple[str, str], bool] = {}
         self.of = {good: flavors.get(good.flavor) for good in goods if good in columns.type_of}
         named = [flavors.get(good.flavor) for good in goods]
         self.implied = all(each is not None and _topology(each) for each in named)
 
     def fits(self, pods: PodSet, flavor: ObjectPart) -> bool:
-        """Return whether pods may run on a flavor.
+        """Return whether pods may run on a flavor; pods that ask for the same are decided once.
 
         Source: tas_flavorassigner.go, checkPodSetAndFlavorMatchForTAS; workload.go, IsExplicitlyRequestingTAS.
         """
+        key = flavor.place, repr([pods.topology.value, *map(pods.pod.value.get, _PLACING)])
+        if key not in self.found:
+            self.found[key] = self._fits(pods, flavor)
+        return self.found[key]
+
+    def _fits(self, pods: PodSet, flavor: ObjectPart) -> bool:
         asked = {key: value for key, value in pods.topology.value.items() if key in _LEVELS and value is not None}
         levels = self.topologies.get(_topology(flavor))
         there = None if levels is None else {each.text("nodeLabel") for each in levels.part("spec").parts("levels")}
@@ -244,6 +248,8 @@ class _Flavors:
         return _fits(pods.pod, flavor)
 
 
+#: What of a pod says where it may run.
+_PLACING = ("nodeSelector", "affinity", "tolerations")
 #: What a pod set may ask of a topology; the first three name a level.
 _LEVELS = ("required", "preferred", "podSetSliceRequiredTopology", "unconstrained", "podSetSliceSize")
 

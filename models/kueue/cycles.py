@@ -80,6 +80,7 @@ class Cycles:
         preemptors = [(head.work, targets) for head in self._in_order(heads) if (targets := self._process(head))]
         for queue, needs in reversed(self._reserved):
             quotas.remove(queue, needs)
+            self.state.changed(queue)
         for target in self._targets:
             self.state.remove(target.work)
         roots = {root for root, _ in self._victims}
@@ -202,6 +203,7 @@ class Cycles:
 
     def _reserve(self, queue: int, needs: Needs) -> None:
         self.state.quotas.add(queue, needs)
+        self.state.changed(queue)
         self._reserved.append((queue, needs))
 
     def _to_reserve(self, found: Assignment) -> Needs:

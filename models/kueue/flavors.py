@@ -7,7 +7,7 @@ fitsResourceQuota, isPreferred, shouldTryNextFlavor) and preemption/preemption_o
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from fairopt.models.kueue.preemption import targets_of
@@ -42,12 +42,18 @@ class Assignment:
     simulated: dict[int, list[Target]] = field(default_factory=dict)
 
 
-def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None) -> Assignment:
-    """Return the flavor that a workload gets in this state, with the targets of its preemption."""
+def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = None) -> Assignment:
+    """Return the flavor that a workload gets in this state, with the targets of its preemption.
+
+    Who would go for one resource alone says which flavor is best, and how far the workload borrows then. Where there is
+    one flavor, that is not asked of a workload for which nobody can go and nothing is held back.
+    """
     rules = state.rules(work.queue)
+    flavors = work.needs if flavors is None else flavors
+    simulate = len(flavors) > 1
     best, best_level = None, (Mode.NO_FIT, 0)
-    for flavor in work.needs if flavors is None else flavors:
-        found, level = _try(state, work, flavor, rules)
+    for flavor in flavors:
+        found, level = _try(state, work, flavor, rules, simulate)
         if not _try_next(level, rules):
             best, best_level = found, level
             break
@@ -55,14 +61,23 @@ def assign(state: State, work: QueuedWork, flavors: Iterable[int] | None = None)
             best, best_level = found, level
     if best is None or best.mode is Mode.NO_FIT:
         return Assignment(work)
-    _elsewhere(state, work, best, rules)
-    if best.mode not in (Mode.FIT, Mode.NO_FIT) and _preempts(state, work, rules):
-        same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 else None
-        best.targets = targets_of(state, work, best.needs, best.lacks) if same is None else same
+    _add_elsewhere(state, work, best, rules, simulate)
+    if best.mode in (Mode.FIT, Mode.NO_FIT) or not _preempts(state, work, rules):
+        return best
+    same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 else None
+    best.targets = targets_of(state, work, best.needs, best.lacks) if same is None else same
+    orders = best.targets and not state.fair
+    if not simulate and (orders or not (best.targets or rules.reclaim_within_cohort is Preempts.ANY)):
+        for column, amount in best.needs:
+            # with others gone it borrows from no higher than now
+            if column in best.lacks and state.quotas.lowest_that_fits(work.queue, column, amount)[0] > best.borrows:
+                best.borrows = max(best.borrows, _simulated(state, work, column, amount, best)[1])
     return best
 
 
-def _try(state: State, work: QueuedWork, flavor: int, rules: Rules) -> tuple[Assignment, tuple[Mode, int]]:
+def _try(
+    state: State, work: QueuedWork, flavor: int, rules: Rules, simulate: bool
+) -> tuple[Assignment, tuple[Mode, int]]:
     """Return what a flavor would be like, and its level: the worst of its resources.
 
     Where preemption is preferred to borrowing, that may be one that fits and borrows, while another does not fit.
@@ -71,7 +86,7 @@ def _try(state: State, work: QueuedWork, flavor: int, rules: Rules) -> tuple[Ass
     level = (Mode.FIT, 0)
     made = Assignment(work, Mode.FIT, flavor, 0, own)
     for column, amount in own:
-        one = _quota(state, work, column, amount, rules, made)
+        one = _quota(state, work, column, amount, rules, made, simulate)
         made.borrows = max(made.borrows, one[1])
         made.mode = min(made.mode, one[0])
         if _better(level, one, rules):
@@ -83,10 +98,10 @@ def _try(state: State, work: QueuedWork, flavor: int, rules: Rules) -> tuple[Ass
     return made, level
 
 
-def _elsewhere(state: State, work: QueuedWork, made: Assignment, rules: Rules) -> None:
+def _add_elsewhere(state: State, work: QueuedWork, made: Assignment, rules: Rules, simulate: bool) -> None:
     """Add the resources of other resource groups, which have one flavor each."""
     for column, amount in work.needs[made.flavor][1]:
-        mode, borrows = _quota(state, work, column, amount, rules, made)
+        mode, borrows = _quota(state, work, column, amount, rules, made, simulate)
         made.borrows = max(made.borrows, borrows)
         made.mode = min(made.mode, mode)
         if mode not in (Mode.FIT, Mode.NO_FIT):
@@ -95,9 +110,12 @@ def _elsewhere(state: State, work: QueuedWork, made: Assignment, rules: Rules) -
 
 
 def _quota(
-    state: State, work: QueuedWork, column: int, amount: int, rules: Rules, made: Assignment
+    state: State, work: QueuedWork, column: int, amount: int, rules: Rules, made: Assignment, simulate: bool
 ) -> tuple[Mode, int]:
-    """Return how an amount of one resource can be had, and how far it borrows: fitsResourceQuota."""
+    """Return how an amount of one resource can be had, and how far it borrows: fitsResourceQuota.
+
+    Without ``simulate`` what lacks room is taken for what nobody can go for.
+    """
     quotas, queue = state.quotas, work.queue
     if amount > quotas.potential[queue][column]:
         return Mode.NO_FIT, 0
@@ -111,9 +129,15 @@ def _quota(
         return Mode.NO_FIT, borrows
     if not _preempts(state, work, rules):
         return Mode.NO_CANDIDATES, borrows
-    targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})  # SimulatePreemption
+    return _simulated(state, work, column, amount, made) if simulate else (Mode.NO_CANDIDATES, 0)
+
+
+def _simulated(state: State, work: QueuedWork, column: int, amount: int, made: Assignment) -> tuple[Mode, int]:
+    """Return how an amount of one resource can be had where others go for it alone: SimulatePreemption."""
+    quotas, queue = state.quotas, work.queue
+    targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})
     if not targets:
-        return Mode.NO_CANDIDATES, borrows
+        return Mode.NO_CANDIDATES, quotas.lowest_that_fits(queue, column, amount)[0]
     with state.without([target.work for target in targets], column):
         borrows, _ = quotas.lowest_that_fits(queue, column, amount)
     return (Mode.PREEMPT if any(each.work.queue == queue for each in targets) else Mode.RECLAIM), borrows

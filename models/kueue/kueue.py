@@ -154,9 +154,14 @@ class Kueue(Computed):
 
         Errors: `BadInput` for a setting of the market that is none of Kueue's.
         """
-        said = {name: configured(Kueue(), [f"{key}={value}" for key, value in own.items()], f"settings of {name!r},")
-                for name, own in owed.settings.items()}  # fmt: skip
         blank = Kueue()
+        made: dict[tuple[tuple[str, str], ...], Kueue] = {}  # many ClusterQueues set the same
+        said: dict[str, Kueue] = {}
+        for name, own in owed.settings.items():
+            key = tuple(own.items())
+            if key not in made:
+                made[key] = configured(blank, [f"{option}={value}" for option, value in key], f"settings of {name!r},")
+            said[name] = made[key]
         whole = said.get("", blank)
 
         def options(names: Iterable[str], own: Kueue) -> dict[str, Any]:
@@ -164,8 +169,8 @@ class Kueue(Computed):
             return {name: left[0] for name, row in given.items() if (left := [e for e in row if e is not None])}
 
         names = [each.name for each in fields(Rules)]
-        known = {own: Rules(**options(names, own)) for own in {blank, *said.values()}}
-        return [known[said.get(name, blank)] for name in owed.users], options(_WHOLE, blank)
+        known = {id(own): Rules(**options(names, own)) for own in (blank, *made.values())}
+        return [known[id(said.get(name, blank))] for name in owed.users], options(_WHOLE, blank)
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs that each user holds afterwards (n, k), and why."""
@@ -183,9 +188,7 @@ class Kueue(Computed):
             whole.get("preempt_within_nominal", True),
             whole.get("prioritize_non_borrowing", True),
         )
-        for work in works:
-            if work.flavor is not None:
-                cluster.enter(work)
+        cluster.enter(*(work for work in works if work.flavor is not None))
         outcome = run(cluster, [work for work in works if work.flavor is None], self.cycles)
         gangs = owed.gangs.placed(np.array([-1 if work.flavor is None else work.flavor for work in works], int))
         n, k = problem.shape

@@ -8,16 +8,18 @@ runFirstFsStrategy, runSecondFsStrategy), classical (candidate_generator.go, hie
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from heapq import merge
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 from fairopt.models.kueue.state import Candidate, Preempts, QueuedWork, Rules, State, Strategy, Target
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+#: Who goes, and what was taken away of its usage.
+_Gone = tuple[Target, Needs]
 #: A child of a cohort, after what children are compared by.
 _Entry = tuple[tuple[object, ...], int]
 
@@ -27,10 +29,7 @@ def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) 
 
     ``columns`` are those that lack room. The state is as before afterwards.
     """
-    stamp = state.quotas.stamp
-    targets = (_fair if state.fair else _classic)(state, work, needs, columns)
-    state.quotas.undone(stamp)
-    return targets
+    return (_fair if state.fair else _classic)(state, work, needs, columns)
 
 
 # -- classic -----------------------------------------------------------------------------------------------------
@@ -41,17 +40,20 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     better, others = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
     own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
+    if not (better or others or own):
+        return []
     if not (better or others) or (forbidden and not under):
         attempts: tuple[bool, ...] = (True,)
     else:
         attempts = (False, True) if forbidden and not better else (True, False)
     for borrowing in attempts:
         if borrowing or _may_be_nominal(state, work, needs, own):
+            # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
+            some = None if borrowing and forbidden else others
             in_order = chain(
-                ((each, True) for _, each in merge(*better)),
-                # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
-                ((each, False) for _, each in (() if borrowing and forbidden else merge(*others))),
-                ((each, True) for _, each in own),
+                zip(state.below(work, columns, better), repeat(True)),
+                zip(state.below(work, columns, some), repeat(False)),
+                zip(own, repeat(True)),
             )
             if targets := _attempt(state, work, needs, columns, in_order, borrowing=borrowing):
                 return targets
@@ -59,49 +61,47 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
 
 
 def _attempt(
-    state: State,
-    work: QueuedWork,
-    needs: Needs,
-    columns: set[int],
-    candidates: Iterable[tuple[QueuedWork, bool]],
-    *,
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], candidates: Iterable[tuple[Candidate, bool]], *,
     borrowing: bool,
-) -> list[Target]:
+) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
 
-    ``candidates``: who may go, and whether the preemptor has the better right.
+    ``candidates``: who may go, and whether the preemptor has the better right. Only ``columns`` lack room, so that the
+    others matter where the preemptor may not borrow.
     """
     quotas, rules = state.quotas, state.rules(work.queue)
-    targets: list[Target] = []
+    if borrowing:
+        needs = [each for each in needs if each[0] in columns]
+    matters = {column for column, _ in needs}
+    gone: list[_Gone] = []
     closed: set[int] = set()  # ClusterQueues that borrow no more, or below a cohort that does not: nor will they again
-    fits = False
-    for each, right in candidates:
-        reason = IN_QUEUE
-        if each.queue != work.queue:
+    for (_, each, usage, touched), right in candidates:
+        queue, reason = each.queue, IN_QUEUE
+        if queue in closed:
+            continue
+        if queue != work.queue:
             while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
-            if (borrowing and not while_borrowing) or each.queue in closed:
+            if borrowing and not while_borrowing:
                 continue
-            if not _valid(state, work, each.queue, columns):
-                closed.add(each.queue)
+            if not _valid(state, work, queue, columns):
+                closed.add(queue)
                 continue
-        quotas.remove(each.queue, each.usage)
-        targets.append(Target(each, reason))
-        fits = _has_room(state, work, needs, borrowing=borrowing)
-        if fits:
-            targets = _fill_back(state, work, needs, targets, borrowing=borrowing)
-            break
-    for target in targets:
-        quotas.add(target.work.queue, target.work.usage)
-    return targets if fits else []
+        if not touched <= matters:
+            usage = [part for part in usage if part[0] in matters]
+        quotas.remove(queue, usage)
+        gone.append((Target(each, reason), usage))
+        if _has_room(state, work, needs, borrowing=borrowing):
+            return _put_back(state, _fill_back(state, work, needs, gone, borrowing=borrowing))
+    _put_back(state, gone)
+    return []
 
 
-def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, own: list[Candidate]) -> bool:
+def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, own: Iterable[Candidate]) -> bool:
     """Return whether needs would be within the quota if all of the own ClusterQueue that may go went."""
-    going: dict[int, int] = {}
-    for _, each in own:
-        for column, amount in each.usage:
-            going[column] = going.get(column, 0) + amount
-    return not any(state.quotas.over(work.queue, column, amount - going.get(column, 0)) for column, amount in needs)
+    going: Counter[int] = Counter()
+    for _, _, usage, _ in own:
+        going.update(dict(usage))
+    return not any(state.quotas.over(work.queue, column, amount - going[column]) for column, amount in needs)
 
 
 def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> bool:
@@ -118,28 +118,36 @@ def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> boo
 
 def _from_cohorts(
     state: State, work: QueuedWork, needs: Needs, columns: set[int], *, only_better: bool
-) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
-    """Return the candidates over whom the preemptor has the better right, and the others.
+) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return where those are over whom the preemptor has the better right, and the others; None where nobody is.
 
-    Those are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
-    others are left out: they may not go while the preemptor borrows, and it would. Source:
-    collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
+    That is below a cohort, but not below another node (`State.below`), in ClusterQueues that borrow, below cohorts that
+    do, up to the common ancestor. With ``only_better`` the others are left out: they may not go while the preemptor
+    borrows, and it would. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree,
+    QuantitiesFitInQuota.
     """
     quotas, rules = state.quotas, state.rules(work.queue)
-    better: list[list[Candidate]] = []
-    others: list[list[Candidate]] = []
     if rules.reclaim_within_cohort is Preempts.NEVER:
-        return better, others
+        return None, None
     right, left = _within(state, work.queue, needs)
+    # the highest node below which it has no better right; the highest where others borrow without and with it
+    over, lower, higher = work.queue, -1, -1
     below = work.queue
     for ancestor in quotas.paths[work.queue][1:]:
-        for child in quotas.above_below(ancestor, columns) - {below} if right or not only_better else ():
-            if found := state.below(child, rules.reclaim_within_cohort, work, columns):
-                (better if right else others).append(found)
+        above = quotas.above_below(ancestor, columns) if right or not only_better else ()
+        borrow = len(above) > (below in above)
+        if right:
+            higher = ancestor if borrow else higher
+        else:
+            over, lower = ancestor, ancestor if borrow else lower
         below = ancestor
         fits, left = _within(state, ancestor, left)
         right = right or fits
-    return better, others
+    found: list[tuple[int, int] | None] = []
+    for where in ((higher, over), (lower, work.queue)):
+        queues = (each[1].queue for each in state.below(work, columns, where if where[0] >= 0 else None))
+        found.append(where if any(_valid(state, work, queue, columns) for queue in queues) else None)
+    return found[0], found[1]
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
@@ -274,39 +282,39 @@ def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> li
     """Return `targets_of` with fair sharing: by the first strategy, then those that it left by the second."""
     quotas, rules = state.quotas, state.rules(work.queue)
     own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
-    known, any_priority = state.known(), rules.reclaim_within_cohort is not Preempts.LOWER_PRIORITY
-    key = (quotas.paths[work.queue][-1], *columns, rules.reclaim_within_cohort, any_priority or work.priority)
-    if key not in known:
+    reclaims = rules.reclaim_within_cohort
+    # the candidates of all priorities are the same for each preemptor
+    key = ("fair", *columns, reclaims, None if reclaims is Preempts.ANY else work.priority)
+
+    def listed() -> _TargetQueues:
         asked = quotas.above_quota(work.queue, columns)
-        listed = {queue: state.candidates(queue, rules.reclaim_within_cohort, work, columns) for queue in asked}
-        known[key] = _TargetQueues(quotas, {queue: found for queue, found in listed.items() if found})
-    others: _TargetQueues = known[key]
+        found = {queue: state.candidates(queue, reclaims, work, columns) for queue in asked}
+        return _TargetQueues(quotas, {queue: each for queue, each in found.items() if each})
+
+    others = state.known(quotas.paths[work.queue][-1], key, listed)
     if not own and not others.listed.keys() - {work.queue}:
         return []
     quotas.add(work.queue, needs)  # shares are those with the workload in
-    fits, targets, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own))
+    fits, gone, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own))
     if not fits and retry and len(state.strategies) > 1:
-        fits = _second(state, work, needs, retry, targets)
+        fits = _second(state, work, needs, retry, gone)
     quotas.remove(work.queue, needs)
-    if fits:
-        targets = _fill_back(state, work, needs, targets)
-    for target in targets:
-        quotas.add(target.work.queue, target.work.usage)
+    targets = _put_back(state, _fill_back(state, work, needs, gone) if fits else gone)
     return targets if fits else []
 
 
 def _first(
     state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues
-) -> tuple[bool, list[Target], dict[int, list[Candidate]]]:
+) -> tuple[bool, list[_Gone], dict[int, list[Candidate]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas, strategy = state.quotas, state.strategies[0]
-    targets: list[Target] = []
+    gone: list[_Gone] = []
     retry: dict[int, list[Candidate]] = {}
     entitled = state.within_nominal and not quotas.over_any(work.queue, columns)
     while (queue := queues.first(queues.path[-1])) is not None:
-        gone, reason = None, FAIR
+        first, reason = None, FAIR
         if queue == work.queue or entitled:
-            gone, reason = queues.take(queue)[1], IN_QUEUE if queue == work.queue else RECLAIMED
+            first, reason = queues.take(queue), IN_QUEUE if queue == work.queue else RECLAIMED
         else:
             ancestor, mine, theirs = queues.sides(queue)
             new_share, old_share = quotas.order(mine), quotas.order(theirs)
@@ -318,39 +326,36 @@ def _first(
                     retry.setdefault(each, []).extend(queues.of(each))
                 queues.drop(ancestor)
                 continue
-            while gone is None and queues.of(queue):
+            while first is None and queues.of(queue):
                 first = queues.take(queue)
                 if strategy is Strategy.INITIAL_SHARE:
                     passed = new_share < old_share
                 else:
-                    passed = new_share <= quotas.order_without(theirs, queue, first[1].usage)
-                if passed:
-                    gone = first[1]
-                else:
+                    passed = new_share <= quotas.order_without(theirs, queue, first[2])
+                if not passed:
                     retry.setdefault(queue, []).append(first)
-        if gone is not None:
-            quotas.remove(queue, gone.usage)
-            targets.append(Target(gone, reason))
+                    first = None
+        if first is not None:
+            quotas.remove(queue, first[2])
+            gone.append((Target(first[1], reason), first[2]))
             if quotas.fits(work.queue, needs, counted=True):
-                return True, targets, {}
+                return True, gone, {}
         queues.changed(queue)
-    return False, targets, retry
+    return False, gone, retry
 
 
-def _second(
-    state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], targets: list[Target]
-) -> bool:
-    """Add the targets of rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
+def _second(state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], gone: list[_Gone]) -> bool:
+    """Add who goes by rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     quotas = state.quotas
     queues = _TargetQueues(quotas, retry).of_preemptor(work.queue, [])
     while (queue := queues.first(queues.path[-1])) is not None:
-        gone = queues.of(queue)[0][1]
+        _, first, usage, _ = queues.of(queue)[0]
         queues.drop(queue)
         ancestor, mine, theirs = queues.sides(queue)
         new_share, old_share = quotas.order(mine), quotas.order(theirs)
         if new_share < old_share:
-            quotas.remove(queue, gone.usage)
-            targets.append(Target(gone, FAIR))
+            quotas.remove(queue, usage)
+            gone.append((Target(first, FAIR), usage))
             if quotas.fits(work.queue, needs, counted=True):
                 return True
         queues.changed(queue)
@@ -361,17 +366,27 @@ def _second(
 
 # -- both --------------------------------------------------------------------------------------------------------
 def _fill_back(
-    state: State, work: QueuedWork, needs: Needs, targets: list[Target], *, borrowing: bool = True
-) -> list[Target]:
-    """Return the targets without those that can stay, the last ones first: fillBackWorkloads."""
-    for at in range(len(targets) - 2, -1, -1):
-        back = targets[at].work
-        state.quotas.add(back.queue, back.usage)
+    state: State, work: QueuedWork, needs: Needs, gone: list[_Gone], *, borrowing: bool = True
+) -> list[_Gone]:
+    """Return those that are gone without those that can stay, the last ones first: fillBackWorkloads."""
+    quotas = state.quotas
+    for at in range(len(gone) - 2, -1, -1):
+        target, usage = gone[at]
+        quotas.add(target.work.queue, usage)
         if _has_room(state, work, needs, borrowing=borrowing):
-            targets[at] = targets[-1]
-            targets = targets[:-1]
+            gone[at] = gone[-1]
+            gone = gone[:-1]
         else:
-            state.quotas.remove(back.queue, back.usage)
+            quotas.remove(target.work.queue, usage)
+    return gone
+
+
+def _put_back(state: State, gone: Iterable[_Gone]) -> list[Target]:
+    """Count the usage of those that are gone again, and return them."""
+    targets = []
+    for target, usage in gone:
+        state.quotas.add(target.work.queue, usage)
+        targets.append(target)
     return targets
 
 

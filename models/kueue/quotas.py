@@ -101,8 +101,6 @@ class CohortQuotas:
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
         self._columns_above = [0] * len(parent)
-        #: A number of the state of usage: another one, until `undone`, wherever anything was added or taken away.
-        self.stamp = self._stamps = 0
 
     def _up(self, node: int) -> Iterable[int]:
         while node != TOP:
@@ -134,11 +132,14 @@ class CohortQuotas:
     # -- usage ---------------------------------------------------------------------------------------------------
     def add(self, node: int, needs: Needs) -> None:
         """Add usage, at the node and above it beyond what is local: `addUsage`. A negative amount stays at the node."""
-        self.stamp = self._stamps = self._stamps + 1
-        path = self.paths[node]
         for column, amount in needs:
-            for at in path:
-                room = self.local[at][column] - self._use(at, column, amount)
+            for at in self.paths[node]:
+                usage, quota = self.usage[at], self.subtree[at][column]
+                before = usage[column]
+                usage[column] = after = before + amount
+                if before > quota or after > quota:
+                    self._cross(at, column, before - quota, after - quota)
+                room = self.local[at][column] - before
                 if room > 0:
                     amount -= room
                 if amount <= 0:
@@ -146,34 +147,27 @@ class CohortQuotas:
 
     def remove(self, node: int, needs: Needs) -> None:
         """Take usage away: `removeUsage`."""
-        self.stamp = self._stamps = self._stamps + 1
         for column, amount in needs:
             for at in self.paths[node]:
-                above = self._use(at, column, -amount) - self.local[at][column]
-                if above <= 0 or amount <= 0:
+                usage, quota = self.usage[at], self.subtree[at][column]
+                before = usage[column]
+                usage[column] = after = before - amount
+                if before > quota or after > quota:
+                    self._cross(at, column, before - quota, after - quota)
+                above = before - self.local[at][column]
+                if above < amount:
+                    amount = above
+                if amount <= 0:
                     break
-                amount = above if above < amount else amount
-
-    def undone(self, stamp: int) -> None:
-        """Say that the usage is again what it was under a stamp."""
-        self.stamp = stamp
-
-    def _use(self, node: int, column: int, amount: int) -> int:
-        """Change the usage of a node, and return what it was."""
-        usage, quota = self.usage[node], self.subtree[node][column]
-        before = usage[column]
-        usage[column] = after = before + amount
-        if before > quota or after > quota:
-            self._orders[node] = None
-            if before > quota and after > quota:
-                self.borrowed[node][self.resource[column]] += amount
-            else:
-                self._cross(node, column, before - quota, after - quota)
-        return before
 
     def _cross(self, node: int, column: int, before: int, after: int) -> None:
         """Note that usage above the quota was ``before`` and is ``after``; one of them is above 0."""
-        self.borrowed[node][self.resource[column]] += after if after > 0 else -before
+        self._orders[node] = None
+        borrowed = self.borrowed[node]
+        if before > 0 and after > 0:
+            borrowed[self.resource[column]] += after - before
+            return
+        borrowed[self.resource[column]] += after if after > 0 else -before
         self._columns_above[node] += 1 if after > 0 else -1
         places = [self._above_below[column].setdefault(self.parent[node], set())]
         if not self.children[node]:
@@ -189,16 +183,6 @@ class CohortQuotas:
     def above_below(self, node: int, columns: Iterable[int]) -> set[int]:
         """Return the children of a node that use more than their quota of any of the columns."""
         return set().union(*(self._above_below[column].get(node, ()) for column in columns))
-
-    def reclaimable(self, node: int, columns: Iterable[int]) -> Iterable[int]:
-        """Yield the ClusterQueues below a node, or itself, that use more than their quota of any of the columns.
-
-        So does every cohort between.
-        """
-        if not self.children[node]:
-            yield node
-        for child in self.above_below(node, columns):
-            yield from self.reclaimable(child, columns)
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:

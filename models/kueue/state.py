@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
-from operator import itemgetter
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
 Place = tuple[int, int, int]
+T = TypeVar("T")
 #: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
 MANY = 8
 
@@ -106,8 +106,9 @@ class QueuedWork:
         return (*own, *apart) if apart else own
 
 
-#: A workload that may be preempted, after its place among those of all ClusterQueues but the preemptor's.
-Candidate = tuple[Place, QueuedWork]
+#: A workload that may be preempted: its place among those of all ClusterQueues but the preemptor's, the workload, what
+#: it takes, and in which columns.
+Candidate = tuple[Place, QueuedWork, Needs, frozenset[int]]
 
 
 class Target(NamedTuple):
@@ -132,17 +133,30 @@ class State:
     barred: set[int] = field(default_factory=set)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
-    #: Those that may be preempted, by ClusterQueue and column, in the order in which they go.
+    #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
+    #: they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
-    _known: dict[tuple[object, ...], Any] = field(default_factory=dict)
-    _stamp: int = -1
+    #: What was found below the root of a tree, by what was asked, until something in the tree changes.
+    _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
 
-    def enter(self, work: QueuedWork) -> None:
-        """List a workload as running; its usage is counted already."""
-        self.running.setdefault(work.queue, {})[work.number] = work
-        if work.preemptible:
-            for column, _ in work.usage:
-                insort(self._going.setdefault((work.queue, column), []), (work.place, work))
+    def enter(self, *works: QueuedWork) -> None:
+        """List workloads as running; their usage is counted already."""
+        longer: dict[tuple[int, int], list[Candidate]] = {}
+        for work in works:
+            self.running.setdefault(work.queue, {})[work.number] = work
+            self.changed(work.queue)
+            if work.preemptible:
+                usage = work.usage
+                entry = work.place, work, usage, frozenset(column for column, _ in usage)
+                for place in self._places(work):
+                    longer.setdefault(place, []).append(entry)
+        for place, more in longer.items():
+            going = self._going.setdefault(place, [])
+            if len(more) == 1:
+                insort(going, more[0])
+            else:
+                going += more
+                going.sort()
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
@@ -153,56 +167,64 @@ class State:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
         del self.running[work.queue][work.number]
+        self.changed(work.queue)
         if work.preemptible:
-            for column, _ in work.usage:
-                going = self._going[work.queue, column]
-                del going[bisect_left(going, work.place, key=itemgetter(0))]
+            before = (work.place,)
+            for place in self._places(work):
+                going = self._going[place]
+                del going[bisect_left(going, before)]
 
-    def known(self) -> dict[tuple[object, ...], Any]:
-        """Return what was found in this state of the quotas, by what was asked; forgotten with it."""
-        if self._stamp != self.quotas.stamp:
-            self._stamp = self.quotas.stamp
-            self._known.clear()
-        return self._known
+    def _places(self, work: QueuedWork) -> Iterator[tuple[int, int]]:
+        columns = [-1, *(column for column, _ in work.usage)]
+        return product(self.quotas.paths[work.queue], columns)
+
+    def changed(self, queue: int) -> None:
+        """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
+        self._known.pop(self.quotas.paths[queue][-1], None)
+
+    def known(self, root: int, key: Hashable, find: Callable[[], T]) -> T:
+        """Return what was found below the root of a tree, or find it."""
+        of_tree = self._known.setdefault(root, {})
+        if key not in of_tree:
+            of_tree[key] = find()
+        found: T = of_tree[key]
+        return found
 
     def candidates(self, queue: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
         """Return whom of a ClusterQueue a workload may preempt to get room in some columns; not to be changed.
 
         In the order in which they go. Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
         """
+        going = self.going(queue, policy, preemptor, columns)
+        return going if len(columns) == 1 else [each for each in going if not columns.isdisjoint(each[3])]
+
+    def going(self, node: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
+        """Return the `candidates` of a ClusterQueue or of all below a Cohort.
+
+        Where there are several columns, those are in it, too, that take nothing of them.
+        """
         if policy is Preempts.NEVER:
             return []
-        own: list[Candidate] = []
-        for column in columns:
-            more = self._going.get((queue, column), [])
-            own = sorted({*own, *more}, key=itemgetter(0)) if own and more else own or more
-        if policy is Preempts.ANY:
-            return own
-        lower = bisect_left(own, (preemptor.priority,), key=itemgetter(0))
-        found = own[:lower]
-        if policy is Preempts.LOWER_OR_NEWER:
-            for each in own[lower:]:
-                if each[1].priority > preemptor.priority:
-                    break
-                if preemptor.since < each[1].since:
-                    found.append(each)
-        return found
-
-    def below(self, node: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
-        """Return the `candidates` of all ClusterQueues below a node that are `CohortQuotas.reclaimable`, in order.
-
-        ``policy``: Any or LowerPriority.
-        """
-        known = self.known()
-        key = (node, *columns)
-        if key not in known:
-            queues = self.quotas.reclaimable(node, columns)
-            own = (self.candidates(queue, Preempts.ANY, preemptor, columns) for queue in queues)
-            known[key] = sorted(chain.from_iterable(own))
-        found: list[Candidate] = known[key]
-        if policy is Preempts.ANY:
+        found = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+        if policy is Preempts.ANY or not found:
             return found
-        return found[: bisect_left(found, ((preemptor.priority,),))]
+        lower = bisect_left(found, ((preemptor.priority,),))
+        newer: list[Candidate] = []
+        if policy is Preempts.LOWER_OR_NEWER:
+            above = bisect_left(found, ((preemptor.priority + 1,),))
+            newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
+        return found[:lower] + newer
+
+    def below(self, preemptor: QueuedWork, columns: set[int], where: tuple[int, int] | None) -> Iterator[Candidate]:
+        """Yield whom a workload may reclaim from below a cohort, but not below another node, if they borrow; in order.
+
+        ``where``: the two; None for nobody.
+        """
+        node, but = where or (-1, -1)
+        paths, several = self.quotas.paths, len(columns) > 1
+        for each in self.going(node, self.rules(preemptor.queue).reclaim_within_cohort, preemptor, columns):
+            if but not in paths[each[1].queue] and not (several and columns.isdisjoint(each[3])):
+                yield each
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:
@@ -213,10 +235,12 @@ class State:
         gone = [(work.queue, work.usage) for work in works]
         if column is not None:
             gone = [(queue, [each for each in usage if each[0] == column]) for queue, usage in gone]
-        stamp = self.quotas.stamp
         for queue, usage in gone:
             self.quotas.remove(queue, usage)
+        if column is None:
+            self._known.clear()
         yield
         for queue, usage in reversed(gone):
             self.quotas.add(queue, usage)
-        self.quotas.undone(stamp)
+        if column is None:
+            self._known.clear()

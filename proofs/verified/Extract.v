@@ -56,6 +56,10 @@ Extract Constant Z.to_nat => "(Integer.max Integer.zero)".
 Extract Constant Z.of_nat => "(fun n -> n)".
 Extract Constant Z.to_N => "(Integer.max Integer.zero)".
 Extract Constant Z.of_N => "(fun n -> n)".
+Extract Constant N.to_nat => "(fun n -> n)".
+Extract Constant N.of_nat => "(fun n -> n)".
+Extract Constant Pos.to_nat => "(fun n -> n)".
+Extract Constant Pos.of_succ_nat => "Integer.succ".
 Extract Constant Z.to_pos => "(Integer.max Integer.one)".
 
 Extract Inlined Constant Nat.add => "Integer.add".

@@ -1,7 +1,7 @@
 (** * What is printed of a statement: the same words as [proofs/verifier] prints *)
 
 From Coq Require Import ZArith NArith QArith List String Bool.
-From Verified Require Import Syntax Json Numbers Sha256 Print Reader.
+From Verified Require Import Syntax Json Numbers Sha256 Rounds Print Reader.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -43,6 +43,17 @@ Definition program_shown (p : program) : text :=
   codes "program " ++ program_digest p ++ codes ": " ++ plural (size (variables p)) "variables"
     ++ (if existsb integer (variables p) then codes " with integers" else [])
     ++ codes ", " ++ plural (size (rows p)) "rows".
+
+(** A round by its digest: jobs by what they may do, type -1 for waiting. *)
+Definition round_shown (r : round) : text :=
+  let option_ '((t, c) : option N * Q) :=
+    json_list [match t with Some j => natural (Z.of_N j) | None => codes "-1" end; json_number c] in
+  codes "round " ++ digest (json_list
+    [json_string (codes "round"); json_list (map natural (sizes r));
+     json_list (map (fun row => json_list (map option_ ((None, 0%Q) :: options_from row 0))) (job_costs r));
+     json_list (map natural (gpus r)); natural (least_used r)])
+    ++ codes ": " ++ plural (size (sizes r)) "jobs" ++ codes ", " ++ plural (size (gpus r)) "types"
+    ++ codes ", at least " ++ natural (least_used r) ++ codes " GPUs in use".
 
 (** ** Names of users, policies, properties *)
 Definition user_named (m : market) (i : N) : text :=
@@ -172,6 +183,10 @@ Definition print (s : statement) : text :=
              ++ codes "; the sum of weight * log throughput of this allocation is less than " ++ shown gap
              ++ codes " below the largest")
       [market_shown m; allocation_shown x]
+  | RoundCosts r value bound =>
+    about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown bound
+             ++ (if Qeq_bool value bound then codes ": optimal" else []))
+      [round_shown r]
   | ExtremeIs m r highest weights value =>
     about (extreme_shown (rule_shown r m) m highest weights value) [market_shown m]
   | AuthorsOptimum p m author x value =>

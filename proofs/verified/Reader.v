@@ -5,7 +5,7 @@
     kinds [unknown_kinds]. *)
 
 From Coq Require Import ZArith NArith QArith List String Ascii Bool Mergesort Orders.
-From Verified Require Import Syntax Json Numbers Decode.
+From Verified Require Import Syntax Json Numbers Decode ReadRounds.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -14,7 +14,6 @@ Local Open Scope Z_scope.
 Definition is_kind (kind : text) (s : string) : bool := same kind (codes s).
 
 Definition user_at (known : list text) (j : json) : outcome N := let* i := position known j in Ok (N.of_nat i).
-Definition natural_of (j : json) : outcome N := let* z := integer j in Ok (Z.to_N z).
 
 (** ** No key twice in a long list: sorted, neighbours differ *)
 Fixpoint compare_positions (a b : list N) : comparison :=
@@ -216,7 +215,7 @@ Fixpoint subject (d : decision) : market :=
   | Extreme of _ _ _ _ _ _ => subject of
   end.
 
-Definition unknown_kinds : list string := ["partial"; "trace"; "efficient"; "frontier"; "gangs"].
+Definition unknown_kinds : list string := ["partial"; "trace"; "efficient"; "frontier"].
 
 (** The word that says what a certificate states, and the rest of it. *)
 Definition opened (j : json) : outcome (text * fields) :=
@@ -385,6 +384,7 @@ Definition certificate_of (j : json) : outcome certificate :=
   else if is_kind kind "pareto_weights" then of_pareto_weights (Obj l)
   else if is_kind kind "misreport" then of_misreport (Obj l)
   else if is_kind kind "nash_bounds" then of_nash_bounds l
+  else if is_kind kind "gangs" then of_gangs l
   else if is_kind kind "bound" then of_bound l
   else if is_kind kind "infeasibility" then of_infeasibility l
   else if is_kind kind "extreme" then let* d := extreme_of l in Ok (Decide d)

@@ -33,6 +33,16 @@ Record program := Program { maximize : bool; offset : Q; variables : list variab
 (** A multiplier of the row that a word and positions name: ["capacity"; 0], ["envy_free"; 0; 1], ["row"; 4]. *)
 Record dual := Dual { of_row : text; at_row : list N; rate : Q }.
 
+(** ** Gangs of GPUs *)
+
+(** Jobs: how many GPUs the gang of each has, all of one type, and what it costs on each type; [None]: it may not run
+    there.  GPUs of each type, and how many at least have to be in use. *)
+Record round := Round { sizes : list Z; job_costs : list (list (option Q)); gpus : list Z; least_used : Z }.
+(** Prices of types, a reward for each GPU in use, and what a gang of a size pays on a type besides. *)
+Record tolled := Tolled { type_prices : list Q; reward : Q; tolls : list (Z * N * Q) }.
+(** At most so many gangs of a size run on a type, or more of them; or no such assignment costs less. *)
+Inductive case := Split (size : Z) (at_type : N) (at_most : Z) | Bounded (paid : tolled).
+
 (** ** Words *)
 
 Inductive policy := MaxEfficiency | OefNoncooperative | OefCooperative | MaxMin.
@@ -70,6 +80,8 @@ Inductive certificate :=
 | ParetoWeights (m : market) (x : table) (lambda prices : list Q) (demand_duals : option (list Q))
 | Misreport (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q) (truth lie : decision)
 | NashBounds (m : market) (x : table) (gap : Q) (lowest highest prices : list Q) (demand_duals : option (list Q))
+| Gangs (r : round) (types : list (option N)) (value bound gap : Q) (grain : option Q) (root : tolled)
+    (cases : option (list case))
 | Decide (d : decision).
 
 (** ** Answers *)
@@ -95,6 +107,7 @@ Inductive statement :=
 | LevelsAre (m : market) (x : table) (n : normaliser)
 | MaximisesNash (m : market) (x : table)
 | NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
+| RoundCosts (r : round) (value bound : Q)
 | ExtremeIs (m : market) (r : rule) (highest : bool) (weights : table) (value : Q)
 | AuthorsOptimum (p : program) (m : market) (policy_name : text) (x : table) (value : Q)
 (** The same on the truth and on the misreport, by two programs of the policy's author. *)

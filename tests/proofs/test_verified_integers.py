@@ -32,6 +32,8 @@ Definition of_two (a b : Z) : list Z :=
    bit (Nat.ltb k l)]%list.
 Definition of_one (a : Z) : list Z :=
   [- a; Z.abs a; Z.succ a; Z.pred a; Z.sgn a; Z.log2 a; Z.of_N (Z.to_N a); Zpos (Z.to_pos a);
+   Z.of_nat (N.to_nat (Z.to_N (Z.min a 9))); Z.of_N (N.of_nat (Z.to_nat (Z.min a 9)));
+   Z.of_nat (Pos.to_nat (Z.to_pos (Z.min a 9))); Zpos (Pos.of_succ_nat (Z.to_nat (Z.min a 9)));
    Zpos (Pos.succ (Z.to_pos a)); bit (Z.even a); bit (Z.odd a); Zpos (xO (Z.to_pos a)); Zpos (xI (Z.to_pos a))].
 Definition results : list Z := flat_map of_one values ++ flat_map (fun a => flat_map (of_two a) values) values.
 """

@@ -109,6 +109,8 @@ class ObjectPart:
     def part(self, key: str) -> ObjectPart:
         """Return the object there, an empty one where there is none."""
         place, found = self.place_of(key), self.value.get(key)
+        if type(found) is dict:  # nearly always
+            return ObjectPart(place, found)
         return ObjectPart(place, {} if found is None else _OBJECT.read(found, place))
 
     def at(self, path: str) -> ObjectPart:
@@ -124,11 +126,16 @@ class ObjectPart:
         if not found:
             return []
         place = self.place_of(key)
-        numbered = ((f"{place} {number}", each) for number, each in enumerate(found, start=1))
-        return [ObjectPart(at, _OBJECT.read(each, at)) for at, each in numbered]
+        return [
+            ObjectPart(at := f"{place} {number}", each if type(each) is dict else _OBJECT.read(each, at))
+            for number, each in enumerate(found, start=1)
+        ]
 
     def text(self, key: str, blank: str = "") -> str:
         """Return the text there."""
+        found = self.value.get(key)
+        if type(found) is str:  # nearly always; the place is not asked for then
+            return found
         return str(self.read(key, _WORDS, blank))
 
     def flag(self, key: str, blank: bool) -> bool:
