@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,13 @@ def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Ran(status, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw no pictures, which take most of the time of the page of a study or benchmark, where nobody looks at them."""
+    monkeypatch.setattr("fairopt.experiment.studies.page._svg", lambda draw, title: "")
+    monkeypatch.setattr("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title))
 
 
 @pytest.fixture(scope="session")
