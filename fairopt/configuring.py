@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass, replace
+from enum import Enum
 from functools import cache, partial
 from inspect import getmembers, isabstract, isclass, signature
 from pkgutil import iter_modules
@@ -78,7 +79,7 @@ def _classes(package: str) -> Iterator[type]:
     modules = [each.name for each in iter_modules(paths, f"{package}.") if not each.name.endswith(".__main__")]
     for module in [package, *modules]:
         for _, made in getmembers(discovery.named(module), isclass):
-            whole = not isabstract(made) and not getattr(made, "_is_protocol", False)
+            whole = not (isabstract(made) or getattr(made, "_is_protocol", False) or issubclass(made, Enum))
             if made.__module__ == module and made.__name__[0] != "_" and whole and _takes(made, 0):
                 yield made
 

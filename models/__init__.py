@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from fairopt.models.oef.efficient import EfficientOEF as EfficientOEF
     from fairopt.models.oef.noncooperative import NonCooperativeOEF as NonCooperativeOEF
     from fairopt.models.oef.rounds import OEFRounds as OEFRounds
+    from fairopt.models.optimus.optimus import Optimus as Optimus
     from fairopt.models.pal.pal import PAL as PAL
+    from fairopt.models.pollux.pollux import Pollux as Pollux
     from fairopt.models.robust.robust import RobustCooperativeOEF as RobustCooperativeOEF
     from fairopt.models.robust.robust import RobustMaxMin as RobustMaxMin
     from fairopt.models.shockwave.shockwave import Shockwave as Shockwave
@@ -107,7 +109,9 @@ _NAMES = {
     "oef.efficient": ("EfficientOEF",),
     "oef.noncooperative": ("NonCooperativeOEF",),
     "oef.rounds": ("OEFRounds",),
+    "optimus.optimus": ("Optimus",),
     "pal.pal": ("PAL",),
+    "pollux.pollux": ("Pollux",),
     "robust.robust": (
         "RobustCooperativeOEF",
         "RobustMaxMin",

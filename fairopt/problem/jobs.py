@@ -27,8 +27,8 @@ from fairopt.problem.checks import (
     speedup_table,
 )
 from fairopt.problem.numbers import exact, shown
-from fairopt.problem.profile import Profile, takes
-from fairopt.program import Array, Number, cast
+from fairopt.problem.profile import Profile
+from fairopt.program import INFINITY, Array, Number, cast
 
 #: More jobs than this are taken for a mistake; the largest public traces have a million.
 MOST_JOBS = 5_000_000
@@ -212,9 +212,8 @@ class Jobs(Frozen):
         profile, work, own = self.profile(row), self.work[row], int(self.gpus[row])
         if profile is None or len(profile.marks) == 1:
             return list(self.throughput[row])
-        speeds = zip(*(profile.speed(phase, own, 1) for phase in range(len(profile.marks))), strict=True)
-        courses = [tuple(zip(profile.marks, each, strict=True)) for each in speeds]
-        return [work / takes(each, work * 0, work) if each[0][1] else each[0][1] for each in courses]
+        times = [profile.time(own, gpu_type, work) for gpu_type in range(len(self.types))]
+        return [work / time if time < INFINITY else work * 0 for time in times]
 
     @property
     def varying(self) -> bool:

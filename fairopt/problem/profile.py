@@ -18,13 +18,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic, arithmetic
 from fairopt.problem.checks import listed
 from fairopt.problem.numbers import amount, exact, shown, whole
-from fairopt.program import Number
+from fairopt.program import INFINITY, Number
 
 #: More rows than this are taken for a mistake.
 MOST_ROWS = 1_000_000
@@ -40,7 +41,7 @@ class Profile:
       On more hosts than any row with that number of GPUs has, the row with the most counts.
     * ``efficiency``: rows of the work after which it holds, a batch, and the work that a unit of throughput is. It is
       1 at first, and holds until the next row of the batch.
-    * ``restart``: the time to stop and start the job again, in place of `Mechanics.restart`; None for that.
+    * ``restart``: the time to start the job, at first or again, in place of those of `Mechanics`; None for these.
 
     Errors: `BadInput` that names the row, the value and the remedy.
 
@@ -53,6 +54,9 @@ class Profile:
     efficiency: tuple[tuple[Number, Number, Number], ...] = ()
     restart: Number | None = None
     _known: dict[tuple[int, int, int], tuple[Number, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _times: dict[tuple[int, int], tuple[list[Number], list[Number]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -185,6 +189,19 @@ class Profile:
         factors, rows = self._factors[phase], self._rows[gpus, self.measured(gpus, hosts)]
         best: Number = max(rows, key=lambda row: (row[1 + gpu_type] * factors.get(row[0], 1), -row[0]))[0]
         return best
+
+    def time(self, gpus: int, gpu_type: int, work: Number) -> Number:
+        """Return the time that so much work takes from the beginning, with so many GPUs of a type on few hosts."""
+        key, zero = (gpus, gpu_type), self.marks[0]
+        if key not in self._times:
+            speeds = [self.speed(phase, gpus, 1)[gpu_type] for phase in range(len(self.marks))]
+            times = [zero]
+            for (begin, end), speed in zip(pairwise(self.marks), speeds, strict=False):
+                times.append(times[-1] + (end - begin) / speed if speed else INFINITY)
+            self._times[key] = times, speeds
+        times, speeds = self._times[key]
+        at = self.phase(work)
+        return times[at] + (work - self.marks[at]) / speeds[at] if speeds[at] else INFINITY
 
     def take(self, columns: Sequence[int]) -> Profile:
         """Return the same for the types in ``columns``, in that order."""

@@ -125,14 +125,18 @@ class Affine:
     def __mul__(self, other: ArrayLike) -> Affine:
         if isinstance(other, Affine):
             raise TypeError("a product of two variables is not affine")
-        factor = numbers(other)
-        shape = np.broadcast_shapes(self.shape, factor.shape)
+        given = numbers(other)
+        shape = np.broadcast_shapes(self.shape, given.shape)
         wide = self.broadcast_to(shape)
-        factor = np.broadcast_to(factor, shape)
+        kind = np.result_type(self.coefficient, given)  # in rationals it is much quicker to look than to multiply
+        if kind == self.coefficient.dtype and (given == 1).all():
+            return wide
+        factor = np.broadcast_to(given, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
         with np.errstate(invalid="ignore"), in_range(self.owner.name):  # infinity times 0 is refused with the program
             constant = in_pieces(np.multiply, wide.constant, factor)
-            coefficient = in_pieces(np.multiply, wide.coefficient, each)
+            alone = kind == given.dtype and (self.coefficient == 1).all()
+            coefficient = each if alone else in_pieces(np.multiply, wide.coefficient, each)
         return Affine(self.owner, constant, wide.start, wide.column, coefficient)
 
     __rmul__ = __mul__

@@ -22,8 +22,8 @@ from fairopt.report import Short
 class Mechanics(Short):
     """A job's speed on given hosts, and its loading time before it makes progress.
 
-    * ``restart``: time to stop a job, save its state and start it again, on any host; a job's profile may have its own.
-    * ``launch``: time to start a job for the first time.
+    * ``restart``: time to stop a job, save its state and start it again, on any host.
+    * ``launch``: time to start a job for the first time. A job's profile may have a time in place of both.
     * ``spread``: factor on the speed of a job that is parallel within operators (`Pattern.INTRA`) and runs on more than
       one host; 1 means that the network costs nothing.
     * ``local_data``: whether a dataset must be copied to each host that does not hold it; else it is read from a shared
@@ -98,7 +98,7 @@ class Mechanics(Short):
             left: Number = rest
             return left
         profile = queue.jobs.profile(row)
-        own = None if profile is None or not last else profile.restart
+        own = None if profile is None else profile.restart
         begin = _in(queue, self.restart if last else self.launch) if own is None else own
         if {host for host, _ in spots} <= {host for host, _ in last}:
             begin = max(begin, rest)

@@ -10,7 +10,7 @@ import numpy as np
 from fairopt.errors import require
 from fairopt.policy import Policy
 from fairopt.problem.numbers import exact
-from fairopt.problem.queue import Queue
+from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number, cast
 from fairopt.simulation.placement import (
     ByThroughput,
@@ -167,6 +167,45 @@ def check_whole(policy: Policy, least: int, *options: str) -> None:
         value = getattr(policy, name)
         fits = value is getattr(type(policy), name) is None or (isinstance(value, int) and value >= least)
         require(fits, repr(value), f"{policy.name}, {name}", f"Give a whole number from {least}")
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """By name, how often each job present was ``restarted``, and the ``most`` GPUs that it has run with."""
+
+    restarted: Mapping[str, int] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
+
+    def after(self, queue: Queue, placements: Mapping[int, Spots]) -> Adapted:
+        """Return the same after a round; a job is restarted that ran before and now does so elsewhere, or again."""
+        restarted, most = {}, {}
+        for row, name in enumerate(queue.jobs.names):
+            spots = placements.get(row, ())
+            stayed = queue.running[row] and spots == queue.last[row]
+            again = bool(spots) and bool(queue.last[row]) and not stayed
+            restarted[name] = self.restarted.get(name, 0) + again
+            most[name] = max(self.most.get(name, 0), sum(gpus for _, gpus in spots))
+        return Adapted(restarted, most)
+
+    def sizes(self, queue: Queue, row: int, growth: int | None) -> list[int]:
+        """Return a job's numbers of GPUs up to ``growth`` times what it has run with, the least at any rate."""
+        sizes = list(queue.jobs.sizes(row))
+        most = sizes[-1] if growth is None else growth * self.most.get(queue.jobs.names[row], 0)
+        return [each for each in sizes if each <= max(most, sizes[0])]
+
+    def pause(self, queue: Queue, row: int, pause: float) -> float:
+        """Return the time of a restart: that of the job's profile, else ``pause``."""
+        profile = queue.jobs.profile(row)
+        return pause if profile is None or profile.restart is None else float(profile.restart)
+
+    def moved(self, queue: Queue, row: int, pause: float) -> float:
+        """Return the factor (T - N S) / (T + S) on a job that moves: its age T, restarts N, and S.
+
+        Source: Pollux, OSDI 2021, Sec. 4.2.1.
+        """
+        pause = self.pause(queue, row, pause)
+        age, times = float(queue.now - queue.jobs.arrival[row]), self.restarted.get(queue.jobs.names[row], 0)
+        return max(age - times * pause, 0.0) / (age + pause) if age + pause else 1.0
 
 
 @dataclass(frozen=True)

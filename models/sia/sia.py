@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -10,13 +9,15 @@ import numpy as np
 
 from fairopt.backends import Capability, Options, Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Tally
+from fairopt.models.common.schedulers import Adapted
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import exact
-from fairopt.problem.queue import Queue, Spots
-from fairopt.program import Array, Formulation, Number, Program
+from fairopt.problem.queue import Queue
+from fairopt.program import Array, Formulation, Program
 from fairopt.simulation import Consolidated, Placement, Request, placed
 
+#: No job has run before.
+NOTHING = Adapted()
 #: A cost above this counts as this, as in the source's code (sia_goodput_clip_val).
 MOST_COST = 3000.0
 
@@ -38,13 +39,17 @@ class Configurations:
     now: Array
 
     @classmethod
-    def of(cls, queue: Queue) -> Configurations:
-        """Return the configurations of the jobs without a lease that fit the GPUs without one."""
+    def of(cls, queue: Queue, past: Adapted = NOTHING, growth: int | None = None) -> Configurations:
+        """Return the configurations of the jobs without a lease that fit the GPUs without one, in their ``growth``."""
         jobs, row = queue.jobs, np.flatnonzero(~queue.holds)
         gpus, table = jobs.gpus[row], jobs.throughput[row].astype(float)
         if jobs.profiles:
             every = [jobs.speeds(each, queue.jobs.work[each] - queue.remaining[each]) for each in row.tolist()]
-            sizes = [(each, *size) for each, speeds in zip(row.tolist(), every, strict=True) for size in speeds.items()]
+            sizes = [
+                (each, gpus, speeds[gpus])
+                for each, speeds in zip(row.tolist(), every, strict=True)
+                for gpus in past.sizes(queue, each, growth)
+            ]
             row, gpus = np.array([size[:2] for size in sizes], dtype=np.int64).reshape(-1, 2).T
             table = np.array([size[2] for size in sizes], dtype=float).reshape(len(row), len(jobs.types))
         at, gpu_type = np.nonzero(queue.suits[row] & (table > 0) & (gpus[:, None] <= queue.room))
@@ -132,7 +137,10 @@ class Sia(Policy):
     r = (T - N S) / (T + S), for its age T, its restarts N, and the time S of a restart.
 
     * ``power``: p, negative. ``idle``: lambda, more than the cost of any first allocation, which is at most 1.
-    * ``restart``: S, in the trace's unit of time. ``gap``: the relative gap at which HiGHS may stop.
+    * ``restart``: S, in the trace's unit of time, of jobs whose profile has none. ``gap``: the relative gap at which
+      HiGHS may stop.
+    * ``growth``: a job gets at most so many times the GPUs that it has ever run with, and its least number at first;
+      None for no such limit.
     * ``placement``: how hosts are chosen.
 
     Readings. Jobs are elastic by their profiles, and take the batch of the best goodput; of rigid jobs what is left is
@@ -153,12 +161,12 @@ class Sia(Policy):
     source = "Sia, SOSP 2023"
     methods = ()
     needs = frozenset({Capability.INTEGERS})
-    #: How often each job present was restarted.
-    states = (Tally,)
+    states = (Adapted,)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.NAMELESS})
     power: float = -0.5
     idle: float = 1.1
     restart: object = 30
+    growth: int | None = 2
     gap: float = 0.0
     placement: Placement = field(default_factory=Consolidated)
 
@@ -166,6 +174,7 @@ class Sia(Policy):
         require(self.power < 0, self.power, "sia, power", "Give a negative number")
         require(self.idle > 1, self.idle, "sia, idle", "Give a number above 1")
         require(exact(self.restart, "sia, restart") >= 0, self.restart, "sia, restart", "Give a time, not negative")
+        require(self.growth is None or self.growth >= 1, self.growth, "sia, growth", "Give a number from 1, or None")
         require(self.gap >= 0, self.gap, "sia, gap", "Give a relative gap, not negative")
 
     @property
@@ -173,14 +182,13 @@ class Sia(Policy):
         """Options for the default backend."""
         return Options(gap=self.gap)
 
-    def costs(self, queue: Queue, choices: Configurations, restarts: Mapping[str, Number]) -> Array:
+    def costs(self, queue: Queue, choices: Configurations, past: Adapted) -> Array:
         """Return the cost (c,) of each configuration: goodput times r to the power p."""
         pause = float(Fraction(exact(self.restart, "sia, restart")))
         factor = np.ones(len(queue))
         for row in np.flatnonzero(queue.running).tolist():
-            age, times = float(queue.now - queue.jobs.arrival[row]), restarts.get(queue.jobs.names[row], 0)
-            if age >= pause > 0:
-                factor[row] = max(age - times * pause, 0.0) / (age + pause)
+            if float(queue.now - queue.jobs.arrival[row]) >= past.pause(queue, row, pause) > 0:
+                factor[row] = past.moved(queue, row, pause)
         goodput = choices.goodput * np.where(choices.now, 1.0, factor[choices.row])
         with np.errstate(divide="ignore"):
             return np.asarray(np.minimum(goodput**self.power, MOST_COST))
@@ -204,14 +212,12 @@ class Sia(Policy):
         p.constrain("capacity", used @ x <= queue.room, equation="sum_ic d_c x_ic <= Y_j", source="Sia, SOSP 2023")
         return p.program()
 
-    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Adapted, solve: Session) -> Schedule:
         """Solve the round's program and place; see `Policy.decide`."""
-        choices = Configurations.of(problem)
+        choices = Configurations.of(problem, state, self.growth)
         if not len(choices.row):
-            return Schedule(
-                self.name, problem, dict(problem.leased), state=self._counted(problem, state, problem.leased)
-            )
-        costs = self.costs(problem, choices, state.of)
+            return Schedule(self.name, problem, dict(problem.leased), state=state.after(problem, problem.leased))
+        costs = self.costs(problem, choices, state)
         kinds = Alike.find(problem, choices, costs)
         program = self.formulate(problem, kinds, costs)
         solution = solve.optimum(program)
@@ -227,17 +233,8 @@ class Sia(Policy):
             self.name,
             problem,
             placements,
-            state=self._counted(problem, state, placements),
+            state=state.after(problem, placements),
             costs={"objective": float(solution.objective or 0)},
             program=program,
             solution=solution,
         )
-
-    def _counted(self, queue: Queue, state: Tally, placements: Mapping[int, Spots]) -> Tally:
-        """Return the restarts after a round: of jobs that ran before and now do so elsewhere, or again."""
-        times = {}
-        for row, name in enumerate(queue.jobs.names):
-            again = row in placements and bool(queue.last[row])
-            stayed = queue.running[row] and placements.get(row) == queue.last[row]
-            times[name] = state.of.get(name, 0) + (again and not stayed)
-        return Tally(times)

@@ -273,7 +273,7 @@ class Simulation:
         moved = setting.copying(job.state_size, before | now) if before and now - before else ZERO
         reads = setting.local_data and job.dataset and lacking
         read = setting.copying(job.dataset_size, lacking) if reads else ZERO
-        begin = setting.again(job) if before else setting.launch
+        begin = setting.begins(job, bool(before))
         return max(begin, left if now <= before else ZERO) + moved + read
 
     def _expect(self, one: JobState, least: int) -> None:

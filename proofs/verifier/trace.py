@@ -147,9 +147,10 @@ class Setting:
         ]
         return [(mark, speed * self.spread if apart else speed) for mark, speed in slowest]
 
-    def again(self, job: Job) -> Fraction:
-        """Return the time to start a job once more."""
-        return self.restart if job.profile is None or job.profile.restart is None else job.profile.restart
+    def begins(self, job: Job, again: bool) -> Fraction:
+        """Return the time to start a job, or to start it once more."""
+        common = self.restart if again else self.launch
+        return common if job.profile is None or job.profile.restart is None else job.profile.restart
 
     def pace(self, job: Job) -> Fraction:
         """Return the least speed that a job can have, by which its progress is judged while it waits."""

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: A trace on its cluster.
 RUN = "DATA/philly_1000.csv --cluster DATA/philly_cluster.toml"
+#: Throughputs for the plan: a file that a user has measured.
+THROUGHPUT = "user,h100,a100\nvision,2,1\nsearch,3,1\nnlp,5,1\nads,1.2,1\n"
 #: Each command, DATA for the folder of the bundled files, with the exit status that it ends with.
 COMMANDS: tuple[tuple[int, str], ...] = (
     (0, "--version"),
@@ -40,10 +42,21 @@ COMMANDS: tuple[tuple[int, str], ...] = (
     (0, f"run {RUN} --policy srtf --rounds 9 --floats --record r.jsonl"),
     (0, "check r.jsonl --tolerance 1e-6"),
     (0, "schedule DATA/astraea_example.toml --policy posted-prices"),
+    (1, "audit DATA/clusters/kueue/cluster.json"),
+    (0, "audit DATA/clusters/slurm --metrics metrics.txt"),
+    (0, "explain DATA/clusters/kueue/cluster.json search"),
+    (0, "whatif DATA/clusters/kueue/cluster.json --set search.h100.quota=16"),
+    (0, "plan DATA/clusters/kueue/cluster.json --policy oef-cooperative --throughput throughput.csv"),
+    (0, "frontier DATA/oef_example.toml"),
+    (0, "incentives DATA/oef_example.toml"),
+    (0, "study list"),
+    (0, "plugins"),
     (0, "claims"),
     (0, "claims oef-eq1 --run"),
     (0, "bench list"),
     # a library that is not installed is named, with the command that installs it
+    (3, "audit DATA/clusters/kueue/cluster.json --html audit.html"),
+    (3, "plan DATA/clusters/kueue/cluster.json --policy oef-cooperative --throughput throughput.csv --out plan"),
     (3, "solve DATA/gavel.toml --policy max-min --backend ecos"),
     (2, "compare nowhere.toml"),
 )
@@ -59,6 +72,7 @@ def _wrong(package: Path, python: str) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder, environment = Path(name, "empty"), Path(name, "environment")
         folder.mkdir()
+        Path(folder, "throughput.csv").write_text(THROUGHPUT, encoding="utf-8")
         _run([python, "-m", "venv", environment], folder)
         installed = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
         _run([installed, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", package], folder)

@@ -30,7 +30,7 @@ RIGHT = {
     "a restart of its own": record(
         job("j1", 0, 80, profile=0),
         {"round": 0, "start": {"j1": [["a", 1]]}},
-        {"round": 1, "migrate": {"j1": [["b", 1]]}, "complete": {"j1": 90}},
+        {"round": 1, "migrate": {"j1": [["b", 1]]}, "complete": {"j1": 100}},
         ends(2),
         profiles=[profile([1, 1, 1, 1], restart=10)],
     ),

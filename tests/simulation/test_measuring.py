@@ -163,7 +163,7 @@ def test_elastic_jobs_count_with_the_gpus_that_they_hold() -> None:
     jobs = Jobs.of(gpus=[2, 2, 1], work=[4000, 4000, 900], types=cluster.types, arrival=[0, 0, 700],
                    profiles=[Profile.scaled(2, [1], {4: "3/2"})] * 2 + [None])  # fmt: skip
     trace = Trace(jobs)
-    rounds = list(run(Sia(), trace, cluster, length=300))
+    rounds = list(run(Sia(growth=None), trace, cluster, length=300))
     by_hand = sum((ran.gpus * (ran.end - ran.begin) for record in rounds for ran in record.ran), F(0))
     assert any(ran.gpus == 4 for ran in rounds[0].ran)
     history = History.of(trace, cluster, rounds)
@@ -175,7 +175,7 @@ def test_elastic_jobs_count_with_the_gpus_that_they_hold() -> None:
     assert found.ltgf == Spread.of([each for each in fair.values() if each is not None])
     used = observe(history).over_time["utilisation"]
     assert np.mean(used.values) * (used.end - used.begin) * 8 == pytest.approx(float(by_hand), rel=1e-4)
-    whole, changes = WholeRounds("sia", trace, cluster), Referee(Sia(), trace, cluster, length=300)
+    whole, changes = WholeRounds("sia", trace, cluster), Referee(Sia(growth=None), trace, cluster, length=300)
     again = [record for each in changes for record in whole.add(each)]
     attained = [{row: one.attained for row, one in each.after.present.items()} for each in rounds]
     assert [{row: one.attained for row, one in each.after.present.items()} for each in again] == attained

@@ -75,11 +75,12 @@ def sia_trace(random: Random) -> tuple[Trace, Cluster, Fraction]:
     return Trace(jobs), cluster, Fraction(60)
 
 
-def sia_choices(queue: Queue, row: int, restarts: int) -> Iterator[tuple[float, int, int]]:
+def sia_choices(queue: Queue, row: int, restarts: int, most: int) -> Iterator[tuple[float, int, int]]:
     """Yield what a job may run with: its cost, the type, and the GPUs."""
     rates = [
         (speed, kind, gpus)
         for gpus, speeds in queue.jobs.speeds(row, 0).items()
+        if gpus <= max(2 * most, min(queue.jobs.sizes(row)))
         for kind, speed in enumerate(speeds)
         if speed and gpus <= queue.room[kind]
     ]
@@ -104,9 +105,12 @@ def check_sia(seed: int) -> int:
     HeardSia.decided.clear()
     list(run(HeardSia(), trace, cluster, length=length, mechanics=Mechanics(restart=10), rounds=40))
     restarts: dict[str, int] = {}
+    most: dict[str, int] = {}
     for schedule in HeardSia.decided:
         queue, names = schedule.queue, schedule.queue.jobs.names
-        options = [list(sia_choices(queue, row, restarts.get(names[row], 0))) for row in range(len(queue))]
+        options = [
+            list(sia_choices(queue, row, restarts.get(name, 0), most.get(name, 0))) for row, name in enumerate(names)
+        ]
         best = inf
         for each in product(*([(IDLE, -1, 0), *own] for own in options)):
             used = [sum(gpus for _, at, gpus in each if at == kind) for kind in range(len(cluster.types))]
@@ -129,6 +133,7 @@ def check_sia(seed: int) -> int:
         for row, spots in schedule.placements.items():
             again = bool(queue.last[row]) and not (queue.running[row] and spots == queue.last[row])
             restarts[names[row]] = restarts.get(names[row], 0) + again
+            most[names[row]] = max(most.get(names[row], 0), sum(count for _, count in spots))
     return len(HeardSia.decided)
 
 

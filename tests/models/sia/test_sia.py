@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.models.common.schedulers import Tally
+from fairopt.models.common.schedulers import Adapted
 from fairopt.models.sia.sia import Configurations, Sia
 from fairopt.policy import BrokenSchedule, Schedule, decide
 from fairopt.policy.schedule import refuse_broken
@@ -85,14 +85,14 @@ def test_the_program_finds_the_best_of_all_choices(power: float) -> None:
         used = np.bincount(found.gpu_type[at], weights=found.gpus[at], minlength=2)
         if (used <= CLUSTER.capacity).all():
             best = min(best, sum(found.goodput[each] ** power for each in at) + 1.1 * (3 - len(at)))
-    assert decide(Sia(power=power), asked).costs["objective"] == pytest.approx(best)
+    assert decide(Sia(power=power, growth=None), asked).costs["objective"] == pytest.approx(best)
 
 
 def test_a_restart_has_the_price_of_the_papers_factor() -> None:
     # age 120, one restart of 30 already: r = (120 - 30) / (120 + 30) = 3/5, for all but where it runs
     asked = replace(queue(elastic(), now=120), running=np.array([True, False, False]), last=(((0, 2),), (), ()))
     found = Configurations.of(asked)
-    costs = Sia().costs(asked, found, {"j1": 1})
+    costs = Sia().costs(asked, found, Adapted({"j1": 1}))
     here = (found.row == 0) & (found.gpu_type == 0) & (found.gpus == 2)
     assert found.now.tolist() == here.tolist()
     factor = np.where(here | (found.row != 0), 1, 3 / 5)
@@ -102,23 +102,27 @@ def test_a_restart_has_the_price_of_the_papers_factor() -> None:
 def test_young_jobs_move_for_nothing_and_exhausted_ones_never() -> None:
     ran = {"running": np.array([True, False, False]), "last": (((0, 2),), (), ())}
     young = replace(queue(elastic(), now=29), **ran)
-    assert Sia().costs(young, Configurations.of(young), {}) == pytest.approx(Configurations.of(young).goodput ** -0.5)
+    assert Sia().costs(young, Configurations.of(young), Adapted()) == pytest.approx(
+        Configurations.of(young).goodput ** -0.5
+    )
     worn = replace(queue(elastic(), now=60), **ran)
     found = Configurations.of(worn)
-    assert set(Sia().costs(worn, found, {"j1": 2})[(found.row == 0) & ~found.now]) == {3000}
+    assert set(Sia().costs(worn, found, Adapted({"j1": 2}))[(found.row == 0) & ~found.now]) == {3000}
 
 
 def test_jobs_that_load_stay() -> None:
     # the job has just come to a T4, and would go to four V100 if it could
     alone = elastic().take([0])
     asked = replace(queue(alone, now=10), running=np.array([True]), last=(((0, 1),),))
-    assert decide(Sia(), asked).placements == {0: ((2, 4),)}
-    assert decide(Sia(), replace(asked, setup=np.array([Fraction(5)], dtype=object))).placements == {0: ((0, 1),)}
+    assert decide(Sia(growth=None), asked).placements == {0: ((2, 4),)}
+    assert decide(Sia(growth=None), replace(asked, setup=np.array([Fraction(5)], dtype=object))).placements == {
+        0: ((0, 1),)
+    }
 
 
 def test_an_elastic_job_runs_at_the_speed_of_its_gpus() -> None:
     # alone on the V100s: speed 2 alone, times 3 with four GPUs; 400 / 6
-    rounds = list(run(Sia(), Trace(elastic().take([0])), CLUSTER, length=60, mechanics=Mechanics(restart=0)))
+    rounds = list(run(Sia(growth=None), Trace(elastic().take([0])), CLUSTER, length=60, mechanics=Mechanics(restart=0)))
     [first] = rounds[0].ran
     assert (first.gpus, first.speed, first.progress) == (4, 6, 360)
     assert rounds[1].ran[0].end == Fraction(400, 6)
@@ -130,10 +134,10 @@ def test_restarts_are_counted_and_forgotten_with_the_job() -> None:
     for before, then in pairwise(records):
         ran = {each.job: each.spots for each in before.ran}
         for each in then.ran:
-            if each.job in then.after.state.of and each.job in ran:
-                more = then.after.state.of[each.job] - before.after.state.of[each.job]
+            if each.job in then.after.state.restarted and each.job in ran:
+                more = then.after.state.restarted[each.job] - before.after.state.restarted[each.job]
                 assert more == (ran[each.job] != each.spots)
-    assert isinstance(records[-1].after.state, Tally)
+    assert isinstance(records[-1].after.state, Adapted)
 
 
 def test_gangs_of_other_sizes_are_refused() -> None:
@@ -150,7 +154,7 @@ def test_gangs_of_other_sizes_are_refused() -> None:
 @pytest.mark.parametrize("number", [Fraction, float])
 def test_the_verifier_knows_elastic_jobs(number: type) -> None:
     trace = Trace(elastic(arrival=[0, 60, 70])).as_(number)
-    history = History.of(trace, CLUSTER, run(Sia(), trace, CLUSTER, length=60))
+    history = History.of(trace, CLUSTER, run(Sia(growth=None), trace, CLUSTER, length=60))
     told = document(history, Mechanics(), 60, "sia")
     near = Fraction(1, 10**9) if number is float else Fraction(0)
     assert judge(json.dumps(told), near)[0] == []
@@ -179,7 +183,7 @@ def test_the_engine_and_its_referee_agree_on_elastic_jobs() -> None:
         assert engine.snapshot() == last.after
 
 
-@pytest.mark.parametrize("option", [{"power": 0.5}, {"idle": 1}, {"restart": -1}, {"gap": -1}])
+@pytest.mark.parametrize("option", [{"power": 0.5}, {"idle": 1}, {"restart": -1}, {"gap": -1}, {"growth": 0}])
 def test_bad_options_are_refused(option: dict[str, float]) -> None:
     with pytest.raises(BadInput, match=f"sia, {next(iter(option))}"):
         Sia(**option)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Published figures of jobs that adapt, and ours: tables that `fairopt.benchmarks.adaptive.play` writes."""

@@ -1,0 +1,1 @@
+"""Optimus (EuroSys 2018): GPUs one by one to the job whose remaining time falls most."""

@@ -1,0 +1,216 @@
+"""Pollux: each round GPUs are shared so that the power mean of the jobs' speedups is as large as can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.backends import Session
+from fairopt.errors import require
+from fairopt.models.common.schedulers import Adapted
+from fairopt.policy import Policy, Schedule, Trait
+from fairopt.problem import exact
+from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Array
+
+#: Added to each speedup, as in the source: a job without GPUs has a power mean, too.
+LEAST = 1e-3
+#: Passes over all jobs in which each may change alone what it has.
+PASSES = 3
+
+
+@dataclass(frozen=True)
+class Pollux(Policy):
+    """The shares of GPUs with the largest power mean of speedups that is found, where a restart has a price.
+
+    A job's speedup is its goodput over that with an equal part of the GPUs on one host. The mean of speedups to the
+    power p, with p < 0, is the larger the better off are those who are worst off. A job that would run elsewhere, or
+    with another number of GPUs, has its speedup multiplied by (T - N S) / (T + S), for its age T, its restarts N, and
+    the time S of a restart.
+
+    * ``power``: p, negative. ``restart``: S, in the trace's unit of time, of jobs whose profile has none.
+    * ``growth``: a job gets at most so many times the GPUs that it has ever run with, and one at first; None for no
+      such limit. The source's agents know nothing of more.
+    * ``apart``: at most one job that runs on several hosts is on each host, so that they do not share its network.
+
+    How many GPUs each job gets is found exactly, were all hosts one, by a dynamic program; then jobs are put onto hosts
+    and each may, alone, change to what is better, until none does. The source searches by a genetic algorithm, at
+    random. Jobs take the batch of the best goodput (`Jobs.profiles`), where the source's agents fit a model of it.
+    Types are not told apart, as in the source: a job's speed is the mean of those on the types that it suits, and it
+    runs on one of them.
+
+    Source: Pollux, OSDI 2021, Sec. 4.2; its code, simulator/pollux.py (p = -1, S = 30 s).
+
+    >>> from fairopt import run
+    >>> from fairopt.datasets import philly_cluster, philly_trace
+    >>> list(run(Pollux(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
+    <Round: 2 of pollux, 600 to 900: 1 ran, 0 waited, 1 completed>
+    """
+
+    problem = Queue
+    name = "pollux"
+    source = "Pollux, OSDI 2021, Sec. 4.2"
+    states = (Adapted,)
+    traits = frozenset({Trait.ONE_TYPE})
+    power: float = -1.0
+    restart: object = 30
+    growth: int | None = 2
+    apart: bool = True
+
+    def __post_init__(self) -> None:
+        require(self.power < 0, self.power, "pollux, power", "Give a negative number")
+        require(exact(self.restart, "pollux, restart") >= 0, self.restart, "pollux, restart", "Give a time")
+        require(self.growth is None or self.growth >= 1, self.growth, "pollux, growth", "Give a number from 1, or None")
+
+    def decide(self, problem: Queue, state: Adapted, solve: Session) -> Schedule:
+        """Share and place the round's GPUs; see `Policy.decide`."""
+        sharing = Sharing(problem, state, self)
+        placements = dict(problem.leased) | sharing.found()
+        return Schedule(
+            self.name, problem, placements, state=state.after(problem, placements), costs={"objective": sharing.cost}
+        )
+
+
+class Sharing:
+    """A round of Pollux: what each job may have, what it costs, and what is found; rows are those of the queue.
+
+    ``cost`` is the sum over jobs of their scaled speedups to the power, which is least where the mean is largest.
+    """
+
+    def __init__(self, queue: Queue, state: Adapted, policy: Pollux) -> None:
+        self.queue, self.policy, self.cost = queue, policy, 0.0
+        self.rows = [row for row in queue.able if not queue.holds[row]]
+        held = np.flatnonzero(queue.holds)
+        self.free: list[int] = (queue.working - queue.held_at(held)).tolist() if len(held) else queue.working.tolist()
+        self.total = sum(self.free)
+        self.spots: dict[int, Spots] = {}
+        self._across: dict[int, int] = {}  # jobs on several hosts, by host
+        pause, jobs = float(exact(policy.restart, "pollux, restart")), queue.jobs
+        hosts = sum(gpus > 0 for gpus in self.free)
+        share = hosts / max(self.total, 1)
+        self._fair = -(-self.total // max(len(self.rows), 1))
+        self._sizes: dict[int, list[int]] = {}
+        self._scale: dict[int, float] = {}
+        self._moved: dict[int, float] = {}
+        self._known: dict[tuple[int, int, int], float] = {}
+        for row in self.rows:
+            self._sizes[row] = [each for each in state.sizes(queue, row, policy.growth) if each <= self.total]
+            fair = max([each for each in jobs.sizes(row) if each <= self._fair], default=jobs.sizes(row)[0])
+            self._scale[row] = share / self._goodput(row, fair, 1)
+            self._moved[row] = state.moved(queue, row, pause)
+
+    def _goodput(self, row: int, gpus: int, hosts: int) -> float:
+        key = row, gpus, hosts
+        if key not in self._known:
+            jobs, suits = self.queue.jobs, self.queue.suits[row]
+            profile, done = jobs.profile(row), jobs.work[row] - self.queue.remaining[row]
+            speeds = jobs.throughput[row] if profile is None else profile.speed(profile.phase(done), gpus, hosts)
+            known = [float(speed) for speed, fits in zip(speeds, suits, strict=True) if fits]
+            self._known[key] = sum(known) / len(known)
+        return self._known[key]
+
+    def price(self, row: int, gpus: int, hosts: int, stays: bool) -> float:
+        """Return the cost of a job with so many GPUs on so many hosts; of none for 0."""
+        speedup = self._goodput(row, gpus, hosts) * self._scale[row] if gpus else 0.0
+        return float((speedup * (1.0 if stays else self._moved[row]) + LEAST) ** self.policy.power)
+
+    def now(self, row: int) -> Spots:
+        """Return where a job runs, () where it does not."""
+        return self.queue.last[row] if self.queue.running[row] else ()
+
+    def found(self) -> dict[int, Spots]:
+        """Return the placements, and set the `cost`."""
+        wanted = dict(zip(self.rows, cheapest([self._table(row) for row in self.rows], self.total), strict=True))
+        for row in self.rows:
+            if wanted[row] and wanted[row] == sum(gpus for _, gpus in self.now(row)):
+                self._put(row, self.now(row))
+        for row in sorted(self.rows, key=lambda row: -wanted[row]):
+            if row not in self.spots and wanted[row]:
+                at = next((at for at in (self._place(row, each) for each in self._down(row, wanted[row])) if at), ())
+                self._put(row, at)
+        for _ in range(PASSES):
+            if not [row for row in self.rows if self._improved(row)]:
+                break
+        self.cost = sum(self._price_at(row, self.spots.get(row, ())) for row in self.rows)
+        return self.spots
+
+    def _down(self, row: int, gpus: int) -> list[int]:
+        return [each for each in reversed(self._sizes[row]) if each <= gpus]
+
+    def _table(self, row: int) -> Array:
+        """Return the cost by the number of GPUs, were all on as few hosts as can be; infinity for no size."""
+        table = np.full(max(self._sizes[row], default=0) + 1, np.inf)
+        table[0] = self.price(row, 0, 0, False)
+        current = sum(gpus for _, gpus in self.now(row))
+        for gpus in self._sizes[row]:
+            table[gpus] = self.price(row, gpus, 1, gpus == current)
+        return table
+
+    def _price_at(self, row: int, spots: Spots) -> float:
+        return self.price(row, sum(gpus for _, gpus in spots), len(spots), spots == self.now(row))
+
+    def _put(self, row: int, spots: Spots, sign: int = 1) -> None:
+        """Give a job GPUs, or take them from it (-1)."""
+        for host, gpus in spots:
+            self.free[host] -= sign * gpus
+            self._across[host] = self._across.get(host, 0) + sign * (len(spots) > 1)
+        if spots and sign > 0:
+            self.spots[row] = spots
+        else:
+            self.spots.pop(row, None)
+
+    def _improved(self, row: int) -> bool:
+        """Change what a job has to what is best for it with the rest as it is; return whether that is better."""
+        before = self.spots.get(row, ())
+        self._put(row, before, -1)
+        now, there = self.now(row), sum(self.free)
+        fits = bool(now) and all(self.free[host] >= gpus for host, gpus in now)
+        clear = len(now) < 2 or not self.policy.apart or not any(self._across.get(host, 0) for host, _ in now)
+        options = [before, ()] + [now] * (fits and clear)
+        options += [self._place(row, gpus) for gpus in self._sizes[row] if gpus <= there]
+        best = min(options, key=lambda spots: self._price_at(row, spots))
+        if self._price_at(row, best) > self._price_at(row, before) - 1e-9:
+            best = before
+        self._put(row, best)
+        return best != before
+
+    def _place(self, row: int, gpus: int) -> Spots:
+        """Return free GPUs of one type for a job: on the fullest host with room, else on the emptiest; () for none."""
+        found: list[Spots] = []
+        for gpu_type in self.queue.open_to(row):
+            hosts = self.queue.hosts(gpu_type)
+            one = [host for host in hosts if self.free[host] >= gpus]
+            if one:
+                return ((min(one, key=lambda host: (self.free[host], host)), gpus),)
+            spots, missing = [], gpus
+            clear = [host for host in hosts if not (self.policy.apart and self._across.get(host, 0))]
+            for host in sorted(clear, key=lambda host: (-self.free[host], host)):
+                take = min(missing, self.free[host])
+                spots += [(host, take)] if take else []
+                missing -= take
+            if not missing:
+                found.append(tuple(sorted(spots)))
+        return min(found, key=len, default=())
+
+
+def cheapest(tables: Sequence[Array], total: int) -> list[int]:
+    """Return how many of ``total`` GPUs each job gets so that the sum of costs is least; ``tables`` have it by number.
+
+    >>> cheapest([np.array([9, 5, 4]), np.array([9, 2, 1.5])], 3)
+    [2, 1]
+    """
+    best, chosen = np.zeros(total + 1), []
+    for table in tables:
+        most = min(len(table), total + 1)
+        behind = np.concatenate([np.full(most - 1, np.inf), best])
+        # of each row, what is best with 0, 1, ... GPUs fewer
+        values = np.lib.stride_tricks.sliding_window_view(behind, most)[:, ::-1] + table[:most]
+        chosen.append(values.argmin(axis=1))
+        best = values.min(axis=1)
+    left, sizes = total, []
+    for choice in reversed(chosen):
+        sizes.append(int(choice[left]))
+        left -= sizes[-1]
+    return sizes[::-1]
