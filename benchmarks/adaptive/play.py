@@ -23,7 +23,7 @@ from fairopt.problem import Cluster, Trace
 from fairopt.simulation import Mechanics
 from fairopt.simulation.engine import Engine
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PAGE, OURS, PUBLISHED = ROOT / "docs" / "adaptive-jobs.md", HERE / "ours.csv", HERE / "published.csv"
 ROUND = 60

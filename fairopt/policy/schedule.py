@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain
 
+import numpy as np
+
 from fairopt.errors import FairoptError
 from fairopt.numbers import counted
 from fairopt.policy.decision import Decision
-from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.queue import Placements, Queue, Spots
 from fairopt.program import Array, Number
 from fairopt.report import Grid, Tabular
 
@@ -118,7 +120,11 @@ def _of_hosts(schedule: Schedule) -> Iterator[str]:
 
 def _of_leases(schedule: Schedule) -> Iterator[str]:
     queue, placements, leases = schedule.queue, schedule.placements, schedule.leases
-    for row, spots in queue.leased.items():
+    holding = np.flatnonzero(queue.holds).tolist()
+    if isinstance(placements, Placements) and placements.last is queue.last and placements.stays[holding].all():
+        holding = [row for row in holding if row in leases or row in placements.moved]
+    for row in holding:
+        spots = queue.last[row]
         if placements.get(row) != spots:
             yield f"job {queue.jobs.names[row]!r} holds a lease on {spots} until {queue.lease[row]} and was moved"
         if row in leases and leases[row] < queue.lease[row]:

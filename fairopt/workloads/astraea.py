@@ -33,10 +33,11 @@ class Weights(Enum):
 class AstraeaVenus(Workload):
     """Jobs of Venus' September, on 100 hosts of 8 GPUs in the paper.
 
-    * ``data``: the table of Venus' jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
+    * ``data``: the table of Venus' jobs (.csv or .csv.gz); "" for those of the two weeks from 2020-09-01 on, which are
+      part of fairopt: 12,801 jobs.
     * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 11,304 jobs; in the
       whole table those with tenants begin at 14414301 (2020-09-01), 14932701 (09-07) and 15451101 (09-13).
-    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all; the paper has 11,304).
+    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs, the paper's 11,304 (none: all).
     * ``longest_hours``: longer run times are cut to this (none: they are "unmodified", Sec. 6.1.3).
     * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
     * ``weights``: of tenants: quota (what they had; ours), requested (as the paper has it for Philly), equal.
@@ -46,20 +47,20 @@ class AstraeaVenus(Workload):
     Source: ASTRAEA (2022), Sec. 6.1.2 and 6.1.3; Hu et al., SC 2021.
 
     >>> from fairopt.datasets import astraea_venus_cluster
-    >>> AstraeaVenus().trace(seed=0, cluster=astraea_venus_cluster())
+    >>> AstraeaVenus(jobs=1000).trace(seed=0, cluster=astraea_venus_cluster())
     <Trace: <Jobs: 1000 of 15 tenants, types V100>, 0 outages>
     """
 
     name = "astraea-venus"
     source = "ASTRAEA (2022), Sec. 6.1.2 and 6.1.3"
     home = "astraea-venus-cluster"
-    excerpt: ClassVar[str] = "venus_1000.csv"
+    excerpt: ClassVar[str] = "venus_two_weeks.csv.gz"
     trace_name: ClassVar[str] = "venus"
 
     data: str = ""
     begin_s: int = 0
     days: float = 14
-    jobs: int | None = None
+    jobs: int | None = 11_304
     longest_hours: float | None = None
     load: float | None = None
     weights: Weights = Weights.QUOTA
@@ -142,7 +143,7 @@ class AstraeaPhilly(AstraeaVenus):
     * ``data``: the table of Philly's jobs (.csv or .csv.gz); "" for the thousand jobs that are part of fairopt.
     * ``begin_s``: when the window begins, in the table's seconds. No two weeks have the paper's 44,329 jobs; the most,
       33,571, begin at 5493534 (2017-10-10).
-    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all).
+    * ``days``: "a two-week snapshot" (Sec. 6.1.2). ``jobs``: the most jobs (none: all; the paper has 44,329).
     * ``longest_hours``: longer run times are cut to this (none: they are "unmodified", Sec. 6.1.3).
     * ``load``: arrivals are stretched or compressed to this (none: as they were, Sec. 6.1.3).
     * ``weights``: of tenants: requested, "proportional to the total number of GPUs requested by all the jobs in this
@@ -163,4 +164,5 @@ class AstraeaPhilly(AstraeaVenus):
     excerpt = "philly_1000.csv"
     trace_name = "philly"
 
+    jobs: int | None = None
     weights: Weights = Weights.REQUESTED

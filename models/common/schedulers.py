@@ -169,6 +169,12 @@ def check_whole(policy: Policy, least: int, *options: str) -> None:
         require(fits, repr(value), f"{policy.name}, {name}", f"Give a whole number from {least}")
 
 
+def open_with(queue: Queue, row: int, gpus: int) -> list[int]:
+    """Return the types that a job may run on now with one of its numbers of GPUs; with some it has no speed there."""
+    profile, there = queue.jobs.profile(row), queue.open_to(row)
+    return there if profile is None else [each for each in there if profile.speed(0, gpus, 1)[each]]
+
+
 @dataclass(frozen=True)
 class Adapted:
     """By name, how often each job present was ``restarted``, and the ``most`` GPUs that it has run with."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from fairopt.backends import Session
+from fairopt.models.common.schedulers import open_with
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
 
@@ -32,7 +33,7 @@ class Optimus(Policy):
     problem = Queue
     name = "optimus"
     source = "Optimus, EuroSys 2018, Sec. 4.1"
-    traits = frozenset({Trait.ONE_TYPE})
+    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
 
     def decide(self, problem: Queue, state: None, solve: Session) -> Schedule:
         """Share and place the round's GPUs; see `Policy.decide`."""
@@ -52,7 +53,7 @@ class Optimus(Policy):
         """Return how many GPUs each job gets that gets any, were all hosts one."""
         room, sizes = int(queue.room.sum()), {}
         for row in queue.able:
-            least = queue.jobs.sizes(row)[0]
+            least = min(each for each in queue.jobs.sizes(row) if open_with(queue, row, each))
             if not queue.holds[row] and least <= room:
                 sizes[row], room = least, room - least
         gains: list[tuple[float, int, int]] = []
@@ -71,14 +72,15 @@ class Optimus(Policy):
 
     def _offer(self, queue: Queue, row: int, gpus: int, gains: list[tuple[float, int, int]]) -> None:
         """Add what a job would gain, less than 0 where it does, by its next number of GPUs."""
-        larger = [each for each in queue.jobs.sizes(row) if each > gpus]
+        larger = [each for each in queue.jobs.sizes(row) if each > gpus and open_with(queue, row, each)]
         if larger:
             fall = time_left(queue, row, gpus) - time_left(queue, row, larger[0])
             heappush(gains, (-fall / (larger[0] - gpus), row, larger[0]))
 
     def _spots(self, queue: Queue, row: int, gpus: int, free: list[int]) -> Spots:
         """Return GPUs on the emptiest hosts, of the fastest type that has so many; () for none."""
-        for gpu_type in queue.by_speed(row):
+        able = open_with(queue, row, gpus)
+        for gpu_type in (each for each in queue.by_speed(row) if each in able):
             hosts = sorted(queue.hosts(gpu_type), key=lambda host: (-free[host], host))
             if sum(free[host] for host in hosts) < gpus:
                 continue
@@ -93,10 +95,10 @@ class Optimus(Policy):
 
 def time_left(queue: Queue, row: int, gpus: int) -> float:
     """Return the time that a job's remaining work takes with so many GPUs of its fastest type, on few hosts."""
-    jobs, open_to = queue.jobs, queue.open_to(row)
+    jobs, able = queue.jobs, open_with(queue, row, gpus)
     work, left = float(jobs.work[row]), float(queue.remaining[row])
     profile = jobs.profile(row)
     if profile is None:
-        return left / max(float(jobs.throughput[row, each]) for each in open_to)
-    times = [profile.time(gpus, each, work) - profile.time(gpus, each, work - left) for each in open_to]
+        return left / max(float(jobs.throughput[row, each]) for each in able)
+    times = [profile.time(gpus, each, work) - profile.time(gpus, each, work - left) for each in able]
     return float(min(times))

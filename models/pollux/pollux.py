@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Adapted
+from fairopt.models.common.schedulers import Adapted, open_with
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import exact
 from fairopt.problem.queue import Queue, Spots
@@ -53,7 +53,7 @@ class Pollux(Policy):
     name = "pollux"
     source = "Pollux, OSDI 2021, Sec. 4.2"
     states = (Adapted,)
-    traits = frozenset({Trait.ONE_TYPE})
+    traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
     power: float = -1.0
     restart: object = 30
     growth: int | None = 2
@@ -96,8 +96,10 @@ class Sharing:
         self._moved: dict[int, float] = {}
         self._known: dict[tuple[int, int, int], float] = {}
         for row in self.rows:
-            self._sizes[row] = [each for each in state.sizes(queue, row, policy.growth) if each <= self.total]
-            fair = max([each for each in jobs.sizes(row) if each <= self._fair], default=jobs.sizes(row)[0])
+            sizes = [each for each in jobs.sizes(row) if each <= self.total and open_with(queue, row, each)]
+            grown = state.sizes(queue, row, policy.growth)
+            self._sizes[row] = [each for each in sizes if each in grown]
+            fair = max([each for each in sizes if each <= self._fair], default=int(jobs.gpus[row]))
             self._scale[row] = share / self._goodput(row, fair, 1)
             self._moved[row] = state.moved(queue, row, pause)
 
@@ -107,7 +109,7 @@ class Sharing:
             jobs, suits = self.queue.jobs, self.queue.suits[row]
             profile, done = jobs.profile(row), jobs.work[row] - self.queue.remaining[row]
             speeds = jobs.throughput[row] if profile is None else profile.speed(profile.phase(done), gpus, hosts)
-            known = [float(speed) for speed, fits in zip(speeds, suits, strict=True) if fits]
+            known = [float(speed) for speed, fits in zip(speeds, suits, strict=True) if fits and speed]
             self._known[key] = sum(known) / len(known)
         return self._known[key]
 
@@ -179,7 +181,7 @@ class Sharing:
     def _place(self, row: int, gpus: int) -> Spots:
         """Return free GPUs of one type for a job: on the fullest host with room, else on the emptiest; () for none."""
         found: list[Spots] = []
-        for gpu_type in self.queue.open_to(row):
+        for gpu_type in open_with(self.queue, row, gpus):
             hosts = self.queue.hosts(gpu_type)
             one = [host for host in hosts if self.free[host] >= gpus]
             if one:

@@ -213,7 +213,7 @@ def _played(*studies: StudyResults) -> str:
     return (
         f"Studies {names}: the first {size['jobs']} jobs of the real excerpt of Venus (run times cut to "
         f"{size['longest_hours']} hours) and draws of its blocks, on {places} of 8 GPUs; the paper has 11,304 jobs of "
-        "two weeks, which are not public with their tenants, on 100 hosts, where these jobs hardly queue."
+        "two weeks, which it does not name, on 100 hosts, where these jobs hardly queue (ltgf-jobfair-whole)."
     )
 
 

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from fairopt import run
-from fairopt.models import Optimus
+from fairopt.models import Optimus, Pollux, Sia
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.profile import Profile
 from fairopt.simulation import Mechanics
+
+#: 500 traces, the first few in `make test`.
+SEEDS = [*range(40), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(40, 500))]
 
 
 def drawn(seed: int) -> tuple[Trace, Cluster]:
@@ -73,7 +76,7 @@ def plain(queue: Queue) -> dict[int, int]:
     return got
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_each_decision_is_that_of_the_plain_rule(seed: int, monkeypatch: Any) -> None:
     trace, cluster = drawn(seed)
     found: list[Schedule] = []
@@ -92,3 +95,20 @@ def test_each_decision_is_that_of_the_plain_rule(seed: int, monkeypatch: Any) ->
             before = queue.last[row]
             if queue.running[row] and sum(n for _, n in spots) == sum(n for _, n in before):
                 assert spots == before
+
+
+@pytest.mark.parametrize("policy", [Optimus(), Pollux(), Pollux(growth=None, apart=False), Sia()])
+@pytest.mark.parametrize("seed", range(12))
+def test_nobody_gets_gpus_on_which_it_has_no_speed(policy: Any, seed: int) -> None:
+    """Two types; a job has some numbers of GPUs on one of them only."""
+    random = Random(seed)
+    profiles = []
+    for _ in range(5):
+        rows = [[1, 1, 1, 1, 2]]
+        for gpus in random.sample(range(2, 7), 3):
+            rows.append([gpus, 1, 1, *random.choice(((gpus, 0), (0, gpus), (gpus, 2 * gpus)))])
+        profiles.append(Profile.of(rows, [(50, 1, random.randint(1, 3))]))
+    jobs = Jobs.of(types=["A", "B"], gpus=[1] * 5, work=[300] * 5, arrival=[0, 0, 9, 30, 60], profiles=profiles)
+    cluster = Cluster.uniform({"A": (2, 4), "B": (3, 2)})
+    *_, last = run(policy, Trace(jobs).as_(float), cluster, length=10)  # an engine refuses a broken schedule
+    assert not last.after.present

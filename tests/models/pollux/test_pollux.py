@@ -21,6 +21,9 @@ from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.profile import Profile
 from fairopt.simulation import Mechanics
 
+#: 500 traces, the first few in `make test`.
+SEEDS = [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 500))]
+
 
 def profile(random: Random, most: int = 4) -> Profile:
     """Return a profile with 1 to ``most`` GPUs, slower on several hosts, whose larger batch is worth more later."""
@@ -97,7 +100,7 @@ def test_the_dynamic_program_finds_the_best_of_all_sharings(seed: int) -> None:
     assert sum(table[each] for table, each in zip(tables, sizes, strict=True)) == best
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_on_one_host_a_decision_costs_as_little_as_any(seed: int, monkeypatch: Any) -> None:
     cluster = Cluster.uniform({"T4": (1, 5)})
     policy = Pollux(power=[-1.0, -0.5, -3.0][seed % 3], growth=[2, None][seed % 2])
@@ -117,7 +120,7 @@ def test_on_one_host_a_decision_costs_as_little_as_any(seed: int, monkeypatch: A
         assert got == pytest.approx(min(costs))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_on_several_hosts_nobody_alone_could_do_better(seed: int, monkeypatch: Any) -> None:
     cluster, policy = Cluster.uniform({"T4": (3, 2)}), Pollux()
     for schedule, state in heard(policy, drawn(seed, cluster), cluster, monkeypatch):
