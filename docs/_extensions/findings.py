@@ -16,7 +16,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from fairopt.ledger import OWN, Entry, PrintedAndFound, Ruling, ledger
+from fairopt.proofs.ledger.entries import OWN, Entry, PrintedAndFound, Ruling, ledger
 from fairopt.proofs.ledger.figures import HEADS, cells
 
 

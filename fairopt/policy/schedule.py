@@ -8,20 +8,12 @@ from itertools import chain
 
 import numpy as np
 
-from fairopt.errors import FairoptError
+from fairopt.errors import WrongReturn
 from fairopt.numbers import counted
 from fairopt.policy.decision import Decision
 from fairopt.problem.queue import Placements, Queue, Spots
 from fairopt.program import Array, Number
 from fairopt.report import Grid, Tabular
-
-
-class BrokenSchedule(FairoptError, ValueError):
-    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers.
-
-    >>> issubclass(BrokenSchedule, FairoptError)
-    True
-    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +68,7 @@ class Schedule(Decision, Tabular):
 
 
 def refuse_broken(schedule: Schedule, rows: Collection[int] | None = None) -> None:
-    """Raise `BrokenSchedule` unless gangs are whole, hosts are up and not overbooked, types fit and leases are kept.
+    """Raise `WrongReturn` unless gangs are whole, hosts are up and not overbooked, types fit and leases are kept.
 
     A lease is kept if its job stays where it is and the lease is not shortened. ``rows`` are those that come to other
     GPUs, where all others are known to stay on GPUs that suit them and that are up; None looks at all.
@@ -87,7 +79,7 @@ def refuse_broken(schedule: Schedule, rows: Collection[int] | None = None) -> No
         _of_hosts(schedule) if rows is None or rows else (),
         _of_leases(schedule),
     ):
-        raise BrokenSchedule(f"{schedule.policy}, round {schedule.queue.index}: {problem}")
+        raise WrongReturn(f"{schedule.policy}, round {schedule.queue.index}: {problem}")
 
 
 def _of_job(schedule: Schedule, row: int) -> Iterator[str]:

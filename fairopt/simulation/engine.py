@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.backends import Method, Solver
-from fairopt.errors import NotCapable
-from fairopt.policy import BrokenSchedule, Policy, Schedule, Trait, decide, session
+from fairopt.errors import NotCapable, WrongReturn
+from fairopt.policy import Policy, Schedule, Trait, decide, session
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Cluster, Queue, Spots, Trace
 from fairopt.problem.profile import Course
@@ -141,7 +141,7 @@ class Engine:
         return Snapshot(at.round, at.now, at.arrived, present, at.held, at.state, at.started, at.idle)
 
     def __iter__(self) -> Iterator[Changes]:
-        """Yield what changes, in rounds where something does, or once a second. Errors: `BrokenSchedule`, `Stalled`."""
+        """Yield what changes, in rounds where something does, or once a second. Errors: `WrongReturn`, `Stalled`."""
         return self._changes(BEAT)
 
     def rounds(self) -> Iterator[Round]:
@@ -305,7 +305,7 @@ class Engine:
         schedule = decide(self._policy, told, state=state, at=self._session.next())
         seconds = perf_counter() - begun
         if schedule.queue is not told:
-            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+            raise WrongReturn(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
         return schedule if told is queue else replace(schedule, queue=queue), seconds
 
     def _held(self, held: tuple[frozenset[str], ...], changes: Changes) -> tuple[frozenset[str], ...]:
@@ -348,7 +348,7 @@ def run(
     left.
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
-    Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
+    Errors: `BadInput` where trace and cluster name different types or hosts; `WrongReturn`; `Stalled`.
 
     >>> from fairopt.models import FirstInFirstOut
     >>> from fairopt.datasets import philly_cluster, philly_trace

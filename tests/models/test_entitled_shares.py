@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from fairopt.backends import Highs
-from fairopt.backends.cvxpy import Clarabel, Ecos
+from fairopt.backends.cvxpy import CLARABEL, ECOS
 from fairopt.backends.exact import Exact
 from fairopt.by_name import allocate
 from fairopt.certificates import outside_decision
@@ -97,7 +97,7 @@ def test_floors_and_caps_hold_exactly_and_other_solvers_agree(policy: Formulated
         assert (floors.floor <= held).all()
         assert (held <= floors.cap).all()
         assert (found.shares.sum(axis=0) <= floors.lendable).all()
-        for other in (decide(policy, market), decide(policy, market, Highs()), decide(policy, market, Clarabel())):
+        for other in (decide(policy, market), decide(policy, market, Highs()), decide(policy, market, CLARABEL)):
             assert other.method is None
             assert float(other.objective) == pytest.approx(float(found.objective), rel=1e-5, abs=1e-5)
 
@@ -186,7 +186,7 @@ def test_nash_welfare_is_exact_within_floors_and_caps() -> None:
     for seed in range(4):
         market, policy = entitled(seed), NashWelfare()
         floors = floors_of(market)
-        found, other = decide(policy, market), decide(policy, market, Ecos())
+        found, other = decide(policy, market), decide(policy, market, ECOS)
         assert found.solver is not None
         assert found.solver.name == "clarabel"
         assert found.exact

@@ -119,8 +119,22 @@ def _kueue_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[
         flavor = kind if asks else None  # of another resource, which is no type here
         own = [gang.rpartition("/")[2]] if workload != gang else pod_sets
         admitted.setdefault(workload, {}).update(dict.fromkeys(own, flavor))
+        before, after = (each.gpus[each.names.index(gang)] for each in (read.problem.entitlements.gangs, grounds.gangs))
+        if after < before:
+            admitted[workload]["pods"] = _fewer_pods(sets, case.said["resource"], before - after)
     gone = {each if each in known else each.rpartition("/")[0] for each in stopped}
     return {"admitted": admitted, "preempted": sorted(gone)}
+
+
+def _fewer_pods(sets: list[dict[str, Any]], resource: str, less: int) -> dict[str, int]:
+    """Return the pods of those pod sets that start with fewer, by how much less of a resource all of them take."""
+    spare = [each["count"] - each.get("minCount", each["count"]) for each in sets]
+    one = [pod_requests(ObjectPart("", each["template"]["spec"])).get(resource, Fraction(0)) for each in sets]
+    for step in range(sum(spare) + 1):
+        without = [most * step // sum(spare) for most in spare]
+        if sum(count * takes for count, takes in zip(without, one, strict=True)) == less:
+            return {each["name"]: each["count"] - count for each, count in zip(sets, without, strict=True) if count}
+    raise AssertionError(f"no step takes {less} less")
 
 
 def kueue_wanted(case: Case) -> dict[str, Any]:

@@ -92,6 +92,14 @@ def test_the_version_is_of_what_decides_outcomes(monkeypatch: pytest.MonkeyPatch
     assert code_version.__wrapped__() != before
 
 
+def test_a_key_is_the_same_after_everything_was_used(tmp_path: Path) -> None:
+    spec = StudySpec.parse(spec_text(tmp_path))
+    before = [each.key for each in planned(spec)]
+    cluster = next(spec.settings()).place.made()
+    assert cluster.capacity.sum() == sum(len(hosts) for hosts in cluster.hosts_by_type) * 2  # worked out now, and kept
+    assert [each.key for each in planned(spec)] == before
+
+
 def test_a_worker_with_another_fairopt_or_other_files_says_so(tmp_path: Path) -> None:
     spec = StudySpec.parse(spec_text(tmp_path))
     cell, where = planned(spec)[0], Environment.starting(spec.source, ())

@@ -19,6 +19,9 @@ import pytest
 from whole_data import whole
 
 from fairopt import discovery
+from fairopt.benchmarks.workloads.astraea import AstraeaPhilly, AstraeaVenus, Weights
+from fairopt.benchmarks.workloads.fft import KINDS, LARGE, FftTraces
+from fairopt.benchmarks.workloads.oef import Coming, OefTenants
 from fairopt.datasets import astraea_venus_cluster, fft_cluster, oef_cluster, philly_cluster
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_trace, write_trace
@@ -26,21 +29,14 @@ from fairopt.problem.files.trace import trace_to_csv
 from fairopt.testing.data_suites import workload_suite
 from fairopt.testing.suite import Outcome
 from fairopt.workloads import (
-    AstraeaPhilly,
-    AstraeaVenus,
     Counted,
-    FftTraces,
-    OefTenants,
     OnOff,
     Poisson,
     Speeds,
     TraceDriven,
     load_of,
 )
-from fairopt.workloads.astraea import Weights
 from fairopt.workloads.distributions import hours, marginals, tenants
-from fairopt.workloads.fft import KINDS, LARGE
-from fairopt.workloads.oef import Coming
 
 #: Generators in a small form, each with the cluster that it is tried on.
 SMALL = {

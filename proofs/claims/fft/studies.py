@@ -11,7 +11,6 @@ from typing import TypeAlias
 from fairopt.experiment.statistics import mean_of
 from fairopt.experiment.studies.playing import Observed
 from fairopt.experiment.studies.results import StudyResults
-from fairopt.ledger import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.cases import (
     Outcome,
     PrintedRatio,
@@ -23,6 +22,7 @@ from fairopt.proofs.ledger.cases import (
     readings,
     ruling,
 )
+from fairopt.proofs.ledger.entries import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.studying import WHOLE, Extent, between, ends, intervals, results_of
 from fairopt.proofs.ledger.wording import listed
 

@@ -20,8 +20,8 @@ from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
 from fairopt.experiment.studies.traces import drawn
 from fairopt.experiment.words import digits
-from fairopt.ledger import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, parts, readings, ruling
+from fairopt.proofs.ledger.entries import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, Readings, cases, levels, percentages
 from fairopt.proofs.ledger.studying import WHOLE, Extent, ends, results_of
 from fairopt.proofs.ledger.wording import listed, percent

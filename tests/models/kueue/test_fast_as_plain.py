@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -106,6 +107,10 @@ def decided(policy: Kueue, market: Market) -> tuple[Any, ...]:
     return shares.tolist(), grounds.order, grounds.waits, grounds.stopped, grounds.share
 
 
+def simulating(form: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: form(*given[:-1], True)
+
+
 @pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 3000), marks=pytest.mark.slow)])
 def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = 0
@@ -116,6 +121,8 @@ def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch
         with monkeypatch.context() as patched:
             patched.setattr(flavors, "targets_of", plain_targets)
             patched.setattr(cycles.Cycles, "_fits", plain_fits)
+            for each in ("_try", "_add_elsewhere"):  # each resource is simulated alone, also where that cannot matter
+                patched.setattr(flavors, each, simulating(getattr(flavors, each)))
             assert decided(policy, market) == fast, seed
         stopped += len(fast[3])
     assert stopped > len(seeds) / 4

@@ -109,7 +109,7 @@ def test_no_awkward_market_is_refused(seed: int) -> None:
 
 
 def test_clarabel_finds_the_same_utilities() -> None:
-    clarabel = pytest.importorskip("fairopt.backends.cvxpy").Clarabel()
+    clarabel = pytest.importorskip("fairopt.backends.cvxpy").CLARABEL
     for market in sample_markets(25, seed=3, users=(2, 6), demands=True):
         mine = allocate("nash-welfare", market, exact=True)
         theirs = allocate(NashWelfare(digits=0), market, clarabel)
@@ -118,7 +118,7 @@ def test_clarabel_finds_the_same_utilities() -> None:
 
 
 def test_a_back_end_suggests_and_bounds_are_proved() -> None:
-    decision = allocate("nash-welfare", IRRATIONAL, pytest.importorskip("fairopt.backends.cvxpy").Clarabel())
+    decision = allocate("nash-welfare", IRRATIONAL, pytest.importorskip("fairopt.backends.cvxpy").CLARABEL)
     assert 0 < decision.error <= F(1, 10**30)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from fairopt.models.armada.fair_shares import fair_shares, theoretical_share
+from fairopt.proofs.claims.armada.fair_shares import fair_shares, theoretical_share
 
 ONE, MUCH = F(1, 100), F(10)
 #: internal/scheduler/scheduling/context/scheduling_test.go, TestCalculateFairShares, 207cc9e0: weights, demands of

@@ -11,12 +11,12 @@ from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.findings.truthful.chains import THREE_USERS, TWO_USERS, truthful_and_fair
+from fairopt.proofs.findings.truthful.design import Design
 from fairopt.proofs.findings.truthful.efficient import possible_by_integers
+from fairopt.proofs.findings.truthful.efficient_rules import efficient_holders, fewest, refute
+from fairopt.proofs.findings.truthful.profiles import Profiles
 from fairopt.proofs.verify import verify
 from fairopt.properties import Answer, ParetoEfficiency
-from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.efficient_rules import efficient_holders, fewest, refute
-from fairopt.properties.misreports.profiles import Profiles
 
 
 def given_out(random: np.random.Generator, held: Array) -> Array:

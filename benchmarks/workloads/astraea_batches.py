@@ -1,4 +1,4 @@
-"""Batches for posted-price packing: the paper's example, and workloads with its parameters over Philly's jobs."""
+"""Batches for posted-price packing: workloads with the paper's parameters over Philly's jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput, require
 from fairopt.numbers import counted
 from fairopt.problem.batch import Batch
-from fairopt.problem.files.batch import read_batch
 from fairopt.problem.numbers import exact
 from fairopt.problem.utilities import Linear, Power
 
@@ -71,19 +70,6 @@ class _Job(NamedTuple):
     submit: Fraction  # seconds
     gpus: int
     held: Fraction  # GPU-seconds
-
-
-def astraea_example() -> Batch:
-    """Return the paper's example: two users, four servers with two workers and one PS each, four jobs.
-
-    Data units and times are such that a mini-batch takes one slot on one server and two on several.
-
-    Source: Astraea (posted prices) Sec. 4.2.
-
-    >>> astraea_example()
-    <Batch: 4 jobs of 2 tenants on 4 servers>
-    """
-    return read_batch(dataset_path("astraea_example.toml"))
 
 
 def astraea_workload(

@@ -12,15 +12,8 @@ from pathlib import Path
 import pytest
 from whole_data import whole
 
-from fairopt.datasets import dataset_path
-from fairopt.datasets.astraea_workload import (
-    DENSE,
-    SMALL,
-    Ranges,
-    astraea_example,
-    astraea_small,
-    astraea_workload,
-)
+from fairopt.benchmarks.workloads.astraea_batches import DENSE, SMALL, Ranges, astraea_small, astraea_workload
+from fairopt.datasets import astraea_example, dataset_path
 from fairopt.errors import BadInput
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide

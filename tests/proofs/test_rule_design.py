@@ -12,8 +12,8 @@ import pytest
 from fairopt.backends.exact import Exact
 from fairopt.errors import BadInput
 from fairopt.program import Array
-from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.profiles import Profiles, grid, ranges
+from fairopt.proofs.findings.truthful.design import Design
+from fairopt.proofs.findings.truthful.profiles import Profiles, grid, ranges
 
 QUARTERS = ranges([0, "1/4", "1/2", "3/4", 1])
 GOALS = pytest.mark.parametrize("maximise", [Design.proportionally_fair, Design.large_total])

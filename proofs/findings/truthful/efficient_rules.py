@@ -15,8 +15,8 @@ from fairopt.certificates import INFEASIBILITY, Certificate, bare_duals
 from fairopt.errors import BadInput
 from fairopt.methods.efficient_faces import improving_circle
 from fairopt.program import Array, Program
-from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.profiles import Profiles
+from fairopt.proofs.findings.truthful.design import Design
+from fairopt.proofs.findings.truthful.profiles import Profiles
 
 
 def efficient_holders(speedup: Array) -> list[Array]:

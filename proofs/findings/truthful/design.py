@@ -13,7 +13,7 @@ from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.eisenberg_gale.solve import TARGET, maximal_nash_welfare
 from fairopt.problem import Market
 from fairopt.program import Affine, Array, Formulation, Program
-from fairopt.properties.misreports.profiles import Profiles
+from fairopt.proofs.findings.truthful.profiles import Profiles
 
 
 class Design:
@@ -25,7 +25,7 @@ class Design:
     a level. Something is lost where a choice is made (`efficient`), which is refused then.
 
     >>> from fairopt.backends.exact import Exact
-    >>> from fairopt.properties.misreports.profiles import grid
+    >>> from fairopt.proofs.findings.truthful.profiles import grid
     >>> design = Design(Profiles.every(grid(2, 4, positive=False), users=2))
     >>> design.strategy_proof()
     >>> design.sharing_incentive()
