@@ -128,10 +128,11 @@ bench-full: .venv/ready ## the whole campaign: hours; interrupted, the same comm
 	@set -e; for spec in $(FULL); do $(BIN)/fairopt bench $$spec --json build/bench/full/$$spec.jsonl; done
 	@$(BIN)/fairopt bench report build/bench/full/*.jsonl --title "fairopt beside its peers" -o build/bench/full.html
 
-bench-more: .venv/ready ## what exactness, nearby and small markets, misreports, rounds and posted prices cost
+bench-more: .venv/ready ## what exactness, nearby and small markets, misreports, comparisons, rounds and posted prices cost
 	$(BIN)/python benchmarks/exact.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/resolves.py
 	$(BIN)/python benchmarks/misreports.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/compares.py
 	$(BIN)/python benchmarks/fft_rounds.py
 	$(BIN)/python benchmarks/posted_prices.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/small_markets.py

@@ -73,7 +73,8 @@ def _short(starter: JobStarter, job: SlurmJob, part: SlurmPartition, nodes: Arra
     kinds = [kind for kind in job.gang.takes if site.total[part.nodes, kind].sum() >= job.gpus]
     there = int(np.maximum(site.free[nodes, kinds[-1]], 0).sum())
     words = f"it needs {job.gpus} {site.types[kinds[-1]]}, and {there} are free" + f" in {part.name}" * site.by_node
-    first = next((name for other, name in kept.items() if (site.partitions[other].nodes & part.nodes).any()), "")
+    others = ((name, site.partitions[other].nodes) for other, name in kept.items() if name != job.gang.name)
+    first = next((name for name, own in others if (own & part.nodes).any()), "")
     if first:
         return f"{words}: other nodes are kept for {first}, which goes first"
     if there < job.gpus:

@@ -26,7 +26,7 @@ STILL, GOING = "sched_interval=-1,bf_interval=-1", "sched_interval=1,bf_interval
 REASONS = {
     "is kept for": {"Priority"},
     "it needs": {"Resources", "ReqNodeNotAvail", "Nodes required for job are DOWN"},
-    "the limit of|MaxWall": {"Assoc", "QOS"},
+    "the limit of|MaxWall": {"Assoc", "QOS", "Max"},
     "partition": {"Partition", "Job's"},
 }
 OF_ORDER = REASONS["is kept for"] | REASONS["it needs"]
