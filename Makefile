@@ -39,7 +39,7 @@ demo: .venv/ready ## set up, then every policy on two markets, and two policies 
 	@for policy in fft srtf; do $(BIN)/fairopt run fairopt/datasets/philly_1000.csv \
 		--cluster fairopt/datasets/philly_cluster.toml --policy $$policy --rounds 60 --floats; done
 
-test: .venv/ready ## set up, then pass the tests
+test: .venv/ready ## set up, then pass the tests: five minutes on two cores are the budget
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 house: .venv/ready ## measure the size and shape of the code, as docs/house.md has it
@@ -128,10 +128,11 @@ bench-full: .venv/ready ## the whole campaign: hours; interrupted, the same comm
 	@set -e; for spec in $(FULL); do $(BIN)/fairopt bench $$spec --json build/bench/full/$$spec.jsonl; done
 	@$(BIN)/fairopt bench report build/bench/full/*.jsonl --title "fairopt beside its peers" -o build/bench/full.html
 
-bench-more: .venv/ready ## what exactness, nearby and small markets, misreports, rounds and posted prices cost
+bench-more: .venv/ready ## what exactness, nearby and small markets, misreports, comparisons, rounds and posted prices cost
 	$(BIN)/python benchmarks/exact.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/resolves.py
 	$(BIN)/python benchmarks/misreports.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/compares.py
 	$(BIN)/python benchmarks/fft_rounds.py
 	$(BIN)/python benchmarks/posted_prices.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/small_markets.py

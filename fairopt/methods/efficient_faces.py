@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -81,7 +80,7 @@ class EfficientFaces:
         self.branched: set[Pairs] = set()
         self._open: list[tuple[Number, int, _TreeNode]] = []
         self._best: _TreeNode | None = None
-        self._number = count()
+        self._pushed = 0
 
     @property
     def shares(self) -> Array:
@@ -169,7 +168,8 @@ class EfficientFaces:
             node = _TreeNode(without, value, answer.dual, shares, circle)
         self.nodes[without] = node
         if node.circle is not None:
-            heappush(self._open, (-node.bound, next(self._number), node))
+            self._pushed += 1
+            heappush(self._open, (-node.bound, self._pushed, node))
         elif node.bound > self.value:
             self._best = node
         return node
