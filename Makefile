@@ -39,7 +39,7 @@ demo: .venv/ready ## set up, then every policy on two markets, and two policies 
 	@for policy in fft srtf; do $(BIN)/fairopt run fairopt/datasets/philly_1000.csv \
 		--cluster fairopt/datasets/philly_cluster.toml --policy $$policy --rounds 60 --floats; done
 
-test: .venv/ready ## set up, then pass the tests
+test: .venv/ready ## set up, then pass the tests: five minutes on two cores are the budget
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 house: .venv/ready ## measure the size and shape of the code, as docs/house.md has it

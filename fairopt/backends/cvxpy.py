@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -51,6 +52,14 @@ SETTINGS: Mapping[str, Mapping[str, float]] = {
     "CLARABEL": {**dict.fromkeys(PASSED_AS["CLARABEL"][Capability.TOLERANCE], TIGHT), "accept_unknown": True},
     "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000},
 }
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """Return the solvers that cvxpy finds, for which it tries to import each that it knows."""
+    import cvxpy
+
+    return tuple(cvxpy.installed_solvers())
 
 
 class Cvxpy(Backend):
@@ -101,11 +110,9 @@ class Cvxpy(Backend):
         return f"{type(self).__name__}({self.solver!r})"
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        import cvxpy
-
-        if self.solver not in cvxpy.installed_solvers():
+        if self.solver not in _installed():
             raise NotInstalled(
-                f"cvxpy finds no solver {self.solver!r}, only {', '.join(cvxpy.installed_solvers())}: "
+                f"cvxpy finds no solver {self.solver!r}, only {', '.join(_installed())}: "
                 "install its package (often of the same name, in lower case), or choose one of these"
             )
         if options.time_limit is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_seeds import seeds
 from scipy.optimize import linprog
 
 from fairopt.backends import Highs
@@ -65,7 +66,7 @@ def bounded(market: Market, floors: Floors, best: Array, more: list[tuple[Array,
     return -found.fun if found.status == 0 else -np.inf
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(20, 60))
 def test_a_floor_is_what_members_can_use_of_a_guarantee(seed: int) -> None:
     """Type by type, the fastest first, no floor could be higher: SciPy finds the most that members could hold."""
     market = entitled(seed)
@@ -102,7 +103,7 @@ def test_floors_and_caps_hold_exactly_and_other_solvers_agree(policy: Formulated
             assert float(other.objective) == pytest.approx(float(found.objective), rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(7, 20))
 def test_optima_are_those_of_scipy(seed: int) -> None:
     market = entitled(seed)
     floors, fair = floors_of(market), market.fair_utility()
@@ -144,7 +145,7 @@ def compared(market: Market, floors: Floors) -> Array:
     return out
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(4, 12))
 def test_oef_compares_what_is_held_beyond_guarantees(seed: int) -> None:
     """Optima are SciPy's within the definitions, and nobody envies a peer as the property reads it."""
     market = entitled(seed)

@@ -160,7 +160,7 @@ def _kai(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
 
 
 def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
-    """Return how many pods of each pod group run in the end; None where a group is no gangs of whole GPUs."""
+    """Return how many pods of each pod group run in the end; None where a group is no gang, 0 where its pods end."""
     gangs = grounds.gangs
     cpu = gangs.resources.index("cpu") if "cpu" in gangs.resources else None
     runs: dict[str, Any] = dict.fromkeys(case.want)
@@ -170,7 +170,10 @@ def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[st
         if each.get("kind") == "PodGroup":
             first[each["metadata"]["name"]] = each["spec"].get("minMember", 1)
         elif each.get("kind") == "Pod":
-            pods[each["metadata"]["annotations"]["pod-group-name"]] = pod_requests(ObjectPart("", each["spec"]))
+            group = each["metadata"]["annotations"]["pod-group-name"]
+            pods[group] = pod_requests(ObjectPart("", each["spec"]))
+            if "deletionTimestamp" in each["metadata"] and group in runs:
+                runs[group] = 0
     for at, gang in enumerate(gangs.names):
         group = gang.split("/", 1)[1].partition("+")[0]
         if group not in runs:
@@ -179,6 +182,8 @@ def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[st
         gpus = one.get("nvidia.com/gpu", 0)
         takes, each_takes = (gangs.gpus[at], gpus) if gpus else (gangs.other[at, cpu], one.get("cpu", 0))
         count = takes / each_takes if each_takes else 1 if "+" in gang else first[group]  # of pods that take nothing
+        if gangs.settings and "kai.pods" in gangs.settings[at]:
+            count = len(gangs.settings[at]["kai.pods"].split())
         runs[group] = (runs[group] or 0) + (int(count) if gangs.on[at] >= 0 else 0)
     return runs
 

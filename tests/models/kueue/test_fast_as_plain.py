@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from drawn_seeds import seeds
 from plain import plain_fits, plain_targets
 
 from fairopt.models import Kueue
@@ -128,7 +129,7 @@ def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch
     assert stopped > len(seeds) / 4
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(20, 60))
 def test_afterwards_the_usage_is_that_of_who_runs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a ClusterQueue is beyond its limit already, so that less than nothing is held back for it."""
     grounds, seen = rule._grounds, []

@@ -8,6 +8,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from drawn_seeds import seeds
 
 from fairopt import allocate
 from fairopt.errors import BadInput, NotCapable
@@ -96,7 +97,7 @@ def test_a_rational_optimum_is_exact_though_demands_bind() -> None:
     assert decision.exact
 
 
-@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(each, marks=pytest.mark.slow) for each in range(30, 60))])
+@pytest.mark.parametrize("seed", seeds(10, 60))
 def test_no_awkward_market_is_refused(seed: int) -> None:
     market = awkward(seed)
     decision = allocate("nash-welfare", market, exact=True)
