@@ -1,6 +1,6 @@
 """Install a wheel or an sdist in a new environment, and run every command in an empty folder.
 
-    python tests/packaging/check_installed.py dist/fairopt-0.1.0-py3-none-any.whl [PYTHON...]
+    python tests/packaging/check_installed.py dist/fairopt-1.0.0-py3-none-any.whl [PYTHON...]
 
 For each PYTHON (this one by default) it says which commands ran, and ends with status 1 if one did not end as it
 should. Versions are those of constraints.txt; nothing of the checkout is on the path.
