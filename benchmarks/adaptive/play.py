@@ -188,12 +188,15 @@ def block(ours: list[dict[str, str]]) -> str:
             lines.append(
                 f"| {setting} | `{policy}` | {FIGURES[figure]} | {value} | {own[figure]} | {ratio:.2f} | {why} |"
             )
-    lines += ["", f"| changed | setting | policy | {' | '.join(FIGURES.values())} |", "|---|---|---|" + "---|" * 4]
+    changed = ["", f"| changed | setting | policy | {' | '.join(FIGURES.values())} |", "|---|---|---|" + "---|" * 4]
+    lines += changed if any(row["change"] for row in ours) else []
     for row in ours:
         before = plain.get((row["setting"], row["policy"]))
         if row["change"] and before:
             ratios = " | ".join(f"{float(row[each]) / float(before[each]):.2f}" for each in FIGURES)
             lines.append(f"| {row['change']} | {row['setting']} | `{row['policy']}` | {ratios} |")
+    lines += ["", "| paper | what of it is here |", "|---|---|"]
+    lines += [f"| {row['paper']} | {row['here']} |" for row in table(HERE / "papers.csv")]
     return "\n".join(lines)
 
 
