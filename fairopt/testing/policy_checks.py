@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.backends import Backend, Options
 from fairopt.backends.solution import Status
 from fairopt.compare import answered
-from fairopt.discovery import BACKENDS, PROPERTIES, load, names, property_
+from fairopt.discovery import BACKENDS, PROPERTIES, backend, names, property_
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.policy import Claim, Policy, Trait, decide
 from fairopt.properties import Answer, Effort, Verdict
@@ -136,9 +136,9 @@ def decided(policy: Policy, problem: Any, state: Any = None) -> Any:
 def solvers() -> Iterator[Backend]:
     """Yield the backends that are installed."""
     for name in names(BACKENDS):
-        backend = load(BACKENDS, name)
-        if backend.available():
-            yield backend()
+        made = backend(name)
+        if made.available():
+            yield made
 
 
 def answers(policy: Policy, problem: Any, *, state: Any = None) -> Iterator[Any]:

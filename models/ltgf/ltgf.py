@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
@@ -23,7 +23,7 @@ from fairopt.simulation import Consolidated, Placement, Request, placed
 from fairopt.simulation.gpu_time import job_share, quota, tenant_share
 
 
-@dataclass(slots=True)  # a frozen one takes several times as long to make, and each round makes one for each job
+@dataclass(frozen=True, slots=True)
 class Account:
     """One job's account: its tenant, the GPUs it asks for, its weight, GPU time held and due, and whether it ran.
 
@@ -261,7 +261,7 @@ class LongTermGpuTimeFairness(Policy):
         until = problem.now + lease_length(problem, self.lease)
         names = problem.jobs.names
         for row in placements:
-            gpu_time.jobs[names[row]].ran = True
+            gpu_time.jobs[names[row]] = replace(gpu_time.jobs[names[row]], ran=True)
         return Schedule(
             self.name,
             problem,

@@ -40,13 +40,14 @@ class Pollux(Policy):
     random. Jobs take the batch of the best goodput (`Jobs.profiles`), where the source's agents fit a model of it.
     Types are not told apart, as in the source: a job's speed is the mean of those on the types that it suits, and it
     runs on one of them.
+    What a restart costs is weighed by a job's age, so that one which comes just as a round begins waits until the next.
 
     Source: Pollux, OSDI 2021, Sec. 4.2; its code, simulator/pollux.py (p = -1, S = 30 s).
 
     >>> from fairopt import run
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> list(run(Pollux(), philly_trace(), philly_cluster(), length=300, rounds=3))[-1]
-    <Round: 2 of pollux, 600 to 900: 1 ran, 0 waited, 1 completed>
+    <Round: 2 of pollux, 600 to 900: 1 ran, 1 waited, 0 completed>
     """
 
     problem = Queue

@@ -28,7 +28,7 @@ VERIFIER = PROOFS / "verify.py"
 #: All verifiers together; they are to be read in one sitting. Floors, caps and normalisers took 120, whole gangs 60,
 #: what two decisions tell 17; one budget for a file, and small steps with names for water filling, 110; limits of time
 #: for small files, and rows of envy in whole numbers, 60, the last.
-MOST_LINES = 4_740
+MOST_LINES = 4_860
 
 
 def plan_of_the_example() -> dict[str, Any]:

@@ -56,7 +56,7 @@ PLANTED = [
     Planted(_V + "certificates.py", 'if certificate["answer"].value != answer:', "if False:", _CERTIFICATES),
     Planted(_V + "standing.py", "return whole_gpu_conservation", "return whole_gpu_conservation", ""),
     # of runs and schedules
-    Planted(_V + "trace.py", "return slowest * self.spread if len(spots) > 1 and job.pattern == \"intra\" else slowest", "return slowest", _RUNS),
+    Planted(_V + "trace.py", "return [(mark, speed * self.spread if apart else speed) for mark, speed in slowest]", "return slowest", _RUNS),
     Planted(_V + "simulate.py", "left = max(one.remaining - (passed - loaded) * one.speed, ZERO)", "left = one.remaining", _RUNS),
     Planted(_V + "simulate.py", "if played.index and self.at_most(job.arrival, played.begin - self.length, False):", "if False:", _RUNS),
     Planted(_V + "simulate.py", "if given not in one.job.sizes or hosts != sorted(set(hosts)):", "if False:", _RUNS),
