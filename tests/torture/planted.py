@@ -57,10 +57,10 @@ PLANTED = [
     Planted(_V + "standing.py", "return whole_gpu_conservation", "return whole_gpu_conservation", ""),
     # of runs and schedules
     Planted(_V + "trace.py", "return [(mark, speed * self.spread if apart else speed) for mark, speed in slowest]", "return slowest", _RUNS),
-    Planted(_V + "simulate.py", "left = max(one.remaining - (passed - loaded) * one.speed, ZERO)", "left = one.remaining", _RUNS),
+    Planted(_V + "simulate.py", "return max(one.remaining - progress, ZERO), one.setup - loaded", "return one.remaining, one.setup - loaded", _RUNS),
     Planted(_V + "simulate.py", "if played.index and self.at_most(job.arrival, played.begin - self.length, False):", "if False:", _RUNS),
     Planted(_V + "simulate.py", "if given not in one.job.sizes or hosts != sorted(set(hosts)):", "if False:", _RUNS),
-    Planted(_V + "simulate.py", "begin = setting.restart if before else setting.launch", "begin = setting.launch", _RUNS),
+    Planted(_V + "trace.py", "common = self.restart if again else self.launch", "common = self.launch", _RUNS),
     Planted(_V + "runs.py", "def differing(found: Mapping[str, Any], right: dict[str, Any]) -> Iterator[str]:", "def differing(found, right):\n    return\n    yield\n\n\ndef _differing(found, right):", _RUNS),
     # what an answer must show
     Planted("fairopt/backends/trust.py", "if (excess > 0).any() or (outside > 0).any():", "if False:", _SPOILED),
@@ -88,7 +88,7 @@ PLANTED = [
     Planted("fairopt/problem/files/cluster.py", "if types is not None and name not in types:", "if types is not None and types.index(name) < 0:", "read cluster"),
     Planted("fairopt/simulation/replay.py", "        _check_as_written(line, last + 1)\n", "", "read run state"),
     Planted("fairopt/simulation/replay.py", "        except (KeyError, TypeError, ValueError, AttributeError) as error:\n", "        except KeyError as error:\n", "read record"),
-    Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\", of: type[BadInput] = BadInput) -> Iterator[None]:\n    yield\n    return\n", "read trace"),
+    Planted("fairopt/problem/files/storage.py", "def naming(file: AnyPath = \"\", place: str = \"\", only: str = \"\") -> Iterator[None]:", "def naming(file: AnyPath = \"\", place: str = \"\", only: str = \"\") -> Iterator[None]:\n    yield\n    return\n", "read trace"),
     Planted("fairopt/certificates/certificate.py", "    except (ValueError, RecursionError) as error:\n", "    except OSError as error:\n", "read certificate"),
     Planted("fairopt/importing/documents.py", "except (ValueError, OverflowError) as error:", "except OverflowError as error:", "read import kueue"),
     Planted("fairopt/problem/labels.py", "return table, listed_names(users, \"users\"), listed_names(types, \"types\")", "return table, users, types", "call Market.of"),
