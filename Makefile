@@ -10,7 +10,7 @@ SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs
 QUICK := $(FULL:%=quick-%) quick-rounds
 
 # Rows of the ledger that a study decides.
-STUDIES ?= fft-jct fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease ltgf-jobfair ltgf-tenantfair oef-jct oef-straggler
+STUDIES ?= fft-jct fft-jct-whole fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease ltgf-jobfair ltgf-tenantfair oef-jct oef-straggler
 
 # Kernels of the BLAS with which tests of floats are run, where the processor has them; what is tested with each.
 KERNELS := SkylakeX Haswell Prescott
@@ -39,7 +39,7 @@ demo: .venv/ready ## set up, then every policy on two markets, and two policies 
 	@for policy in fft srtf; do $(BIN)/fairopt run fairopt/datasets/philly_1000.csv \
 		--cluster fairopt/datasets/philly_cluster.toml --policy $$policy --rounds 60 --floats; done
 
-test: .venv/ready ## set up, then pass the tests
+test: .venv/ready ## set up, then pass the tests: five minutes on two cores are the budget
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 house: .venv/ready ## measure the size and shape of the code, as docs/house.md has it
@@ -100,7 +100,7 @@ studies: .venv/ready ## the quick form of the studies that decide claims: some m
 studies-whole: .venv/ready ## the whole of them, into the ledger: hours; interrupted, the same command goes on
 	$(BIN)/python -m fairopt.proofs.ledger.studying --write --cells build/studies $(STUDIES)
 
-live-slurm: .venv/ready ## trees in a live Slurm (Debian's packages, installed where absent; root, half an hour), into its page
+live-slurm: .venv/ready ## trees in a live Slurm (Debian's packages, installed where absent; root, an hour and more), into its page
 	@tests/live/install.sh
 	$(BIN)/python tests/live --write docs/schedulers/slurm.md
 
@@ -128,10 +128,11 @@ bench-full: .venv/ready ## the whole campaign: hours; interrupted, the same comm
 	@set -e; for spec in $(FULL); do $(BIN)/fairopt bench $$spec --json build/bench/full/$$spec.jsonl; done
 	@$(BIN)/fairopt bench report build/bench/full/*.jsonl --title "fairopt beside its peers" -o build/bench/full.html
 
-bench-more: .venv/ready ## what exactness, nearby and small markets, misreports, rounds and posted prices cost
+bench-more: .venv/ready ## what exactness, nearby and small markets, misreports, comparisons, rounds and posted prices cost
 	$(BIN)/python benchmarks/exact.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/resolves.py
 	$(BIN)/python benchmarks/misreports.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/compares.py
 	$(BIN)/python benchmarks/fft_rounds.py
 	$(BIN)/python benchmarks/posted_prices.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/small_markets.py

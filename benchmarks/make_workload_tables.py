@@ -8,7 +8,7 @@ vc_quotas_venus.csv, whose checksums stand in SOURCES.md. Written into fairopt/d
   has the mean of the real jobs to a second, and their quantiles to the width of a part.
 * workload_hours.csv: the jobs that came in each hour of two weeks. workload_tenants.csv: the jobs of each tenant,
   and where it is known its quota of GPUs (of the first day of Venus' weeks).
-* venus_1000.csv: the first thousand jobs of Venus' September whose tenants are known.
+* venus_two_weeks.csv.gz: the jobs of Venus' first two weeks of September whose tenants are known.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -75,8 +76,11 @@ def quotas(folder: Path) -> dict[str, str]:
 
 
 def write(name: str, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    with (OUT / name).open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n").writerows([header, *rows])
+    text = StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    content = text.getvalue().encode()
+    # without a time, so that equal tables are equal files
+    (OUT / name).write_bytes(gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
 
 
 def main() -> None:
@@ -100,10 +104,10 @@ def main() -> None:
             of_hours += [(trace, hour, hours[hour]) for hour in range(HOURS)]
         if trace == "venus":
             begin = WEEKS[trace]
-            known = [row for row in jobs if row["tenant"] and int(row["submit_s"]) >= begin][:1000]
+            known = [row for row in jobs if row["tenant"] and 0 <= int(row["submit_s"]) - begin < 3600 * HOURS]
             keys = ("job_id", "tenant", "duration_s", "gpus", "status")
             rows = [(str(int(row["submit_s"]) - begin), *(row[key] for key in keys)) for row in known]
-            write("venus_1000.csv", ("submit_s", *keys), rows)
+            write("venus_two_weeks.csv.gz", ("submit_s", *keys), rows)
     write("workload_parts.csv", ("trace", "gpus", "jobs", "mean_s", "half_s"), of_parts)
     write("workload_hours.csv", ("trace", "hour", "jobs"), of_hours)
     write("workload_tenants.csv", ("trace", "tenant", "jobs", "quota"), of_tenants)

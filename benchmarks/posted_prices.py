@@ -8,7 +8,7 @@
 * ratio: total utility over the offline optimum, or over a bound on it that prices prove, at the paper's small sizes.
 * baselines: total utilities of the policies that need no solver, at the paper's scale.
 
-Workloads are `fairopt.datasets.astraea_workload`'s: of the whole table of Philly's jobs and 14 tenants with ``--data``,
+Workloads are `astraea_batches.astraea_workload`'s: of the whole table of Philly's jobs and 14 tenants with ``--data``,
 else of the excerpt with 8. Times are CPU seconds of this process, so that what else the machine does counts less.
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.datasets.astraea_workload import astraea_small, astraea_workload
+from fairopt.benchmarks.workloads.astraea_batches import astraea_small, astraea_workload
 from fairopt.experiment.bench.figures import put_between
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast

@@ -68,6 +68,8 @@ def require(fits: bool, value: object, place: str, remedy: str) -> None:
 class WrongReturn(FairoptError, TypeError):
     """A method that somebody wrote for fairopt returned something else than it must; the message says what.
 
+    Of a schedule that is impossible on the cluster it names round, job, host and both numbers.
+
     >>> require_returned(False, [1, 2], "MyPolicy.formulate", "a Program")
     Traceback (most recent call last):
         ...

@@ -7,7 +7,8 @@ import gc
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,23 @@ def as_wide_as_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
+@pytest.fixture(scope="session")
+def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for all tests that ask for none: one of its own for each takes longer than most of them."""
+    return tmp_path_factory.mktemp("empty")
+
+
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def in_an_empty_folder(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, empty_folder: Path
+) -> Iterator[None]:
     """What lies in the folder that the tests are started from, a user's results for instance, decides nothing."""
-    monkeypatch.chdir(tmp_path)
+    asked = "tmp_path" in request.fixturenames
+    monkeypatch.chdir(request.getfixturevalue("tmp_path") if asked else empty_folder)
+    yield
+    if not asked and any(empty_folder.iterdir()):
+        shutil.rmtree(empty_folder)
+        empty_folder.mkdir()
 
 
 @pytest.fixture
@@ -59,6 +73,13 @@ def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Ran(status, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw no pictures, which take most of the time of the page of a study or benchmark, where nobody looks at them."""
+    monkeypatch.setattr("fairopt.experiment.studies.page._svg", lambda draw, title: "")
+    monkeypatch.setattr("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from fairopt.benchmarks.instances.markets import Check, whole
-from fairopt.datasets.astraea_workload import astraea_small, astraea_workload
+from fairopt.benchmarks.workloads.astraea_batches import astraea_small, astraea_workload
 from fairopt.errors import BadInput
 from fairopt.experiment.bench import Family, Instance
 from fairopt.policy import Plan

@@ -12,17 +12,17 @@ from fairopt.errors import NotSolved, OutOfTime
 from fairopt.experiment.bench import Contender
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.reference import Best, Reference, ScheduleSearch
+from fairopt.models.astraea.reference import Best, Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 
 
 @dataclass(frozen=True)
-class _Limited(ScheduleSearch):
+class _Limited(Reference):
     """A search that stops at a time limit; ``ends`` is by the clock of `perf_counter`, looked at before each job."""
 
-    search: ScheduleSearch = field(default_factory=Fast)
+    search: Reference = field(default_factory=Fast)
     ends: float = 0.0
 
     def best(self, state: RoundState, job: int) -> Best | None:
@@ -37,7 +37,7 @@ class _Asked:
     """A batch, the search in its policy, and the seconds that it has."""
 
     batch: Batch
-    search: ScheduleSearch
+    search: Reference
     time_limit: float
 
 
@@ -46,7 +46,7 @@ class _Packing(Contender):
 
     tasks = ("posted-prices",)
     libraries: ClassVar[Sequence[str]] = ("fairopt", "numpy")
-    search: ClassVar[type[ScheduleSearch]]
+    search: ClassVar[type[Reference]]
 
     def build(self, task: str, prepared: Batch, *, time_limit: float, threads: int) -> _Asked:
         """Return the batch and the search."""

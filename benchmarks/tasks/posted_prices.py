@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from fairopt.datasets.astraea_workload import astraea_small
+from fairopt.benchmarks.workloads.astraea_batches import astraea_small
 from fairopt.experiment.bench import Instance, Judgement, Task
 from fairopt.models.astraea.posted_prices import PostedPricePacking, last_interval
 from fairopt.models.astraea.reference import Reference

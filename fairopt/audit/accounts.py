@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.pools import BOUNDLESS, Pools, finite, whole
+from fairopt.audit.pools import BOUNDLESS, Pools, finite, plain, whole
 from fairopt.errors import BadInput
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
@@ -109,7 +109,7 @@ class EntitlementAccounts:
     def asks(self) -> Array:
         """The GPUs of pending gangs that may run on each type (N, k); a gang that may choose counts for each."""
         gangs = self.gangs
-        asked = np.zeros((len(self.said.users), self.k), dtype=np.int64)
+        asked = np.zeros((len(self.said.users), self.k), dtype=self.gangs.gpus.dtype)
         waits = gangs.pending
         np.add.at(asked, gangs.user[waits], gangs.gpus[waits, None] * gangs.allowed[waits])
         return self.said.total(asked)
@@ -122,7 +122,7 @@ class EntitlementAccounts:
     @cached_property
     def left(self) -> Array:
         """The same, negative where more are held than there are: so many must go before any is free (k,)."""
-        return whole(self.market.capacity - self.all_held)
+        return whole(self.market.capacity - self.all_held, self.gangs.parts)
 
     @cached_property
     def all_held(self) -> Array:
@@ -142,7 +142,7 @@ class EntitlementAccounts:
     @cached_property
     def borrowed(self) -> Array:
         """Whole GPUs that each node holds beyond what it is owed (N, k)."""
-        return np.maximum(-whole(finite(self.owed - self.held)[:, : self.k]), 0)
+        return np.maximum(-whole(finite(self.owed - self.held)[:, : self.k], self.gangs.parts), 0)
 
     @cached_property
     def over_cap(self) -> Array:
@@ -152,12 +152,13 @@ class EntitlementAccounts:
     @cached_property
     def cap_room(self) -> Array:
         """Whole GPUs of each type that the cap of each node leaves (N, k)."""
-        return np.maximum(whole((self.said.cap - self.held)[:, : self.k]), 0)
+        return np.maximum(whole((self.said.cap - self.held)[:, : self.k], self.gangs.parts), 0)
 
     @cached_property
     def owed_room(self) -> Array:
         """Whole GPUs that each node may hold on top, within what it is owed and its cap (N, k)."""
-        return np.minimum(np.maximum(whole((self.owed - self.held)[:, : self.k]), 0), self.cap_room)
+        owed = whole((self.owed - self.held)[:, : self.k], self.gangs.parts)
+        return np.minimum(np.maximum(owed, 0), self.cap_room)
 
     # -- who waits -----------------------------------------------------------------------------------------------
     @cached_property
@@ -209,7 +210,7 @@ class EntitlementAccounts:
         served = []
         waits = gangs.pending & (gangs.gpus > 0)
         for gang in (each for each in self.order if waits[each]):
-            gpus = int(gangs.gpus[gang])
+            gpus = gangs.size(gang)
             where = [j for j in range(self.k) if gangs.allowed[gang, j] and gpus <= self.market.capacity[j]]
             pools = {j: self.pools.of(int(gangs.user[gang]), j) for j in where}
             for on, pool in pools.items():
@@ -266,7 +267,7 @@ class EntitlementAccounts:
     def _room_of(self, node: int, column: int) -> Any:
         """Return what a node may still take of a column within what it is owed: of a type, whole GPUs."""
         whole = column < self.k
-        return int(self.owed_room[node, column]) if whole else self.owed[node, column] - self.held[node, column]
+        return plain(self.owed_room[node, column]) if whole else self.owed[node, column] - self.held[node, column]
 
     def below_caps(self, gang: int, gpu_type: int, *, but_of_pool: bool = False) -> bool:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""
@@ -287,12 +288,12 @@ class EntitlementAccounts:
         """Return whether a gang fits on a type into what its user, or a group, is owed."""
         return gang in self.owed_at and self.owed_at[gang][1] == gpu_type
 
-    def free_for(self, node: int, gpu_type: int) -> int:
+    def free_for(self, node: int, gpu_type: int) -> Any:
         """Return what is left of a type for a node, less what serves starving gangs of others."""
         others = [gang for gang in self.served if self.owed_at[gang] != (node, gpu_type)]
 
-        def left(pool: int) -> int:
-            taken = (int(self.gangs.gpus[gang]) for gang in others if self._takes(gang, gpu_type, pool))
+        def left(pool: int) -> Any:
+            taken = (self.gangs.size(gang) for gang in others if self._takes(gang, gpu_type, pool))
             return self.pools.left_in(pool, gpu_type) - sum(taken)
 
         return min(map(left, {TOP, self.pools.of(node, gpu_type)}))
@@ -325,7 +326,7 @@ class EntitlementAccounts:
     @cached_property
     def short(self) -> Array:
         """GPUs of each node's gangs that starve, by the type on which they fit (N, k)."""
-        missing = np.zeros((len(self.said.nodes), self.k), dtype=np.int64)
+        missing = np.zeros((len(self.said.nodes), self.k), dtype=self.gangs.gpus.dtype)
         for node, gangs in self.starving.items():
             for gang, j in gangs.items():
                 missing[node, j] += self.gangs.gpus[gang]
@@ -370,7 +371,7 @@ class EntitlementAccounts:
         found = []
         while levels:
             node, most = levels.pop()
-            gpus = min(most, int(self.borrowed[node, gpu_type]))
+            gpus = min(most, plain(self.borrowed[node, gpu_type]))
             if gpus > 0:
                 levels += [(child, gpus) for child in self.said.children[node]]
                 found += [(node, gpus)] * (node < len(self.said.users))

@@ -15,7 +15,7 @@ from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules, waits_by_rule
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
 from fairopt.audit.mending import smallest
-from fairopt.audit.pools import BOUNDLESS
+from fairopt.audit.pools import BOUNDLESS, plain
 from fairopt.audit.reasons import Reason, ahead, by_rule, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
@@ -232,7 +232,7 @@ def explain(
 def _loans(accounts: EntitlementAccounts, gang: int) -> Iterator[Loan]:
     """Yield the least that has to be given to a gang on each type, the type with the least first."""
     gangs, found = accounts.gangs, []
-    user, gpus, name = int(gangs.user[gang]), int(gangs.gpus[gang]), gangs.names[gang]
+    user, gpus, name = int(gangs.user[gang]), gangs.size(gang), gangs.names[gang]
     spare, on_free = beside_served(accounts)
     spare.stop(on_free.get(gang, {}))
     for j in np.flatnonzero(gangs.allowed[gang]).tolist():
@@ -246,8 +246,8 @@ def _loans(accounts: EntitlementAccounts, gang: int) -> Iterator[Loan]:
             if gpus > accounts.cap_room[node, j] and not (owed and node == pool and gpus <= cap):
                 own = ", the sum of its quotas," * (node == pool)
                 if node == pool:  # then its members have more, as far as there are GPUs
-                    free += int(accounts.held[node, j] + gpus - cap)
-                    free = min(free, int(accounts.left[j]))
+                    free += plain(accounts.held[node, j] + gpus - cap)
+                    free = min(free, plain(accounts.left[j]))
                 to = number_text(accounts.held[node, j] + gpus)
                 steps.append(f"raise the cap of {accounts.said.nodes[node]}{own} from {number_text(cap)} to {to}")
         steps += _goods_steps(accounts, gang, j, spare if owed else SpareGoods(accounts))
@@ -287,7 +287,7 @@ def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[s
         for change in _one_more(found, node) if base.shares is not None else ():
             one = _with(found, node, base, change, watch)
             if one is not None and not one.gains and gang is not None and change.type:
-                more = Fraction(int(found.accounts.gangs.gpus[gang]))
+                more = Fraction(found.accounts.gangs.size(gang))
                 one = _with(found, node, base, replace(change, value=more), watch) or one
             if one is not None:
                 yield one

@@ -12,17 +12,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.pools import BOUNDLESS
+from fairopt.audit.pools import plain, whole
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
-from fairopt.program import Formulation, Number
+from fairopt.program import Formulation, Number, objects
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
@@ -35,7 +36,7 @@ class Stopped(NamedTuple):
 
     gang: str
     user: str
-    gpus: int
+    gpus: Number
 
     def __str__(self) -> str:
         return self.gang or f"{self.gpus} GPUs of no listed gang"
@@ -51,10 +52,10 @@ class Reclaim:
     """
 
     type: str
-    needed: int
+    needed: Number
     stops: tuple[Stopped, ...] | None
-    gpus: int = 0
-    below: Mapping[str, int] = field(default_factory=dict)
+    gpus: Number = 0
+    below: Mapping[str, Number] = field(default_factory=dict)
     told: tuple[str, ...] = ()
     is_smallest: bool = True
 
@@ -86,9 +87,9 @@ class Reclaim:
 def smallest(
     accounts: EntitlementAccounts,
     gpu_type: int,
-    needed: int,
+    needed: Number,
     users: Collection[int],
-    granted: Mapping[int, int],
+    granted: Mapping[int, Number],
     missing: Mapping[Limit, Number] | None = None,
 ) -> Reclaim:
     """Return the smallest reclaim of ``needed`` GPUs of a type from ``users``.
@@ -119,8 +120,8 @@ def smallest(
         for node in accounts.around(each.user):
             around[node].append(at)
     slack = {node: _slack(accounts, node, gpu_type, granted) for node in around}
-    there = [min(needed, own[0].gpus) if each.single else len(own) for each, own in kinds.items()]
-    counts, is_smallest = _fewest(list(kinds), there, needed, around, slack)
+    there = [min(ceil(needed), int(own[0].gpus)) if each.single else len(own) for each, own in kinds.items()]
+    counts, is_smallest = _fewest(list(kinds), there, needed, around, slack, accounts.gangs.parts)
     gpus = [each.gpus * count for each, count in zip(kinds, counts, strict=True)]
     stops: list[Stopped] = []
     for each, own, count in zip(kinds, kinds.values(), counts, strict=True):
@@ -139,30 +140,37 @@ class _Kind(NamedTuple):
     """
 
     user: int
-    gpus: int
+    gpus: Number
     freed: tuple[Number, ...]
     single: bool
 
 
 def _fewest(
-    kinds: Sequence[_Kind], there: Sequence[int], needed: int, around: Mapping[int, list[int]], slack: Mapping[int, int]
+    kinds: Sequence[_Kind],
+    there: Sequence[int],
+    needed: Number,
+    around: Mapping[int, list[int]],
+    slack: Mapping[int, Number],
+    parts: int,
 ) -> tuple[list[int], bool]:
     """Return how many to stop of each of ``kinds``, at most as many as are ``there``, and whether none is better.
 
-    ``around``: the kinds inside each node, which loses ``slack`` GPUs without harm.
+    ``around``: the kinds inside each node, which loses ``slack`` GPUs without harm. The programs count in ``parts`` of
+    a GPU.
     """
-    gpus, counts = np.array([each.gpus for each in kinds]), list(there)
-    risky = {node: own for node, own in around.items() if sum(gpus[at] * there[at] for at in own) > slack[node]}
+    gpus, counts = np.array([int(each.gpus * parts) for each in kinds]), list(there)
+    spare = {node: int(most * parts) for node, most in slack.items()}
+    risky = {node: own for node, own in around.items() if sum(gpus[at] * there[at] for at in own) > spare[node]}
     p = Formulation("smallest reclaim")
     stop = p.variable("stop", gpus.shape, lower=0, upper=np.array(there), integer=True)
     below = p.variable("below", (len(risky),), lower=0)
     ranks = [*[below.sum()] * bool(risky), (gpus * stop).sum(), stop.sum()]
     p.minimize(ranks[0])
-    p.constrain("gpus", (gpus * stop).sum() >= needed)
+    p.constrain("gpus", (gpus * stop).sum() >= int(needed * parts))
     for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
         p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
     for number, (node, own) in enumerate(risky.items()):
-        p.constrain(f"owed {node}", (gpus[own] * stop[own]).sum() - below[number] <= slack[node])
+        p.constrain(f"owed {node}", (gpus[own] * stop[own]).sum() - below[number] <= spare[node])
     for number, rank in enumerate(ranks):
         p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
     program, proved = p.program().as_(float), False
@@ -184,7 +192,7 @@ def _fewest(
     return _without_spare(kinds, counts if enough else list(there), needed), False
 
 
-def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: int) -> tuple[Number, ...] | None:
+def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: Number) -> tuple[Number, ...] | None:
     """Return what is stopped beyond what is needed, of GPUs and of each good; None where it is not enough."""
     goods = zip(*(each.freed for each in kinds), strict=True)
     own = [(needed, [each.gpus for each in kinds]), *((1, freed) for freed in goods)]
@@ -192,7 +200,7 @@ def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: int) -> tuple[
     return spare if min(spare) >= 0 else None
 
 
-def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: int) -> list[int]:
+def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: Number) -> list[int]:
     """Return as many of each kind without what it can do without, the largest left out first."""
     spare = list(_spare(kinds, counts, needed) or ())
     for at in sorted(range(len(kinds)), key=lambda at: -kinds[at].gpus):
@@ -203,7 +211,7 @@ def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: int) -> li
     return counts
 
 
-def reclaimable(accounts: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> int:
+def reclaimable(accounts: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> Number:
     """Return how many GPUs of a type may be taken from users at most."""
     return sum(part.gpus for user in users for part in _parts(accounts, user, gpu_type))
 
@@ -215,8 +223,8 @@ def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Stop
     as the pods of a gang beyond those that it needs are.
     """
     gangs, runs = accounts.gangs, accounts.running.get((user, gpu_type), [])
-    listed = sum(int(gangs.gpus[each]) for each in runs)
-    fixed = sum(int(gangs.gpus[each]) for each in runs if not gangs.preemptible[each])
+    listed = sum(gangs.size(each) for each in runs)
+    fixed = sum(gangs.size(each) for each in runs if not gangs.preemptible[each])
     held, kept = accounts.held[user, gpu_type], accounts.fixed[user, gpu_type]
     single = int((held - listed - max(0, kept - fixed)) // 1)
     may = sorted(
@@ -224,22 +232,23 @@ def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Stop
         key=lambda each: (gangs.tier[each], -gangs.since[each], -each),
     )
     name = accounts.market.users[user]
-    parts = [Stopped(gangs.names[each], name, int(gangs.gpus[each])) for each in may]
+    parts = [Stopped(gangs.names[each], name, gangs.size(each)) for each in may]
     return [*parts, Stopped("", name, single)] if single > 0 else parts
 
 
-def _slack(accounts: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, int]) -> int:
+def _slack(accounts: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, Number]) -> Number:
     """Return how many GPUs can be taken from a node, that is granted some, before it lacks what it holds and is owed.
 
-    A part of a GPU does not count.
+    What is less than the parts of GPUs that gangs take does not count.
     """
     held, owed = accounts.held[node, gpu_type], accounts.owed[node, gpu_type]
-    return int(min(BOUNDLESS, max(0, held - owed) // 1)) + granted.get(node, 0)
+    spare: Number = plain(whole(objects([max(0, held - owed)]), accounts.gangs.parts)[0])
+    return spare + granted.get(node, 0)
 
 
-def _told(accounts: EntitlementAccounts, below: Mapping[str, int]) -> tuple[str, ...]:
+def _told(accounts: EntitlementAccounts, below: Mapping[str, Number]) -> tuple[str, ...]:
     """Return who is left short of more than those inside."""
-    least: dict[int, int] = {}
+    least: dict[int, Number] = {}
     told = []
     above = {each for name in below for each in accounts.said.path(accounts.said.node(name))}
     for node in (each for each in accounts.said.upwards if each in above) if below else ():

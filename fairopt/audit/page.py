@@ -26,7 +26,7 @@ LINES, OTHERS = 2_000, 200
 ANSWERS = {answer: words.lower() for answer, words in MARKS.items()}
 
 
-class PageLine(NamedTuple):
+class _PageLine(NamedTuple):
     """A line of the table of users: who, how it stands on a type (before and after), and how deep it is in the tree."""
 
     row: NodeStatus
@@ -87,7 +87,7 @@ def signed(number: Number) -> str:
     return f"{sign}{gpus_text(max(number, -number))}"
 
 
-def _lines(found: Audit) -> Iterator[PageLine]:
+def _lines(found: Audit) -> Iterator[_PageLine]:
     """Yield the lines of all nodes, each group before its members; none where nothing is held, owed or asked for."""
     said = found.accounts.said
     broken = {(each.name, each.type) for each in found.violations}
@@ -99,7 +99,7 @@ def _lines(found: Audit) -> Iterator[PageLine]:
         for own in row.types:
             if not (own.holds or own.owed or own.asks):
                 continue
-            yield PageLine(row, (own,), depth, (row.name, own.type) in broken)
+            yield _PageLine(row, (own,), depth, (row.name, own.type) in broken)
 
 
 def longest(stands: Sequence[TypeStatus]) -> float:
@@ -133,7 +133,7 @@ def whatif_page(found: WhatIf, files: Sequence[object] = ()) -> str:
     return UNWRITABLE.sub("\ufffd", text)
 
 
-def _changed(found: WhatIf) -> Iterator[PageLine]:
+def _changed(found: WhatIf) -> Iterator[_PageLine]:
     """Yield users and groups that stand differently on a type, in the order of the audit after."""
     old, new = ({row.name: row for row in each.rows} for each in (found.before, found.after))
     types = dict.fromkeys((*found.before.market.types, *found.after.market.types))
@@ -141,7 +141,7 @@ def _changed(found: WhatIf) -> Iterator[PageLine]:
         for kind in types:
             before, after = (_stands(rows.get(name), kind) for rows in (old, new))
             if before != after:
-                yield PageLine(new.get(name) or old[name], (before, after))
+                yield _PageLine(new.get(name) or old[name], (before, after))
 
 
 def _stands(row: NodeStatus | None, kind: str) -> TypeStatus:

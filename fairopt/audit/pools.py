@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import floor
+from typing import Any
 
 import numpy as np
 
+from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, Array, objects
 
 #: What stands for no limit among whole numbers.
 BOUNDLESS = 1 << 40
 
 
-def whole(amounts: Array) -> Array:
-    """Return amounts rounded down to whole GPUs, `BOUNDLESS` for infinity; shapes: any, which is kept."""
-    flat = [BOUNDLESS if value == INFINITY else floor(value) for value in amounts.ravel().tolist()]
-    return np.array(flat, dtype=np.int64).reshape(amounts.shape)
+def whole(amounts: Array, parts: int = 1) -> Array:
+    """Return amounts rounded down to whole GPUs, `BOUNDLESS` for infinity; shapes: any, which is kept.
+
+    With several ``parts`` of a GPU, as gangs take them (`Gangs.parts`), down to whole parts.
+    """
+    if parts == 1:
+        flat = [BOUNDLESS if value == INFINITY else floor(value) for value in amounts.ravel().tolist()]
+        return np.array(flat, dtype=np.int64).reshape(amounts.shape)
+    rounded = [
+        BOUNDLESS if value == INFINITY else whole_as_int(Fraction(floor(value * parts), parts))
+        for value in amounts.ravel().tolist()
+    ]
+    return objects(rounded).reshape(amounts.shape)
+
+
+def plain(amount: Any) -> Any:
+    """Return GPUs as an int where they are whole, else as a Fraction."""
+    return int(amount) if amount == int(amount) else amount
 
 
 def finite(amounts: Array) -> Array:
@@ -43,8 +60,9 @@ class Pools:
     @cached_property
     def locked(self) -> Array:
         """What each node keeps for itself of its reserve, unused (N, k); of a group, at least what its members keep."""
-        kept = np.zeros((len(self.said.nodes), len(self.capacity)), dtype=np.int64)
-        unused = np.maximum(-whole(-finite((self.said.reserve - self.held)[:, : len(self.capacity)])), 0)
+        parts = self.said.gangs.parts
+        kept = np.zeros((len(self.said.nodes), len(self.capacity)), dtype=np.int64 if parts == 1 else object)
+        unused = np.maximum(-whole(-finite((self.said.reserve - self.held)[:, : len(self.capacity)]), parts), 0)
         for node in self.said.upwards:
             kept[node] = np.maximum(kept[node], unused[node])
             if self.said.parent[node] != TOP:
@@ -58,11 +76,12 @@ class Pools:
         """
         return self._of_tops[self._paths[user][-1]][gpu_type]
 
-    def left_in(self, pool: int, gpu_type: int) -> int:
-        """Return what is left of a type in a `pool`, in whole GPUs; negative where more is held than there is."""
+    def left_in(self, pool: int, gpu_type: int) -> Any:
+        """Return what is left of a type in a `pool`, in GPUs or parts, as gangs take; negative where more is held."""
         if pool == TOP:
-            return int(self.left[gpu_type])
-        return int(min(self.left[gpu_type], (self.said.cap[pool, gpu_type] - self.held[pool, gpu_type]) // 1))
+            return plain(self.left[gpu_type])
+        room = whole(objects([self.said.cap[pool, gpu_type] - self.held[pool, gpu_type]]), self.said.gangs.parts)
+        return plain(min(self.left[gpu_type], room[0]))
 
     def left_for(self, user: int, gpu_type: int) -> tuple[int, dict[int, int], int]:
         """Return what is left of a type for a user, what others keep of it, most first, and in which `pool` it is."""
@@ -95,7 +114,7 @@ class Pools:
         beside = [self.said.children[group] for group in path[1:]] + ([self.said.tops] if pool == TOP else [])
         path = path if pool == TOP else path[:-1]
         others = {each for node, nodes in zip(path, beside, strict=True) for each in set(nodes) - {node}}
-        kept = [(node, int(self.locked[node, gpu_type])) for node in others if self.locked[node, gpu_type]]
+        kept = [(node, plain(self.locked[node, gpu_type])) for node in others if self.locked[node, gpu_type]]
         return dict(sorted(kept, key=lambda each: (-each[1], each[0])))
 
     @cached_property

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.pools import BOUNDLESS
+from fairopt.audit.pools import BOUNDLESS, plain, whole
 from fairopt.audit.spare_goods import Limit, SpareGoods, goods_of
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Number, number_text
+from fairopt.program import Number, number_text, objects
 from fairopt.report import SAYS, Key, ResultForm
 
 #: The most users that a sentence names, and of how many it is said at which priority they run.
@@ -105,7 +105,7 @@ def reason_of(accounts: EntitlementAccounts, gang: int) -> Reason:
     a (4 GPUs) waits: A is owed 4 more H100, 2 are free, and B holds 2 more than it is owed
     """
     gangs = accounts.gangs
-    user, gpus = int(gangs.user[gang]), int(gangs.gpus[gang])
+    user, gpus = int(gangs.user[gang]), gangs.size(gang)
     where = [j for j in range(accounts.k) if gangs.allowed[gang, j]]
     types = accounts.market.types
     place = accounts.owed_at.get(gang)
@@ -145,7 +145,7 @@ def by_rule(reason: Reason, waits: Sequence[Mapping[str, str]]) -> Reason:
 
 def _stop(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
     gangs, kind = accounts.gangs, accounts.market.types[j]
-    gpus = int(gangs.gpus[gang])
+    gpus = gangs.size(gang)
     there = accounts.market.capacity[j]
     if gpus > there:
         words = f"it needs {gpus} {kind} together, and there {are(there)} {number_text(there)}"
@@ -155,9 +155,9 @@ def _stop(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
 
 def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
     kind = accounts.market.types[j]
-    user, gpus = int(accounts.gangs.user[gang]), int(accounts.gangs.gpus[gang])
+    user, gpus = int(accounts.gangs.user[gang]), accounts.gangs.size(gang)
     for node in accounts.around(user):
-        room = int(accounts.cap_room[node, j])
+        room = plain(accounts.cap_room[node, j])
         of_pool = node == accounts.pools.of(user, j) and gpus <= accounts.said.cap[node, j]
         if gpus > room and not (of_pool and accounts.is_owed(gang, j)):  # of a pool, others hold what it is owed
             name, most = accounts.said.nodes[node], accounts.said.cap[node, j]
@@ -218,9 +218,9 @@ def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int) -> S
 def _by_holders(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
     kind = accounts.market.types[j]
     node = accounts.owed_at[gang][0]
-    room, pool = int(accounts.owed_room[node, j]), accounts.pools.of(int(accounts.gangs.user[gang]), j)
+    room, pool = plain(accounts.owed_room[node, j]), accounts.pools.of(int(accounts.gangs.user[gang]), j)
     free = max(0, accounts.pools.left_in(pool, j))
-    asked = min(room, int(accounts.asks[node, j]))
+    asked = min(room, plain(accounts.asks[node, j]))
     more = f"{asked} more {kind}" if room < BOUNDLESS else f"all {kind} that it asks for"
     owed = f"{accounts.said.nodes[node]} is owed {more}, {free or 'none'} {are(free)} free"
     owed += f" in {accounts.said.nodes[pool]}" * (pool not in (TOP, node))
@@ -243,9 +243,10 @@ def _out_of_reach(accounts: EntitlementAccounts, gang: int, j: int, holders: Map
     gangs, higher, fixed = accounts.gangs, 0, 0
     for user, borrowed in holders.items() if len(holders) <= MOST_HOLDERS else ():
         runs = accounts.running.get((user, j), [])
-        above = sum(int(gangs.gpus[each]) for each in runs if gangs.tier[each] > gangs.tier[gang])
-        higher += max(0, above - int(accounts.held[user, j]) + borrowed)
-        fixed += max(0, int(accounts.fixed[user, j]) - int(accounts.held[user, j]) + borrowed)
+        held, fixed_of = whole(objects([accounts.held[user, j], accounts.fixed[user, j]]), gangs.parts).tolist()
+        above = sum(gangs.size(each) for each in runs if gangs.tier[each] > gangs.tier[gang])
+        higher += max(0, above - held + borrowed)
+        fixed += max(0, fixed_of - held + borrowed)
     return higher, fixed
 
 
@@ -298,9 +299,9 @@ def ahead(
             continue
         if _set_aside(accounts, each, gang, gpu_type):
             continue
-        gpus, user = int(gangs.gpus[each]), int(gangs.user[each])
+        gpus, user = gangs.size(each), int(gangs.user[each])
         room = [
-            max(int(accounts.cap_room[node, gpu_type]), int(gangs.gpus[gang]) if node in raised else 0)
+            max(plain(accounts.cap_room[node, gpu_type]), gangs.size(gang) if node in raised else 0)
             for node in accounts.around(user)
         ]
         kept = 0

@@ -106,7 +106,7 @@ def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee
         if gang in accounts.served or not accounts.below_caps(gang, j, but_of_pool=True):
             continue
         if accounts.borrowers(node, j):
-            short[node, j] = short.get((node, j), 0) + int(accounts.gangs.gpus[gang])
+            short[node, j] = short.get((node, j), 0) + accounts.gangs.size(gang)
     for (node, j), gpus in sorted(short.items()):
         holders = accounts.borrowers(node, j)
         names = tuple((accounts.said.nodes[user], borrowed) for user, borrowed in islice(holders.items(), MOST_HOLDERS))
@@ -160,8 +160,8 @@ def _on_type(
     pool = accounts.pools.of(int(accounts.gangs.user[gangs[0]]), j)
     free = accounts.pools.left_in(pool, j) if only is None else accounts.free_for(only, j)
     helped, granted, lacks = _helped(accounts, j, gangs, free + reclaimable(accounts, j, users), spare, users)
-    total = sum(int(accounts.gangs.gpus[gang]) for gang in helped)
-    kind, first = accounts.market.types[j], int(accounts.gangs.gpus[gangs[0]])
+    total = sum(accounts.gangs.size(gang) for gang in helped)
+    kind, first = accounts.market.types[j], accounts.gangs.size(gangs[0])
     taken = goods_of(accounts, helped, j)
     missing = spare.missing(taken)
     spare.start(taken)
@@ -176,7 +176,7 @@ def _on_type(
 
 
 def _helped(
-    accounts: EntitlementAccounts, j: int, gangs: list[int], there: int, spare: SpareGoods, users: list[int]
+    accounts: EntitlementAccounts, j: int, gangs: list[int], there: Number, spare: SpareGoods, users: list[int]
 ) -> tuple[list[int], dict[int, int], tuple[Lack, ...]]:
     """Return the gangs that can run if all is reclaimed, what GPUs each node gets, and what others lack of goods."""
     helped: list[int] = []
@@ -184,7 +184,7 @@ def _helped(
     granted: dict[int, int] = defaultdict(int)
     total, freed = 0, freed_by(accounts, j, users)
     for gang in gangs:
-        gpus, user = int(accounts.gangs.gpus[gang]), int(accounts.gangs.user[gang])
+        gpus, user = accounts.gangs.size(gang), int(accounts.gangs.user[gang])
         path = accounts.around(user)
         pool = accounts.pools.of(user, j)  # of which ``there`` has what can be reclaimed
         rooms = (granted[node] + gpus > accounts.cap_room[node, j] for node in path if node != pool)

@@ -11,7 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -32,38 +34,90 @@ TIGHT = 1e-10
 SOON = 1e-9
 
 
+#: The names under which solvers take fairopt's options. Of others these are not known, so that none is declared.
+PASSED_AS: Mapping[str, Mapping[Capability, tuple[str, ...]]] = {
+    "ECOS": {Capability.TOLERANCE: ("abstol", "reltol", "feastol")},
+    "CLARABEL": {
+        Capability.TOLERANCE: ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+        Capability.TIME_LIMIT: ("time_limit",),
+        Capability.THREADS: ("max_threads",),
+    },
+    "SCS": {Capability.TOLERANCE: ("eps_abs", "eps_rel"), Capability.TIME_LIMIT: ("time_limit_secs",)},
+}
+#: Their own options that are always set. cvxpy drops the point of a stalled run of Clarabel unless "unknown" is
+#: accepted. SCS' default tolerance, 1e-4 (cvxpy: 1e-5), accepts answers that overbook a capacity by 2.5e-4; it is 1e-9
+#: here, with enough iterations to reach it on programs of thousands of variables.
+SETTINGS: Mapping[str, Mapping[str, float]] = {
+    "ECOS": dict.fromkeys(PASSED_AS["ECOS"][Capability.TOLERANCE], TIGHT),
+    "CLARABEL": {**dict.fromkeys(PASSED_AS["CLARABEL"][Capability.TOLERANCE], TIGHT), "accept_unknown": True},
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000},
+}
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """Return the solvers that cvxpy finds, for which it tries to import each that it knows."""
+    import cvxpy
+
+    return tuple(cvxpy.installed_solvers())
+
+
 class Cvxpy(Backend):
-    """Any continuous solver that is installed with cvxpy, by cvxpy's name for it: ``Cvxpy("OSQP")``.
+    """Any continuous solver that is installed with cvxpy, by cvxpy's name for it: ``Cvxpy("CLARABEL")``.
 
-    The options of an arbitrary solver are not known, so none is declared; the subclasses declare theirs. They have the
-    solver's name, in lower case.
+    ECOS (interior point, for small and medium cone programs; no time limit), Clarabel (interior point, with a
+    homogeneous embedding) and SCS (first order: many cheap iterations) have backends of their names in lower case, with
+    options and logarithms. The options of another are not known, so that it has none, and is called "cvxpy".
 
-    Source: Diamond and Boyd, CVXPY: a Python-embedded modeling language for convex optimization, 2016.
+    Source: Diamond and Boyd, CVXPY: a Python-embedded modeling language for convex optimization, 2016; Domahidi, Chu
+    and Boyd, ECOS: an SOCP solver for embedded systems, 2013; Goulart and Chen, Clarabel: an interior-point solver for
+    conic programs, 2024; O'Donoghue, Chu, Parikh and Boyd, Conic optimization via operator splitting and homogeneous
+    self-dual embedding, 2016.
     """
 
-    name = "cvxpy"
-    modules: ClassVar[tuple[str, ...]] = ("cvxpy",)
     install = "fairopt[solvers]"
     endable = 1
-    capabilities = frozenset({Capability.DUALS})
-    #: The solver's own options that are always set, and the names under which it takes fairopt's.
-    settings: ClassVar[Mapping[str, float]] = {}
-    passed_as: ClassVar[Mapping[Capability, tuple[str, ...]]] = {}
 
-    def __init__(self, solver: str | None = None) -> None:
-        self.solver = self.name.upper() if solver is None else solver
+    def __init__(self, solver: str) -> None:
+        self.solver = solver
+
+    # all of these follow from the solver's name, which goes to the process that may be ended
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The solver's name in lower case; "cvxpy" where it is not known."""
+        return self.solver.lower() if self.solver in PASSED_AS else "cvxpy"
+
+    @property
+    def modules(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What must be importable."""
+        return ("cvxpy", self.name) if self.solver in PASSED_AS else ("cvxpy",)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
+        """The options that the solver takes, and logarithms where it is known."""
+        known = {Capability.LOGARITHMS, *PASSED_AS[self.solver]} if self.solver in PASSED_AS else ()
+        return frozenset({Capability.DUALS, *known})
+
+    def available(self) -> bool:  # type: ignore[override]  # it depends on the solver
+        """Whether cvxpy is installed, and the solver where it is known; neither is imported."""
+        return not self.missing()
+
+    def missing(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the modules that are not installed."""
+        return tuple(module for module in self.modules if find_spec(module) is None)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.solver!r})"
 
     def _solve(self, program: Program, options: Options) -> Solution:
-        import cvxpy
-
-        if self.solver not in cvxpy.installed_solvers():
+        if self.solver not in _installed():
             raise NotInstalled(
-                f"cvxpy finds no solver {self.solver!r}, only {', '.join(cvxpy.installed_solvers())}: "
+                f"cvxpy finds no solver {self.solver!r}, only {', '.join(_installed())}: "
                 "install its package (often of the same name, in lower case), or choose one of these"
             )
         if options.time_limit is not None:
             options = replace(options, time_limit=max(options.time_limit, SOON))
-        settings = {**self.settings, **options.named(self.passed_as)}
+        settings = {**SETTINGS.get(self.solver, {}), **options.named(PASSED_AS.get(self.solver, {}))}
         if trivial := settle(program, self.name):
             return trivial
         solution = self._run(program, settings)
@@ -180,54 +234,6 @@ def read_problem(problem: Any, share: Any, name: str) -> Program | None:
     )
 
 
-class Ecos(Cvxpy):
-    """ECOS, an interior-point method for small and medium cone programs; it has no time limit and no seed.
-
-    Source: Domahidi, Chu and Boyd, ECOS: an SOCP solver for embedded systems, 2013.
-    """
-
-    name = "ecos"
-    modules = ("cvxpy", "ecos")
-    passed_as: ClassVar = {Capability.TOLERANCE: ("abstol", "reltol", "feastol")}
-    settings: ClassVar = dict.fromkeys(passed_as[Capability.TOLERANCE], TIGHT)
-    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
-
-
-class Clarabel(Cvxpy):
-    """Clarabel, an interior-point method with a homogeneous embedding.
-
-    Source: Goulart and Chen, Clarabel: an interior-point solver for conic programs, 2024.
-    """
-
-    name = "clarabel"
-    modules = ("cvxpy", "clarabel")
-    passed_as: ClassVar = {
-        Capability.TOLERANCE: ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
-        Capability.TIME_LIMIT: ("time_limit",),
-        Capability.THREADS: ("max_threads",),
-    }
-    # cvxpy drops the point of a stalled run unless "unknown" is accepted
-    settings: ClassVar = {**dict.fromkeys(passed_as[Capability.TOLERANCE], TIGHT), "accept_unknown": True}
-    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
-
-
-class Scs(Cvxpy):
-    """SCS, a first-order method: many cheap iterations.
-
-    Its default tolerance, 1e-4 (cvxpy: 1e-5), accepts answers that overbook a capacity by 2.5e-4. It is 1e-9 here, with
-    enough iterations to reach it on programs of thousands of variables.
-
-    Source: O'Donoghue, Chu, Parikh and Boyd, Conic optimization via operator splitting and homogeneous self-dual
-    embedding, 2016.
-    """
-
-    name = "scs"
-    modules = ("cvxpy", "scs")
-    passed_as: ClassVar = {Capability.TOLERANCE: ("eps_abs", "eps_rel"), Capability.TIME_LIMIT: ("time_limit_secs",)}
-    settings: ClassVar = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 500_000}
-    capabilities = frozenset({Capability.DUALS, Capability.LOGARITHMS, *passed_as})
-
-
 class _Cones:
     """The program as ``equal @ x == equal_to`` and ``most @ x <= at_most``; bounds of variables are rows too.
 
@@ -315,3 +321,7 @@ def _holds(program: Program, point: Array) -> bool:
     bounds = np.concatenate([program.rows.lower, program.rows.upper, program.lower, program.upper])
     size = np.abs(bounds[np.isfinite(bounds)]).max(initial=1.0)
     return not program.violations(point, FEASIBLE * float(size))
+
+
+#: The backends that are registered.
+ECOS, CLARABEL, SCS = Cvxpy("ECOS"), Cvxpy("CLARABEL"), Cvxpy("SCS")

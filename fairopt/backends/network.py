@@ -20,6 +20,7 @@ from fairopt.backends.highs import with_conflict
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import settle, whole_within
+from fairopt.errors import NotCapable
 from fairopt.program import INFINITY, Array, Number, Program, Sense, objects
 
 
@@ -45,7 +46,7 @@ class Network(Backend):
         """Return what keeps a program from being a flow, in words; nothing where it is one."""
         try:
             _Flow(program.as_(Fraction))
-        except _NoFlow as found:
+        except NotCapable as found:
             return str(found)
         return ""
 
@@ -71,10 +72,6 @@ class Network(Backend):
         return with_conflict(program, solution)
 
 
-class _NoFlow(Exception):
-    """Says what keeps a program from being a flow."""
-
-
 @dataclass(frozen=True)
 class _Arc:
     """What flows from ``tail`` to ``head``, between ``low`` and ``high``, at a ``cost`` a unit."""
@@ -90,7 +87,7 @@ class _Flow:
     """A linear program as a circulation: a node a row, and one node for the outside.
 
     Row r is multiplied by ``times[r]``, so that each variable enters one node and leaves another, ``unit[j]`` of it in
-    a unit of flow. What a row adds up to comes in from the outside. Errors: `_NoFlow`.
+    a unit of flow. What a row adds up to comes in from the outside. Errors: `NotCapable`, which says why not.
     """
 
     def __init__(self, program: Program) -> None:
@@ -102,7 +99,7 @@ class _Flow:
             if bounded[row]:
                 self.entries[column].append((row, value))
         if any(len(held) > 2 for held in self.entries):
-            raise _NoFlow("variables in more than two rows")
+            raise NotCapable("variables in more than two rows")
         self.times, part = self._multipliers()
         self.unit = [1 / abs(self.times[held[0][0]] * held[0][1]) if held else Fraction(1) for held in self.entries]
         self._whole(part)
@@ -130,7 +127,7 @@ class _Flow:
                         times[other], part[other] = wanted, first
                         waiting.append(other)
                     elif times[other] != wanted:
-                        raise _NoFlow("rows that no factors turn into a flow")
+                        raise NotCapable("rows that no factors turn into a flow")
             whole = next((c for r in waiting for c in members[r] if self.program.integer[c]), None)
             if whole is not None:  # so that what must be whole flows in whole units
                 row, value = self.entries[whole][0]
@@ -145,10 +142,10 @@ class _Flow:
         mixed = {part[held[0][0]] for j, held in enumerate(self.entries) if held and integer[j]}
         for j, held in enumerate(self.entries):
             if held and part[held[0][0]] in mixed and (self.unit[j] != 1 or not integer[j]):
-                raise _NoFlow("whole numbers beside others")
+                raise NotCapable("whole numbers beside others")
         self.whole_rows = {row for row in range(len(rows)) if part[row] in mixed}
         if any(abs(self.times[row]) != 1 for row in self.whole_rows):
-            raise _NoFlow("whole numbers times fractions")
+            raise NotCapable("whole numbers times fractions")
 
     @cached_property
     def arcs(self) -> list[_Arc]:

@@ -56,6 +56,22 @@ class Basis:
     rows: Array
 
 
+@dataclass(frozen=True)
+class Interval:
+    """What is largest, or least, is proven to lie from ``lower`` to ``upper``; ``by`` says who, or what, proves it.
+
+    ``of_file``: it is the optimum of a program as it stands in a file, where numbers are rounded to decimals.
+
+    >>> Interval(3.4999, 3.5001, "prices").by
+    'prices'
+    """
+
+    lower: Number
+    upper: Number
+    by: str
+    of_file: bool = False
+
+
 class OnDemand(Mapping[str, Any]):
     """A mapping whose values are computed on each access."""
 

@@ -102,7 +102,7 @@ class Solver(Protocol):
     True
     """
 
-    name: ClassVar[str]
+    name: str
     number: ClassVar[type]
 
     def solve(
@@ -132,9 +132,9 @@ class Backend(ABC):
     ('highs', True)
     """
 
-    name: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
-    modules: ClassVar[tuple[str, ...]]
+    name: str
+    capabilities: frozenset[Capability]
+    modules: tuple[str, ...]
     install: ClassVar[str] = ""
     number: ClassVar[type] = float
     #: How many times as long as a step of HiGHS a solve takes, which under a time limit then runs in a process that can

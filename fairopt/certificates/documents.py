@@ -54,7 +54,7 @@ def entitlements_json(owed: Entitlements) -> dict[str, Any]:
         "pending": [
             {
                 "user": owed.users[gangs.user[gang]],
-                "gpus": int(gangs.gpus[gang]),
+                "gpus": size if isinstance(size := gangs.size(gang), int) else in_full(size),
                 "types": [owed.types[j] for j in np.flatnonzero(gangs.allowed[gang])],
                 "other": {name: in_full(each) for name, each in zip(gangs.resources, gangs.other[gang], strict=True)},
             }

@@ -356,7 +356,7 @@ def _optimum(of: Exported) -> str:
     if method is not None and not method.of_file:
         return f"from {method.lower:.12g} to {method.upper:.12g} before rounding"
     if method is not None:
-        low, high = max(low, method.lower), min(high, method.upper)
+        low, high = max(low, float(method.lower)), min(high, float(method.upper))
     return f"from {low:.12g} to {high:.12g}" if low > -math.inf or high < math.inf else "not known"
 
 

@@ -23,7 +23,7 @@ class Exit(IntEnum):
     TERMINATED = 143  # `run`, by SIGTERM
 
 
-class Pipe(FileIO):
+class _Pipe(FileIO):
     """A stream from which a reader may go away, as `head` does; ``left``: whether it has.
 
     The first to write after that is told so by a `BrokenPipeError`, and the program ends. Where it ``goes_on``, since
@@ -43,9 +43,9 @@ class Pipe(FileIO):
             raise
 
 
-def pipes() -> list[Pipe]:
+def pipes() -> list[_Pipe]:
     """Return the streams to print on that may be closed by who reads them."""
-    return [each for each in map(_raw, (sys.stdout, sys.stderr)) if isinstance(each, Pipe)]
+    return [each for each in map(_raw, (sys.stdout, sys.stderr)) if isinstance(each, _Pipe)]
 
 
 def _raw(stream: Any) -> Any:
@@ -80,6 +80,6 @@ def _watched(stream: Any) -> Any:
     if not (S_ISFIFO(mode) or S_ISSOCK(mode)):
         return stream
     how: dict[str, Any] = {each: getattr(stream, each) for each in ("encoding", "errors", "line_buffering")}
-    pipe: Any = Pipe(raw.fileno(), "w", closefd=False)
+    pipe: Any = _Pipe(raw.fileno(), "w", closefd=False)
     below = pipe if stream.buffer is raw else BufferedWriter(pipe)
     return TextIOWrapper(below, write_through=stream.write_through, **how)

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from fairopt.backends.solution import Interval
 from fairopt.cli import comparison_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Columns, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
-from fairopt.compare.incentives import AtMost, Incentives, PaidMisreport, incentives
+from fairopt.compare.incentives import Incentives, PaidMisreport, incentives
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.numbers import counted
 from fairopt.problem import Market, market_to_dict, read_market
@@ -101,7 +102,7 @@ def _print(rows: Sequence[Incentives], kinds: Sequence[MisreportKind], market: M
         cells = []
         for kind, bounded in columns:
             cells.append(_times(row.misreports[kind]))
-            cells += [_number(row.bounds[kind].factor, "no bound")] if bounded else []
+            cells += [_number(row.bounds[kind].upper, "no bound")] if bounded else []
         table.add_row(row.policy.name, *cells)
     tables.say("The best lie found multiplies what the liar gets by (-: none was found that pays):")
     tables.say(table)
@@ -153,8 +154,8 @@ def _lie(best: PaidMisreport, market: Market) -> dict[str, Any]:
     }
 
 
-def _bound(bound: AtMost) -> dict[str, Any]:
-    return {"factor": _plain(bound.factor), "why": bound.why}
+def _bound(bound: Interval) -> dict[str, Any]:
+    return {"factor": _plain(bound.upper), "why": bound.by}
 
 
 def _plain(value: Number) -> str | float | None:

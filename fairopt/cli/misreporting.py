@@ -20,7 +20,6 @@ from fairopt.policy import Policy
 from fairopt.problem import Market, market_to_dict
 from fairopt.problem.files.market import FORMATS, read_market, require_writable, write_market
 from fairopt.problem.files.storage import naming, require_place
-from fairopt.problem.floors import Overpromised
 from fairopt.properties import Answer, Effort, SlackCase, StrategyProofness, shrinking_misreports
 from fairopt.properties.misreports.kinds import REPORTS
 from fairopt.report import SCHEMA_KEY, Key, ResultForm
@@ -67,7 +66,7 @@ def lie(
     require_place(out, "--out", FORMATS)
     if out is not None:  # what cannot be written is not searched for
         require_writable(problem, out)
-    with tables.working("searching"), naming(market, of=Overpromised):
+    with tables.working("searching"), naming(market, only="guarantee"):
         found = StrategyProofness().search(rule, problem, effort=Effort(evaluations=evaluations, seed=seed))
     verdict = found.by_misreport[kind]
     if verdict.answer is not Answer.FAILS:

@@ -16,9 +16,9 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.errors import BadInput, FairoptError, NotInstalled, require
-from fairopt.ledger import Entry, Finding, Ruling, ledger
 from fairopt.problem import exact
 from fairopt.proofs import verify
+from fairopt.proofs.ledger.entries import Entry, Finding, Ruling, ledger
 from fairopt.proofs.verifier import front
 from fairopt.report import SCHEMA_KEY, Key, ResultForm, keys_of, listed
 

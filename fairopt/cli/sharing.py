@@ -29,7 +29,6 @@ from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import is_batch_file
 from fairopt.problem.files.storage import naming, require_place
-from fairopt.problem.floors import Overpromised
 from fairopt.problem.gangs import PENDING
 from fairopt.problem.ranges import stand_ins
 from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibility, ParetoEfficiency
@@ -99,7 +98,7 @@ def solve(
     problem = ranged(problem.normalised() if normalise else problem, error)
     rule = configured(discovery.policy(policy, Market), settings or [])
     if program is not None:
-        with naming(market, of=Overpromised):
+        with naming(market, only="guarantee"):
             return evidence_files.write_program(rule, lambda asked: allocate(rule, problem, asked), program, json_)
     if at_worst is not None and problem.known.all():
         wrong = "no report can err: the market states its speedups without ranges"
@@ -111,7 +110,7 @@ def solve(
         raise NotCapable(f"{wrong}; leave --backend out, or name exact")
     how: dict[str, Any] = {"time_limit": time_limit, "tolerance": tolerance, "seed": seed, "threads": threads}
     try:
-        with tables.working(f"{policy} decides"), naming(market, of=Overpromised):
+        with tables.working(f"{policy} decides"), naming(market, only="guarantee"):
             decision = allocate(rule, problem, solver, exact=exact, canonical=canonical, **how)
     except NotSolved as error:
         if certificate is not None:

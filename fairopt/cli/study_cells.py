@@ -30,6 +30,8 @@ from fairopt.report import VERSION
 
 #: Seconds between two lines that say how far a study is.
 BETWEEN = 5.0
+#: Cells that a Dask cluster is given at once, at the least.
+AHEAD = 256
 
 
 def play(
@@ -76,6 +78,8 @@ def play(
             if todo:
                 workers = min(jobs or os.cpu_count() or 1, len(todo)) if dask is None else 1
                 executor, concurrent = stack.enter_context(place(workers, dask, "--jobs"))
+                if dask is not None:  # a cluster that adapts starts workers for what it is given
+                    concurrent = max(concurrent, AHEAD)
                 # a specification that has changed is written down again: the last one in a file is what it holds
                 known = environments(records).keys() if _last_text(records) == asked.source else ()
                 how: dict[str, Any] = {"concurrent": concurrent, "done": done, "known": known}

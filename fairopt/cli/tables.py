@@ -20,11 +20,11 @@ from rich.text import Text
 
 from fairopt.cli.exits import Exit
 from fairopt.cli.settings import Option
-from fairopt.ledger import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.numbers import arithmetic, counted
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
+from fairopt.proofs.ledger.entries import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.properties import Answer, SlackCase, Verdict
 from fairopt.properties.metrics import Metrics
 from fairopt.properties.verdict import MARKS

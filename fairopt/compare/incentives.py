@@ -23,6 +23,7 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.bound import exact_bound
+from fairopt.backends.solution import Interval
 from fairopt.discovery import AnyPolicy, policy_of, several
 from fairopt.errors import BadInput, NotSolved
 from fairopt.numbers import FLOATS, RATIONALS
@@ -75,23 +76,12 @@ class PaidMisreport:
         return f"<PaidMisreport: {self.kind.name}, {short_text(self.factor)} times, {how}>"
 
 
-@dataclass(frozen=True)
-class AtMost:
-    """A proved bound on how many times its throughput a lie of one user gives it, and why it holds.
-
-    >>> AtMost(2, "two types").factor
-    2
-    """
-
-    factor: Number
-    why: str
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Incentives(Tabular):
     """What misreports pay under a policy on a market: the best found of each kind, None where none was found to pay.
 
-    ``bounds`` has for the kinds by one user what is proved of all; not about demands, nor, with demands, about weights.
+    ``bounds`` has for the kinds by one user between what the largest factor is proved to lie; not about demands, nor,
+    with demands, about weights.
 
     >>> incentives("equal-split", Market.of([[1, 2], [1, 5]], [1, 1]), ["copies", "any"], Effort(evaluations=10))
     <Incentives: equal-split; copies pays 4/3 times; none found: any>
@@ -99,7 +89,7 @@ class Incentives(Tabular):
 
     policy: Policy
     misreports: Mapping[MisreportKind, PaidMisreport | None]
-    bounds: Mapping[MisreportKind, AtMost]
+    bounds: Mapping[MisreportKind, Interval]
 
     form = ResultForm(
         "What misreports pay under a policy.",
@@ -113,7 +103,7 @@ class Incentives(Tabular):
         return {kind.name: each.factor if each else None for kind, each in self.misreports.items()}
 
     def _table(self) -> Grid:
-        bounds = [self.bounds[kind].factor if kind in self.bounds else None for kind in self.misreports]
+        bounds = [self.bounds[kind].upper if kind in self.bounds else None for kind in self.misreports]
         return Grid("kind", [*self.factors], {"best found": [*self.factors.values()], "at most": bounds})
 
     def __repr__(self) -> str:
@@ -313,7 +303,7 @@ def _ratio(after: Number, own: Number) -> Number:
     return float("inf") if after > 0 else 1
 
 
-def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: str | MisreportKind = "any") -> AtMost:
+def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: str | MisreportKind = "any") -> Interval:
     """Return a bound for all lies of one kind by any one user, from what the policy is proved to do.
 
     ``policy`` and ``kind`` may be names. ``market`` has no entitlements, ``truth`` is the policy's decision on it. In
@@ -324,7 +314,7 @@ def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: str | Mi
 
     >>> from fairopt import allocate
     >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
-    >>> print(at_most("oef-cooperative", market, allocate("oef-cooperative", market, exact=True)).factor)
+    >>> print(at_most("oef-cooperative", market, allocate("oef-cooperative", market, exact=True)).upper)
     6/5
     """
     policy, kind = policy_of(policy, Market), kind_of(kind, market)
@@ -334,20 +324,22 @@ def at_most(policy: AnyPolicy, market: Market, truth: Allocation, kind: str | Mi
         raise BadInput(problem, place="kind", remedy="Ask for reports of one user, or leave demands out")
     proved = {claim.property for claim in policy.claims if claim.known(market, kind.name if kind.is_report else "any")}
     if kind.is_report and "strategy_proofness" in proved:
-        return AtMost(1, f"{policy.name} is proved to be truthful for such reports")
+        return Interval(1, 1, f"{policy.name} is proved to be truthful for such reports")
     envy, fair = "envy_freeness" in proved, "sharing_incentive" in proved
     kept = [words for words, so in (("are free of envy", envy), ("have their fair shares", fair)) if so]
     others = " and ".join(kept) or "may have nothing"
-    bounds = [AtMost(1, "nobody has less than at the truth")]
+    bounds = [Interval(1, 1, "nobody has less than at the truth")]
     for user, own in enumerate(truth.utilities):
         most = _most(_stating(market, user, times), user, envy=envy, fair=fair)
         factor = most / own if own > 0 else float("inf") if most > 0 else 1
         theorem = _theorem(policy, market, user, kind)
         if theorem is not None and theorem < factor:
-            bounds.append(AtMost(theorem, f"a theorem on {policy.name}, by {market.users[user]}'s part of all weight"))
+            bounds.append(
+                Interval(1, theorem, f"a theorem on {policy.name}, by {market.users[user]}'s part of all weight")
+            )
         else:
-            bounds.append(AtMost(factor, f"the most that {market.users[user]} can have where the others {others}"))
-    return max(bounds, key=lambda each: each.factor)
+            bounds.append(Interval(1, factor, f"the most that {market.users[user]} can have where the others {others}"))
+    return max(bounds, key=lambda each: each.upper)
 
 
 def _theorem(policy: Policy, market: Market, user: int, kind: MisreportKind) -> Number | None:

@@ -8,9 +8,9 @@ SOURCES.md beside this file has the origin, licence and checksum of each data fi
 
 from __future__ import annotations
 
-from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
 from fairopt.datasets.gavel import gavel_example, gavel_market, gavel_pair_speeds, gavel_throughputs
 from fairopt.datasets.papers import (
+    astraea_example,
     astraea_philly_cluster,
     astraea_venus_cluster,
     fft_cluster,
@@ -28,9 +28,7 @@ __all__ = [
     "Throughput",
     "astraea_example",
     "astraea_philly_cluster",
-    "astraea_small",
     "astraea_venus_cluster",
-    "astraea_workload",
     "dataset_path",
     "fft_cluster",
     "gandiva_market",

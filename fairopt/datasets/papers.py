@@ -1,4 +1,4 @@
-"""The papers' example markets and clusters, and Gandiva_fair's Table 1: speedups of models on newer GPUs over a K80."""
+"""The papers' example markets, clusters and batch, and Gandiva_fair's Table 1: speedups of models over a K80."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from fairopt.datasets.tables import Throughput, by_user, market_of_choices, records
+from fairopt.datasets.tables import Throughput, by_user, dataset_path, market_of_choices, records
 from fairopt.errors import BadInput
+from fairopt.problem.batch import Batch
 from fairopt.problem.cluster import Cluster
+from fairopt.problem.files.batch import read_batch
 from fairopt.problem.labels import nearest
 from fairopt.problem.market import Market
 
@@ -143,3 +145,16 @@ def astraea_philly_cluster() -> Cluster:
     <Cluster: 210 hosts, GPUs: 1680 GPU>
     """
     return Cluster.uniform({"GPU": (210, 8)})
+
+
+def astraea_example() -> Batch:
+    """Return the paper's example: two users, four servers with two workers and one PS each, four jobs.
+
+    Data units and times are such that a mini-batch takes one slot on one server and two on several.
+
+    Source: Astraea (posted prices) Sec. 4.2.
+
+    >>> astraea_example()
+    <Batch: 4 jobs of 2 tenants on 4 servers>
+    """
+    return read_batch(dataset_path("astraea_example.toml"))

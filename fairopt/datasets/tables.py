@@ -13,7 +13,7 @@ from fairopt.problem.labels import aligned, nearest
 from fairopt.problem.market import Market
 
 _FOLDER = Path(__file__).parent
-_SUFFIXES = (".csv", ".toml", ".md")
+_SUFFIXES = (".csv", ".gz", ".toml", ".md")
 
 
 class Throughput(NamedTuple):

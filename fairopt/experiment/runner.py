@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from fairopt.discovery import library
 from fairopt.errors import BadInput, FairoptError, NotSolved
 
+#: Seconds that the first worker of a Dask cluster may take to come.
+WAIT = 60.0
 T = TypeVar("T")
 K = TypeVar("K")
 
@@ -137,8 +139,10 @@ def _on_dask(address: str) -> Iterator[tuple[Executor, int]]:
     except (OSError, ValueError, TimeoutError) as error:
         raise NotSolved(f"no Dask scheduler answers at {address!r}: {error}") from error
     with client:
+        # a cluster that adapts starts workers only where something is to be done
+        try:
+            client.submit(int, pure=False).result(timeout=WAIT)
+        except TimeoutError as error:
+            raise NotSolved(f"the Dask scheduler at {address!r} had no worker for {WAIT:g} s") from error
         # a measurement takes one thread of a worker
-        threads = sum(client.nthreads().values())
-        if not threads:
-            raise NotSolved(f"the Dask scheduler at {address!r} has no workers")
-        yield client.get_executor(pure=False), threads
+        yield client.get_executor(pure=False), sum(client.nthreads().values())

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import floor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kai_objects import FIELDS, GPUS, RULES, UNITS, VERSIONS
-from fairopt.importing.kubernetes import Objects, add, objects, pod_requests
+from fairopt.importing.kai_pods import (
+    LEAST_MEMORY,
+    MIG,
+    NONE,
+    Amounts,
+    Pod,
+    is_sliced,
+    memory_of,
+    pods_of,
+    together_of,
+    told,
+)
+from fairopt.importing.kubernetes import Objects, add, objects
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 from fairopt.program import INFINITY
 
-_NONE = Fraction(0)
 _AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
 #: Source: pkg/scheduler/scheduler_util/scheduler_utils.go, CheckNodeConditionPredicate.
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-#: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
-_UTILITIES = ("kai-resource-reservation", "scaling-pod")
 _POOLED = "they count as one: that a gang fits on no nodes as they are, or that others could move, is not seen"
-_LONE = "its pod group is not in the files: it counts for that queue, and starts alone"
-_MIG = "nvidia.com/mig-"
-_Amounts = dict[str, Fraction]
-
-
-class _Pod(NamedTuple):
-    """A pod that runs or waits; ``part`` says of a part of a GPU that it is one."""
-
-    runs: bool
-    takes: _Amounts
-    part: bool
 
 
 def read(*paths: AnyPath, product: bool = False) -> Imported:
@@ -99,14 +98,16 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     nodes = {name: _node(name, part, places) for name, part in found["Node"].items()}
     pool_of = {name: _pool(part, label) for name, part in found["Node"].items()}
     product_of = {name: part.at("metadata.labels").text(kai.PRODUCT) for name, part in found["Node"].items()}
-    pods, others = _pods(found, scheduler, places)
-    there: dict[str, _Amounts] = {}
+    known = [memory_of(part) for name, part in found["Node"].items() if nodes[name]["gpu"]]
+    memory = min((each for each in known if each > LEAST_MEMORY), default=None)
+    pods, others = pods_of(found, scheduler, memory, places)
+    there: dict[str, Amounts] = {}
     for name, amounts in nodes.items():
-        add(there.setdefault(pool_of[name], dict.fromkeys(UNITS, _NONE)), amounts)
+        add(there.setdefault(pool_of[name], dict.fromkeys(UNITS, NONE)), amounts)
     for name, taken in others:
         if any(nodes.get(name, {}).values()):
             left = there[pool_of[name]]
-            left.update({each: max(_NONE, left[each] - amount) for each, amount in taken.items()})
+            left.update({each: max(NONE, left[each] - amount) for each, amount in taken.items()})
     called = {pool: pool for pool, amounts in there.items() if amounts["gpu"] > 0}
     for pool in called if product else ():
         products = {product_of[name] for name, at in pool_of.items() if at == pool and nodes[name]["gpu"]}
@@ -119,29 +120,51 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     queues = {name: queues[name] for name in _placed(found["Queue"], label, called, places)}
     parents = {name: queue.parent for name, queue in queues.items()}
     users = [name for name in parents if name not in parents.values()]
+    by_queue: dict[str, list[Pod]] = {}
+    for name, part in found["PodGroup"].items():
+        by_queue.setdefault(part.part("spec").text("queue"), []).extend(pods[name])
     if not users:
         remedy = "Add what kubectl get queues.scheduling.run.ai -o json prints, and nodes with the label of their pool"
         slices = sorted(
-            {each for part in found["Node"].values() for each in part.at("status.allocatable").value if _MIG in each}
+            {each for part in found["Node"].values() for each in part.at("status.allocatable").value if MIG in each}
         )
         more = f": nodes have {slices[0]}, and slices of GPUs are not counted" if slices else ""
         raise BadInput(f"no queue in a node pool that has GPUs{more}", place="queues and nodes", remedy=remedy)
     types = tuple(called.values())
-    asked, sliced, gangs = _workloads(found, pods, {user: own[user] for user in users}, queues, places)
+    divided = {own[user] for user in users for pod in by_queue.get(user, ()) if 0 < pod.devices[0] < 1}
+    placed = set(types) if "consolidation" in params.get("actions", "") else divided
+    kinds = {user: own[user] for user in users}
+    asked, sliced, gangs = _workloads(found, pods, kinds, queues, placed, places)
     goods = {Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")}
     nothing = dict.fromkeys([*types, *map(str, goods)], 0)
     for queue in queues.values():
         queue.cap = nothing | (queue.cap or {})
     for pool, kind in called.items():
         several = sum(pool_of[name] == pool and amounts["gpu"] > 0 for name, amounts in nodes.items())
-        if several > 1:
+        if several > 1 and kind not in placed:
             places.note("Node, GPUs by node", kind, f"{several} nodes", _POOLED)
-    settings = {name: said for name, said in params.items() if name == "actions"}
+    settings = {f"kai.{name}": said for name, said in params.items() if name == "actions"}
+    for pool, kind in called.items():
+        if kind in placed:
+            settings[f"kai.nodes.{kind}"] = _told_nodes(
+                found, {n: a for n, a in nodes.items() if pool_of[n] == pool}, others
+            )
+    if settings:
+        settings = {"scheduler": "kai"} | settings
     owed = entitlements_of(queues, users, types, gangs, goods=goods, settings=settings)
     market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
     stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}
     declared = {name: said for name, said in stated.items() if said}
     return Imported(market, places.unplaced, declared, _requested(asked, sliced, parents, own), rules=RULES)
+
+
+def _told_nodes(found: Objects, nodes: Mapping[str, Amounts], others: Sequence[tuple[str, Amounts]]) -> str:
+    """Return how many GPUs each of a pool's nodes has for KAI, as `fairopt.models.kai.devices` reads it."""
+    left = {name: amounts["gpu"] for name, amounts in nodes.items() if amounts["gpu"]}
+    for name, taken in others:
+        if name in left:
+            left[name] = max(NONE, left[name] - taken["gpu"])
+    return " ".join(f"{name}={floor(gpus)}{':whole' * is_sliced(found['Node'][name])}" for name, gpus in left.items())
 
 
 # -- queues and nodes ----------------------------------------------------------------------------------------------
@@ -154,7 +177,7 @@ def _queue(name: str, queue: ObjectPart, own: str, places: Places) -> ImportedQu
     spec, resources = queue.part("spec"), queue.at("spec.resources")
     parts = {resource: resources.part(resource) for resource in UNITS}
     weights = {each: _quantity(part, "overQuotaWeight", 1, least=0) for each, part in parts.items() if part.value}
-    weight = weights.get("gpu", _NONE)
+    weight = weights.get("gpu", NONE)
     for resource, other in weights.items():
         if other != weight:
             why = "a queue has one weight here, that of its GPUs"
@@ -179,14 +202,14 @@ def _quantity(part: ObjectPart, key: str, unit: Fraction | int, *, least: int = 
     return INFINITY if found == -1 else found * unit
 
 
-def _node(name: str, node: ObjectPart, places: Places) -> _Amounts:
+def _node(name: str, node: ObjectPart, places: Places) -> Amounts:
     """Return what a node has of each resource: nothing where it is not ready."""
     status = node.part("status")
     there = status.read("allocatable", AMOUNTS, {})
-    gpus = sum((there.get(each, _NONE) for each in GPUS), _NONE)
+    gpus = sum((there.get(each, NONE) for each in GPUS), NONE)
     require(gpus.denominator == 1, str(gpus), f"{node.place}, status, allocatable, GPUs", "Give a whole number")
     for resource, found in there.items():
-        if resource.startswith(_MIG) and found:
+        if resource.startswith(MIG) and found:
             why = "slices of GPUs are not counted"
             places.note(f"Node, status.allocatable, {resource}", name, str(found), why)
     unready = node.part("spec").flag("unschedulable", False) or any(
@@ -196,8 +219,8 @@ def _node(name: str, node: ObjectPart, places: Places) -> _Amounts:
     )
     if unready:
         places.note("Node", name, f"{gpus} GPUs", "it is not ready, and KAI does not count it")
-        return dict.fromkeys(UNITS, _NONE)
-    return {each: there.get(each, _NONE) for each in ("cpu", "memory")} | {"gpu": gpus}
+        return dict.fromkeys(UNITS, NONE)
+    return {each: there.get(each, NONE) for each in ("cpu", "memory")} | {"gpu": gpus}
 
 
 def _placed(queues: Mapping[str, ObjectPart], label: str, called: Mapping[str, str], places: Places) -> Iterator[str]:
@@ -226,9 +249,9 @@ def _row(amounts: Mapping[str, Any], own: str) -> dict[str, Any]:
     return {own if resource == "gpu" else f"{resource}:{own}": found for resource, found in amounts.items()}
 
 
-def _stated(status: ObjectPart, own: str) -> _Amounts:
+def _stated(status: ObjectPart, own: str) -> Amounts:
     """Return what a queue's status says, by what it is and the name of the column."""
-    found: _Amounts = {}
+    found: Amounts = {}
     for key in ("allocated", "requested", "allocatedNonPreemptible"):
         amounts = {"gpu" if each in GPUS else each: amount for each, amount in status.read(key, AMOUNTS, {}).items()}
         found |= {f"{key} {column}": amount for column, amount in _row(amounts, own).items()}
@@ -236,20 +259,20 @@ def _stated(status: ObjectPart, own: str) -> _Amounts:
 
 
 def _requested(
-    asked: Mapping[str, _Amounts], sliced: set[str], parents: Mapping[str, str], own: Mapping[str, str]
-) -> dict[str, _Amounts]:
+    asked: Mapping[str, Amounts], sliced: set[str], parents: Mapping[str, str], own: Mapping[str, str]
+) -> dict[str, Amounts]:
     """Return what the pods of each queue and of those below it ask for, those that run and parts of GPUs too.
 
     GPUs are left out where some are ``sliced``.
     """
-    found: dict[str, _Amounts] = {}
+    found: dict[str, Amounts] = {}
     uncounted = set()
     for queue in parents:
         at = queue
         while at:
             if queue in sliced:
                 uncounted.add(at)
-            row = _row(asked.get(queue, dict.fromkeys(UNITS, _NONE)), own[queue])
+            row = _row(asked.get(queue, dict.fromkeys(UNITS, NONE)), own[queue])
             add(found.setdefault(at, {}), {f"requested {column}": amount for column, amount in row.items()})
             at = parents.get(at, "")
     for queue in uncounted:
@@ -260,20 +283,21 @@ def _requested(
 # -- pod groups and pods -------------------------------------------------------------------------------------------
 def _workloads(
     found: Objects,
-    pods: Mapping[str, list[_Pod]],
+    pods: Mapping[str, list[Pod]],
     types: Mapping[str, str],
     queues: Mapping[str, ImportedQueue],
+    placed: Collection[str],
     places: Places,
-) -> tuple[dict[str, _Amounts], set[str], list[ImportedGang]]:
+) -> tuple[dict[str, Amounts], set[str], list[ImportedGang]]:
     """Return what each queue asks for, the queues with slices, and the gangs; ``queues`` get what they hold.
 
-    ``types`` are the GPU types by queue; what is of no such queue has no place. Of slices nobody says how many GPUs
-    they are.
+    ``types`` are the GPU types by queue; what is of no such queue has no place. Gangs on the types that are ``placed``
+    say on which GPUs their pods are. Of slices nobody says how many GPUs they are.
     """
     tiers = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
     usual = [name for name, part in found["PriorityClass"].items() if part.flag("globalDefault", False)]
     default = tiers[usual[-1]] if usual else kai.GANG_PRIORITY
-    asked: dict[str, _Amounts] = {}
+    asked: dict[str, Amounts] = {}
     sliced: set[str] = set()
     gangs: list[ImportedGang] = []
     for name, part in found["PodGroup"].items():
@@ -299,99 +323,19 @@ def _workloads(
             places.note("PodGroup, spec.queue", name, queue, why)
             continue
         for pod in pods[name]:
-            if pod.part and not pod.takes["gpu"]:
+            if pod.sliced:
                 sliced.add(queue)
             add(asked.setdefault(queue, {}), pod.takes)
             for key in ("held",) * pod.runs + ("fixed",) * (pod.runs and not preemptible):
                 row = getattr(queues[queue], key) or {}
                 setattr(queues[queue], key, row)
                 add(row, _row(pod.takes, types[queue]))
-        for number, together in enumerate(_together(name, queue, pods[name], first, places)):
-            takes: _Amounts = {}
+        for number, together in enumerate(together_of(name, queue, pods[name], first, places)):
+            takes: Amounts = {}
             for pod in together:
                 add(takes, pod.takes)
             called, kind = f"{name}+{number}" if number else name, types[queue]
             on = kind if together[0].runs else None
-            gangs.append(ImportedGang(called, queue, takes["gpu"], [kind], on, takes, tier, preemptible, created))
+            row = (called, queue, takes["gpu"], [kind], on, takes, tier, preemptible, created)
+            gangs.append(ImportedGang(*row, {"kai.pods": told(together)} if kind in placed else {}))
     return asked, sliced, gangs
-
-
-def _together(name: str, queue: str, pods: list[_Pod], first: int, places: Places) -> Iterator[list[_Pod]]:
-    """Yield the pods of each gang of a group: its first pods together, and each of the others by itself."""
-    for runs in (True, False):
-        some = [pod for pod in pods if pod.runs is runs]
-        start, rest = some[:first], some[first:]
-        first -= len(start)
-        for together in ([start] if start else []) + [[pod] for pod in rest]:
-            if any(pod.part for pod in together):
-                why = "a part of a GPU is no gang of whole GPUs; what runs counts in what its queue holds"
-                places.note("PodGroup with parts of GPUs", name, queue, why)
-            else:
-                yield together
-
-
-def _pods(found: Objects, scheduler: str, places: Places) -> tuple[dict[str, list[_Pod]], list[tuple[str, _Amounts]]]:
-    """Return the pods of each pod group that take part; and what others' pods take, with their nodes."""
-    bound: dict[str, str] = {}
-    for part in found["BindRequest"].values():
-        spec, metadata = part.part("spec"), part.part("metadata")
-        if part.part("status").text("phase") in ("", "Pending"):
-            space, pod = metadata.text("namespace"), spec.text("podName", metadata.text("name"))
-            bound["/".join(filter(None, (space, pod)))] = spec.text("selectedNode")
-    members: dict[str, list[_Pod]] = {name: [] for name in found["PodGroup"]}
-    others = []
-    for name, part in found["Pod"].items():
-        spec, metadata = part.part("spec"), part.part("metadata")
-        phase, group = part.part("status").text("phase", "Pending"), metadata.part("annotations").text("pod-group-name")
-        node = spec.text("nodeName") or bound.get(name, "")
-        takes, portion = _takes(name, part, places)
-        if phase not in ("Pending", "Running"):
-            places.note("Pod, status.phase", name, phase, "it takes nothing")
-        elif spec.text("schedulerName", "default-scheduler") != scheduler:
-            if node and metadata.part("labels").text("app") not in _UTILITIES:
-                others.append((node, takes))
-        elif metadata.text("deletionTimestamp"):
-            places.note("Pod, metadata.deletionTimestamp", name, "set", "it ends: KAI does not count it as held")
-        elif not node and spec.parts("schedulingGates"):
-            places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
-        else:
-            owner = "/".join(filter(None, (metadata.text("namespace"), group)))
-            if (not group or owner not in members) and metadata.part("labels").text(kai.QUEUE):
-                owner = name if name not in members else f"{name} (pod)"
-                found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
-                places.note(f"Pod, label {kai.QUEUE}", name, group or "no pod group", _LONE)
-            if not group and owner not in members:
-                places.note("Pod", name, "no annotation pod-group-name", "of no queue")
-            elif owner not in members:
-                places.note("Pod, pod-group-name", name, group, "no such pod group")
-            else:
-                members[owner].append(_Pod(bool(node) or phase == "Running", takes, portion))
-    return members, others
-
-
-def _takes(name: str, pod: ObjectPart, places: Places) -> tuple[_Amounts, bool]:
-    """Return what a pod asks for, and whether it asks for a part of a GPU.
-
-    Source: pod_info.go, getPodResourceRequest and updatePodAdditionalFields.
-    """
-    notes, whole = pod.at("metadata.annotations"), pod_requests(pod.part("spec"), limits=False)
-    takes = {each: whole.get(each, _NONE) for each in ("cpu", "memory")}
-    takes["gpu"], portion = sum((whole.get(each, _NONE) for each in GPUS), _NONE), False
-    if notes.text("gpu-fraction"):
-        share = exact(notes.text("gpu-fraction"), f"{notes.place}, gpu-fraction")
-        require(0 < share <= 1, str(share), f"{notes.place}, gpu-fraction", "Give more than 0 and at most 1")
-        several = exact(notes.text("gpu-fraction-num-devices") or 1, f"{notes.place}, gpu-fraction-num-devices")
-        require(several > 0, str(several), f"{notes.place}, gpu-fraction-num-devices", "Give 1 or more")
-        takes["gpu"], portion = share * several, share < 1
-    if "gpu-memory" in notes.value:
-        portion = True
-        why = "how much of a GPU that is depends on the node"
-        places.note("Pod, annotation gpu-memory", name, notes.text("gpu-memory"), why)
-    for resource, found in whole.items():
-        if resource.startswith(_MIG):
-            portion = True
-            places.note(f"Pod, {resource}", name, str(found), "slices of GPUs are not counted")
-        elif resource not in (*GPUS, "cpu", "memory"):
-            places.note(f"Pod, {resource}", name, str(found), "a resource that no queue counts")
-    require(portion or takes["gpu"].denominator == 1, str(takes["gpu"]), f"{pod.place}, GPUs", "Give whole GPUs")
-    return takes, portion

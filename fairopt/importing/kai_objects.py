@@ -48,7 +48,8 @@ GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 _WHERE = "where a gang may run is known by node pool only"
 _TIME = "how long a gang runs before it may be stopped is not modelled"
 _DEVICES = "GPUs of dynamic resource allocation are not counted"
-_MOVES = "moving gangs between nodes is not modelled"
+_MOVES = "at most 16 gangs move for one, and those of a reclaim too"
+_ACTIONS = ("allocate", "consolidation", "reclaim", "preempt")
 _OWN = own_names(
     "kai.scheduler/ run.ai/ runai/", f"{QUEUE} {_STOPS} kai.scheduler/podgroup-name kai.scheduler/top-owner-metadata"
 ) | {f"metadata.labels.{POOL}": TAKEN}
@@ -73,8 +74,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "Pod": {**OBJECT, **_OWN}
     | fields(TAKEN, "pod-group-name gpu-fraction gpu-fraction-num-devices gpu-memory", "metadata.annotations.")
     | {f"metadata.labels.{QUEUE}": TAKEN}
-    | fields("which of a node's GPUs a part of a GPU is on is not modelled", "gpu* runai-gpu*", "metadata.annotations.")
-    | fields("which of a node's GPUs a part of a GPU is on is not modelled", "runai-gpu*", "metadata.labels.")
+    | fields("no annotation of a part of a GPU that is known here", "gpu* runai-gpu*", "metadata.annotations.")
+    | fields(TAKEN, "runai-gpu-group runai-gpu-group/*", "metadata.labels.")
     | pod_fields("spec.", _WHERE)
     | fields(TAKEN, "metadata.creationTimestamp metadata.deletionTimestamp spec.nodeName spec.schedulerName")
     | fields(TAKEN, "spec.schedulingGates status.phase")
@@ -221,10 +222,10 @@ def actions_of(part: ObjectPart, places: Places) -> str:
     """Return the actions of a snapshot's configuration that the rule has, in order, and note the others."""
     named = [each.strip() for each in part.part("config").text("actions").split(",")]
     for name in named:
-        if name and name not in ("allocate", "reclaim", "preempt"):
-            why = {"consolidation": _MOVES, "stalegangeviction": _TIME}.get(name, "no action that is known here")
+        if name and name not in _ACTIONS:
+            why = _TIME if name == "stalegangeviction" else "no action that is known here"
             places.note("snapshot, config.actions", "the scheduler's", name, why)
-    return ", ".join(name for name in named if name in ("allocate", "reclaim", "preempt"))
+    return ", ".join(name for name in named if name in _ACTIONS)
 
 
 def snapshot(path: AnyPath) -> Iterator[ObjectPart]:

@@ -25,7 +25,7 @@ GATES: Mapping[str, str] = {
 CONFIGURATION: Mapping[str, str] = (
     {**OBJECT}
     | fields(TAKEN, "fairSharing.enable fairSharing.preemptionStrategies fairSharing")
-    | {f"featureGates.{gate}": TAKEN for gate in GATES}
+    | {f"featureGates.{gate}": TAKEN for gate in (*GATES, "PartialAdmission")}
     | fields("the order by past use of LocalQueues is not modelled: they are one user here", "admissionFairSharing")
     | fields("waiting until pods are ready is not modelled", "waitForPodsReady")
     | fields("other clusters are not in the file", "multiKueue")
@@ -54,6 +54,11 @@ def uncounted(found: Mapping[str, ObjectPart]) -> tuple[str, ...] | None:
         require(known, shown(given), f"{resources.place}, excludeResourcePrefixes", "Give a list of texts")
         prefixes += given
     return tuple(prefixes) if found else None
+
+
+def partly(found: Mapping[str, ObjectPart]) -> bool:
+    """Return whether workloads may start with fewer pods: the feature gate PartialAdmission, on by default."""
+    return all(part.part("featureGates").flag("PartialAdmission", True) for part in found.values())
 
 
 def settings_of(found: Mapping[str, ObjectPart], queues: Mapping[str, ImportedQueue], places: Places) -> dict[str, str]:

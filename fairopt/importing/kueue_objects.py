@@ -100,12 +100,11 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | fields(TAKEN, "key operator value effect", "spec.tolerations[].")
     | fields(BOOKKEEPING, "spec.nodeTaints[].timeAdded spec.tolerations[].tolerationSeconds"),
     "Workload": {**OBJECT, **_OWN, "metadata.creationTimestamp": TAKEN}
-    | fields(TAKEN, "queueName priority active podSets[].name podSets[].count", "spec.")
+    | fields(TAKEN, "queueName priority active podSets[].name podSets[].count podSets[].minCount", "spec.")
     | fields("the number in spec.priority is what counts", "Ref Name Source", "spec.priorityClass")
     | {
         "spec.maximumExecutionTimeSeconds": "when a workload ends is not asked",
         "spec.preemptionGates": _GATES,
-        "spec.podSets[].minCount": "partial admission is not modelled: a gang has all of its pods",
         "spec.podSets[].topologyRequest": _PLACING,
         "spec.podSets[].template.metadata.*": BOOKKEEPING,
     }

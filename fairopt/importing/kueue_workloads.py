@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing.documents import AMOUNTS, SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
 from fairopt.importing.kubernetes import Objects, add, pod_requests
-from fairopt.importing.kueue_configuration import uncounted
+from fairopt.importing.kueue_configuration import partly, uncounted
 from fairopt.importing.kueue_quotas import FlavorColumns, in_units
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
@@ -25,13 +25,18 @@ _RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admitte
 
 
 class PodSet(NamedTuple):
-    """Pods that are alike: what all of them take, flavors by resource where they run, their own spec and topology."""
+    """Pods that are alike: what all of them take, flavors by resource where they run, their own spec and topology.
+
+    ``number``: how many there are; the workload may start without ``spare`` of them.
+    """
 
     name: str
     amounts: Amounts
     flavors: Mapping[str, str]
     pod: ObjectPart
     topology: ObjectPart
+    number: int
+    spare: int
 
 
 def gangs_in(
@@ -53,6 +58,7 @@ def gangs_in(
                for name, owner in queues.items()}  # fmt: skip
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
+    partial = partly(found["Configuration"])
     for name, part in found["Workload"].items():
         spec, status = part.part("spec"), part.part("status")
         conditions = {each.text("type"): each.text("status") for each in status.parts("conditions")}
@@ -63,7 +69,7 @@ def gangs_in(
         if not admitted and not spec.flag("active", True):
             places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
             continue
-        asked, pod_sets = spec.text("queueName"), tuple(_pod_sets(spec, status, admitted))
+        asked, pod_sets = spec.text("queueName"), tuple(_pod_sets(spec, status, admitted, partial))
         own = "/".join(filter(None, (part.part("metadata").text("namespace"), asked)))
         waits_for, stopped = local.get(own, ("", ""))
         queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
@@ -113,7 +119,7 @@ def _count(row: Amounts, pod_sets: Iterable[PodSet], *, admitted: bool, let_run:
                 add(row, {f"{usage} {Good(resource, flavor)} total": amount})
 
 
-def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[PodSet]:
+def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bool) -> Iterator[PodSet]:
     assigned = {each.text("name", "main"): each for each in status.part("admission").parts("podSetAssignments")}
     done = {each.text("name", "main"): each.whole("count", 0) for each in status.parts("reclaimablePods")}
     told = {each.text("name", "main"): each.read("resources", AMOUNTS, {}) for each in status.parts("resourceRequests")}
@@ -140,7 +146,8 @@ def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str) -> Iterator[P
             amounts["pods"], count = Fraction(left), left
         if left < count:
             amounts = {resource: amount / count * left for resource, amount in amounts.items()}
-        yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"))
+        spare = 0 if admitted or not partial else max(0, left - each.whole("minCount", left))
+        yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"), left, spare)
 
 
 # -- gangs ---------------------------------------------------------------------------------------------------------
@@ -161,6 +168,7 @@ def _of_work(
     fits = None if runs else flavors
     covered, free = flavors.covered, uncounted(found["Configuration"])
     parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
+    pod_sets = tuple(pod_sets)
     for pods in pod_sets:
         strange = [each for each, amount in pods.amounts.items() if amount and each not in covered and each != "pods"]
         if free is not None:
@@ -195,9 +203,13 @@ def _of_work(
             why = "pod sets share one flavor here, and Kueue finds one for each"
             places.note("Workload, spec.podSets", gang.name, "several", why)
         parts = [("", gpus, tuple(each for each in columns.types if each in common), total)]
+        gang = gang._replace(settings=_fewer_pods(pod_sets, columns, gang.name, places))
     elif len(parts) > 1 and not runs:
         why = "pod sets on several flavors start apart here, not together"
         places.note("Workload, spec.podSets", gang.name, "apart", why)
+        if any(pods.spare for pods in pod_sets):
+            why = "partial admission is not modelled where pod sets start apart"
+            places.note("Workload, spec.podSets[].minCount", gang.name, "fewer pods", why)
     for number, (name, gpus, allowed, other) in enumerate(parts):
         if not allowed:
             where = "flavors of its ClusterQueue" if not runs else "an unknown flavor"
@@ -206,6 +218,24 @@ def _of_work(
         again = "" if name not in [each[0] for each in parts[:number]] else f"/{number + 1}"
         called, on = f"{gang.name}/{name}{again}" if name else gang.name, allowed[0] if runs else None
         yield gang._replace(name=called, gpus=gpus, allowed=allowed, on=on, other=other)
+
+
+def _fewer_pods(pod_sets: Sequence[PodSet], columns: FlavorColumns, name: str, places: Places) -> dict[str, str]:
+    """Return without how many pods a Workload may start, and what one of them takes, as the rule's setting.
+
+    Source: pkg/scheduler/flavorassigner/podset_reducer.go.
+    """
+    said = []
+    for pods in pod_sets:
+        one = {each: amount / pods.number for each, amount in pods.amounts.items() if pods.spare}
+        shared = {"gpu": sum((one.pop(each) for each in columns.resources if each in one), Fraction(0))}
+        if shared["gpu"].denominator != 1:
+            why = "partial admission is not modelled where one pod takes a part of what is shared"
+            places.note("Workload, spec.podSets[].minCount", name, in_full(shared["gpu"]), why)
+            return {}
+        takes = ", ".join(f"{each} {amount}" for each, amount in (shared | one).items() if amount)
+        said += [f"{pods.spare}: {takes}"] * bool(pods.spare)
+    return {"fewer_pods": "; ".join(said)} if said else {}
 
 
 class _Flavors:

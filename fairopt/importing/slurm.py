@@ -11,13 +11,13 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
-from fairopt.importing.slurm_facts import Facts, Key, capped, nodes_of, owner_of, runs, submitted, taken_by
+from fairopt.importing.slurm_facts import Facts, JobRecord, Key
+from fairopt.importing.slurm_reasons import CAPS, reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import SlurmCommand, json_records, text_records
 from fairopt.importing.slurm_site import as_text, of_job, of_node
 from fairopt.importing.slurm_values import CONFIGURATION, GPUS, UNTYPED, begins, said
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import Good
-from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import whole
 from fairopt.program import INFINITY, Number
@@ -103,9 +103,9 @@ def _complete(facts: Facts) -> None:
         raise BadInput("no user associations", place="User", remedy=remedy)
 
 
-def _association(facts: Facts, job: ObjectPart) -> Key:
+def _association(facts: Facts, job: JobRecord) -> Key:
     """Return the association of a job: one of its partition where there is one."""
-    account, user, partition = owner_of(job)
+    account, user, partition = job.owner
     return (account, user, partition) if (account, user, partition) in facts.associations else (account, user, "")
 
 
@@ -122,7 +122,7 @@ def _market(facts: Facts, gpus: int | None) -> Market:
     }
     rate, gangs = _rate(facts, types), _gangs(facts, types)
     named = {"ClusterName": next(iter(facts.clusters))} if facts.clusters else {}
-    settings = named | facts.settings | _nodes(facts)
+    settings = {"scheduler": "slurm"} | named | facts.settings | _nodes(facts)
     entitlements = entitlements_of(
         nodes, [name_of(key) for key in users], types, gangs, goods=goods, rate=rate, settings=settings
     )
@@ -135,7 +135,7 @@ def _nodes(facts: Facts) -> dict[str, str]:
         return {}
     cpus = {name: node.cpus for name, node in facts.nodes.items()}
     for job in facts.without_gpus:
-        on, taken = nodes_of(job), taken_by(job)[0].get("cpu", Fraction(0))
+        on, taken = job.nodes, job.asked.get("cpu", Fraction(0))
         for name in on:
             if (there := cpus.get(name)) is not None:
                 cpus[name] = there - int(taken / len(on))
@@ -235,7 +235,7 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     """Return the GPUs by type: of nodes, else of caps or of what runs, else as given."""
     if facts.nodes:
         there: dict[str, int] = {}
-        known = any(runs(job) for job in facts.jobs.values())  # else what is held would look free
+        known = any(job.runs for job in facts.jobs.values())  # else what is held would look free
         placed = any(node.partitions for node in facts.nodes.values())
         for name, node in facts.nodes.items():
             offers = node.up and bool(node.partitions or not placed)
@@ -253,8 +253,8 @@ def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
     capped = _capped(facts)
     running: dict[str, int] = {}
     for job in facts.jobs.values():
-        for kind, count in taken_by(job)[1].items():
-            running[kind] = running.get(kind, 0) + count * runs(job)
+        for kind, count in job.gpus.items():
+            running[kind] = running.get(kind, 0) + count * job.runs
     if len(running) > 1:
         running.pop(UNTYPED, None)
     found = {kind: max(count, running.get(kind, 0)) for kind, count in capped.items()} or {
@@ -331,29 +331,32 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
 def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
     gangs, known, alike = [], _has_partitions(facts), dict[tuple[tuple[str, str], ...], dict[str, str]]()
     for name, job in sorted(facts.jobs.items(), key=_when):
-        if (limit := capped(job)) and not _has_cap(facts, job):
+        reason = "" if job.runs else reason_of(job.record.value)
+        named = unavailable(job.record) if reason else []
+        if any(node not in facts.nodes or not facts.nodes[node].up for node in named):
+            facts.note(SlurmCommand.JOB.value, "Reason", reason, stopped_by(reason)[0])
+        elif reason in CAPS and not _has_cap(facts, job):
             why = "a limit that Slurm states and no file here has (sacctmgr show assoc tree -P): the job is left aside"
-            facts.note(SlurmCommand.JOB.value, "Reason", limit, why)
+            facts.note(SlurmCommand.JOB.value, "Reason", reason, why)
         elif kinds := _types(facts, name, job, types):
-            asked, counts = taken_by(job)
-            gpus, qos = sum(counts.values()), said(job.value.get("qos", ""))
-            other = {each: _finite(count) for each, count in asked.items()} | {GPUS: Fraction(gpus)}
+            gpus, qos = sum(job.gpus.values()), said(job.record.value.get("qos", ""))
+            other = {each: _finite(count) for each, count in job.asked.items()} | {GPUS: Fraction(gpus)}
             tier, preemptible = facts.priority.get(qos, 0), qos in facts.preempted
-            user, on = name_of(_association(facts, job)), kinds[0] if runs(job) else None
+            user, on = name_of(_association(facts, job)), kinds[0] if job.runs else None
             said_of = {}
             if known:
-                said_of = of_job(job, owner_of(job)[2], nodes_of(job), _finite(asked.get("cpu", 0)))
+                said_of = of_job(job.record, job.owner[2], job.nodes, _finite(job.asked.get("cpu", 0)))
                 said_of = alike.setdefault(tuple(said_of.items()), said_of)
-            gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, submitted(job), said_of))
+            gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, job.since, said_of))
     return gangs
 
 
-def _when(named: tuple[str, ObjectPart]) -> tuple[Fraction, list[int]]:
+def _when(named: tuple[str, JobRecord]) -> tuple[Fraction, list[int]]:
     """Return when a job was submitted, and its numbers: Slurm decides by these where priorities are alike."""
-    return submitted(named[1]), [int(number) for number in re.findall(r"\d{1,18}", named[0])]
+    return named[1].since, [int(number) for number in re.findall(r"\d{1,18}", named[0])]
 
 
-def _has_cap(facts: Facts, job: ObjectPart) -> bool:
+def _has_cap(facts: Facts, job: JobRecord) -> bool:
     """Say whether the association of a job, or an account around it, has a limit in the files."""
     key: Key | None = _association(facts, job)
     while key is not None:
@@ -368,22 +371,22 @@ def _finite(count: Number) -> Number:
     return Fraction(0) if count == INFINITY else count
 
 
-def _types(facts: Facts, name: str, job: ObjectPart, types: list[str]) -> list[str]:
+def _types(facts: Facts, name: str, job: JobRecord, types: list[str]) -> list[str]:
     """Return the types on which a job may run, or the one on which it does; nothing where that cannot be told."""
-    (kind,) = taken_by(job)[1]
+    (kind,) = job.gpus
     if kind in types:
         return [kind]
     if kind != UNTYPED:
         facts.note("jobs", "TRES", kind, "the GPUs of these jobs are of a type that no node which is up has")
         return []
-    listed = [facts.nodes[node].gpus for node in nodes_of(job) if node in facts.nodes]
+    listed = [facts.nodes[node].gpus for node in job.nodes if node in facts.nodes]
     on = {each for gpus in listed for each in gpus if each in types}
-    if runs(job) and len(on or types) > 1:
+    if job.runs and len(on or types) > 1:
         facts.note("jobs", "NodeList", name, "these run on GPUs of a type that cannot be told; give typed AllocTRES")
         return []
-    if runs(job):
+    if job.runs:
         return [next(iter(on or types))]
-    inside = [node.gpus for node in facts.nodes.values() if owner_of(job)[2] in node.partitions]
+    inside = [node.gpus for node in facts.nodes.values() if job.owner[2] in node.partitions]
     return [each for each in types if any(each in gpus for gpus in inside)] or types
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import ImportedQueue, Places, Unplaced
+from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, UNREAD, as_text, settings_of
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
@@ -24,28 +25,6 @@ RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAG
 WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
 #: Nodes in these states offer nothing; jobs that run there go on.
 _DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERING_DOWN", "MAINT")
-#: Reasons for which no free GPU starts a job. Source: slurm.schedmd.com/job_reason_codes.html; Slurm 22.05.8,
-#: src/common/slurm_protocol_defs.c, job_reason_string; Slurm 284c3b95, src/common/job_state_reason.c.
-_HELD = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    AccountNotAllowed AccountingPolicy BadConstraints BeginTime BlockFreeAction BlockMaxError BurstBufferOperation
-    BurstBufferResources BurstBufferStageIn Cleaning Constraints DeadLine Dependency DependencyNeverSatisfied FedJobLock
-    FrontEndDown InactiveLimit InvalidAccount InvalidQOS JobArrayTaskLimit JobHeldAdmin JobHeldUser
-    JobHoldMaxRequeue JobLaunchFailure Licenses MaxMemPerLimit MaxPoweredUpNodes MpiPortsBusy NodeDown NonZeroExitCode
-    NvidiaImexChannels OutOfMemory PartitionConfig
-    PartitionDown PartitionInactive PartitionNodeLimit PartitionTimeLimit PowerNotAvail PowerReserved Prolog
-    QOSNotAllowed RaisedSignal ReqNodeNotAvail Reservation ReservationDeleted ReservationInvalid SystemFailure TimeLimit
-    """,
-    )
-)
-#: Reasons that the order of jobs and the GPUs in use give by themselves: the rules find these.
-_OWN = frozenset({"", "None", "Priority", "Resources", "SchedDefer", "Nodes required for job are DOWN"})
-#: Reasons that are a limit of the association on what it holds at one time (GrpTRES), which the model has as a cap.
-_CAPS = frozenset({"AssocGrpGRES", "AssocGrpCpuLimit", "AssocGrpMemLimit"})
-#: All other limits of associations, QOS and accounts, of which the documented list has some 150.
-_LIMIT = re.compile(r"(Assoc(Grp|Max|iation)|QOS)\w+|Max\w+Per(Account|User)")
 #: What `sshare` computed: the rules compute it again.
 _DECLARED = {name.lower(): name for name in ("NormShares", "NormUsage", "EffectvUsage", "FairShare", "LevelFS")}
 _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
@@ -96,14 +75,33 @@ class Node:
     weight: str = ""
 
 
-def runs(job: ObjectPart) -> bool:
-    """Say whether a job holds GPUs."""
-    return _state(job) in RUNS
-
-
 def _state(job: ObjectPart) -> str:
     text = said(job.value.get("jobstate") or job.value.get("state", ""))
     return (text.upper().split() or [""])[0].split(",")[0]
+
+
+class JobRecord(NamedTuple):
+    """A job: whose it is, what it holds or asks for, its GPUs by type (`UNTYPED` where it takes any), since when.
+
+    ``since``: when it was submitted, 0 where nothing is said. ``nodes``: those that it runs on.
+    """
+
+    record: ObjectPart
+    runs: bool
+    owner: Key
+    asked: Mapping[str, Number]
+    gpus: Mapping[str, int]
+    since: Fraction
+    nodes: Sequence[str]
+
+    @staticmethod
+    def of(record: ObjectPart) -> JobRecord:
+        """Return what a record says. Errors: `BadInput` with the place, the value and what to do."""
+        fields, place, runs = record.value, record.place, _state(record) in RUNS
+        asked, gpus = _taken(fields, place, runs=runs)
+        since = moment(fields.get("submit") or fields.get("submittime", ""), f"{place}, Submit") or Fraction(0)
+        nodes = hosts(fields.get("nodelist", ""), f"{place}, NodeList") if runs else []
+        return JobRecord(record, runs, owner_of(record), asked, gpus, since, nodes)
 
 
 def owner_of(job: ObjectPart) -> Key:
@@ -112,45 +110,18 @@ def owner_of(job: ObjectPart) -> Key:
     return said(job.value.get("account", "")), user, said(job.value.get("partition", ""))
 
 
-def taken_by(job: ObjectPart) -> tuple[dict[str, Number], dict[str, int]]:
-    """Return what a job holds or asks for, and its GPUs by type, `UNTYPED` where it takes any."""
-    fields, place = job.value, job.place
-    asked = tres(fields.get("alloctres", "") if runs(job) else "", f"{place}, AllocTRES")
+def _taken(fields: Mapping[str, str], place: str, *, runs: bool) -> tuple[dict[str, Number], dict[str, int]]:
+    """Return what a job holds or asks for, and its GPUs by type."""
+    asked = tres(fields.get("alloctres", "") if runs else "", f"{place}, AllocTRES")
     asked = asked or tres(fields.get("reqtres", ""), f"{place}, ReqTRES")
-    if "cpu" not in asked and said(fields.get("cpus") or fields.get("numcpus", "")):
-        asked["cpu"] = Fraction(
-            integer(said(fields.get("cpus") or fields["numcpus"]).partition("-")[0], f"{place}, CPUs")
-        )
+    if "cpu" not in asked and (cpus := said(fields.get("cpus") or fields.get("numcpus", "")).partition("-")[0]):
+        asked["cpu"] = Fraction(int(cpus) if cpus.isdecimal() else integer(cpus, f"{place}, CPUs"))
     if gpus := gpus_of(asked, f"{place}, TRES"):
         return asked, gpus
     each = fields.get("trespernode") or fields.get("tres_per_node") or fields.get("gres", "")
     count = said(fields.get("nnodes") or fields.get("numnodes", "")).partition("-")[0] or "1"
-    times = integer(count, f"{place}, nodes")
+    times = 1 if count == "1" else integer(count, f"{place}, nodes")
     return asked, {kind: number * times for kind, number in gres(each, f"{place}, TresPerNode").items()}
-
-
-def submitted(job: ObjectPart) -> Fraction:
-    """Return when a job was submitted; 0 where nothing is said."""
-    text = job.value.get("submit") or job.value.get("submittime", "")
-    return moment(text, f"{job.place}, Submit") or Fraction(0)
-
-
-def _reason(fields: Mapping[str, str]) -> str:
-    """Return why a job waits, as Slurm states it, without what follows: unavailable nodes, and the like."""
-    listed = fields.get("nodelist", "")
-    text = said(fields.get("reason", "")) or (listed if listed.startswith("(") else "")
-    return said(text.strip("() ")).replace("_", " ").partition(",")[0].partition(":")[0].strip()
-
-
-def capped(job: ObjectPart) -> str:
-    """Return the limit of its association that Slurm states as why a job waits; "" for none."""
-    reason = "" if runs(job) else _reason(job.value)
-    return reason if reason in _CAPS else ""
-
-
-def nodes_of(job: ObjectPart) -> list[str]:
-    """Return the nodes on which a job runs."""
-    return hosts(job.value.get("nodelist", ""), f"{job.place}, NodeList") if runs(job) else []
 
 
 def _by_type(taken: Mapping[str, int], gpus: Mapping[str, int]) -> dict[str, int]:
@@ -172,12 +143,12 @@ class Facts:
         self.clusters: dict[str, str] = {}
         self.associations: dict[Key, ImportedQueue] = {}
         self.nodes: dict[str, Node] = {}
-        self.jobs: dict[str, ObjectPart] = {}
+        self.jobs: dict[str, JobRecord] = {}
         self.priority: dict[str, int] = {}
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
         self.settings: dict[str, str] = {}  # of the whole cluster
-        self.without_gpus: list[ObjectPart] = []  # jobs that run
+        self.without_gpus: list[JobRecord] = []  # jobs that run
         self._places = Places()
         self._other: dict[SlurmCommand, dict[str, str]] = {}
         self._read: Mapping[SlurmCommand, Callable[[ObjectPart], None]] = {
@@ -192,6 +163,7 @@ class Facts:
 
     def add(self, records: Iterable[Record]) -> None:
         """Take what the records say. Errors: `BadInput` with the place, the value and the remedy."""
+        taken = {kind: names | {"cluster", "id"} for kind, names in _TAKEN.items()}
         for kind, record in records:
             named = said(record.value.get("cluster", ""))
             if kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) and named:
@@ -206,8 +178,9 @@ class Facts:
                     names = ", ".join(map(shown, self.clusters))
                     raise BadInput(f"got the clusters {names}", place=record.place, remedy=remedy)
             self._read[kind](record)
-            for name, value in record.value.items():
-                if kind in _TAKEN and name not in _TAKEN[kind] and said(value) and name not in ("cluster", "id"):
+            known = taken.get(kind, record.value)
+            for name in [each for each in record.value if each not in known]:
+                if said(value := record.value[name]):
                     plain = name.replace("_", "").replace("/", "")
                     why = next((words for part, words in _WHY.items() if part in plain), "")
                     if why:
@@ -355,27 +328,24 @@ class Facts:
             return self.note(source, "State", state, "jobs that neither run nor wait hold and ask for nothing")
         if not all(owner_of(record)[:2]):
             return self.note(source, "Account, User", name, "a job of nobody that the file names")
-        reason = _reason(fields) if state in WAITS else ""
-        if reason in _HELD or reason.endswith(("requeued held", "in held state")) or "not permitted" in reason:
-            return self.note(source, "Reason", reason, "no free GPU starts such a job: it is left aside")
-        if _LIMIT.fullmatch(reason) and reason not in _CAPS:
-            why = "a limit that Slurm states: no free GPU starts such a job, and it is left aside"
-            return self.note(source, "Reason", reason, why)
-        if reason not in _OWN | _CAPS:
-            self.note(source, "Reason", reason, "not known here; the job is taken to wait for GPUs")
-        gpus = taken_by(record)[1]
-        if not gpus:
-            self.without_gpus += [record] * (state in RUNS)
+        reason = reason_of(fields) if state in WAITS else ""
+        why, left_aside = stopped_by(reason)
+        if why and not (left_aside and unavailable(record)):  # whether those nodes are down is seen later
+            self.note(source, "Reason", reason, why)
+            if left_aside:
+                return None
+        job = JobRecord.of(record)
+        if not job.gpus:
+            self.without_gpus += [job] * job.runs
             return self.note(
                 source, "JobID", name, "a job without GPUs; what it takes of CPU and memory is not counted"
             )
-        if len(gpus) > 1:
-            return self.note(source, "TRES", ", ".join(gpus), "a job on several GPU types; a gang has one")
-        submitted(record), nodes_of(record)  # refuse what they cannot read
+        if len(job.gpus) > 1:
+            return self.note(source, "TRES", ", ".join(job.gpus), "a job on several GPU types; a gang has one")
         for task in self._tasks(name, place):
             if task in self.jobs:
                 raise BadInput(f"the job {task!r} stands twice", place=place, remedy="Give each job once (sacct -X)")
-            self.jobs[task] = record
+            self.jobs[task] = job
         return None
 
     def _tasks(self, name: str, place: str) -> list[str]:

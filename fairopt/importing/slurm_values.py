@@ -13,7 +13,7 @@ from types import MappingProxyType
 from fairopt.errors import BadInput
 from fairopt.numbers import counted
 from fairopt.problem.files.storage import AnyPath, naming, read_text
-from fairopt.problem.numbers import MOST_GPUS, amount, integer, shown
+from fairopt.problem.numbers import MOST_GPUS, amount, shown
 from fairopt.program import INFINITY, Number
 
 #: What Slurm prints where it has nothing to say.
@@ -108,18 +108,25 @@ def gres(text: str, place: str) -> dict[str, int]:
     >>> gres("gpu:a100:4(S:0-1),gpu:h100:2,nvme:1", "here")
     {'a100': 4, 'h100': 2}
     """
+    with naming(place=place):
+        return dict(_gres(said(text)))
+
+
+@lru_cache(maxsize=2**12)
+def _gres(text: str) -> tuple[tuple[str, int], ...]:
+    """Return the same in pairs; jobs ask for the same again and again."""
     counts: dict[str, int] = {}
-    for each in re.split(r",(?![^(]*\))", said(text)):
+    for each in re.split(r",(?![^(]*\))", text):
         if not re.match(r"(gres[/:])?gpu(?![a-z_])", each.strip()):
             continue
         found = _GRES.fullmatch(each.strip())
         if found is None:
-            raise BadInput(f"got {shown(each)}", place=place, remedy="Give generic resources such as gpu:a100:4")
+            raise BadInput(f"got {shown(each)}", remedy="Give generic resources such as gpu:a100:4")
         kind, count = found[1] or UNTYPED, found[2]
         if count is None and kind.isdigit():  # gpu:4
             kind, count = UNTYPED, kind
-        counts[kind] = counts.get(kind, 0) + integer(count or 1, place)
-    return counts
+        counts[kind] = counts.get(kind, 0) + int(count or 1)
+    return tuple(counts.items())
 
 
 def duration(text: str, place: str) -> Fraction | None:

@@ -27,7 +27,7 @@ from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import exact, shown
 
 #: More containers of one GPU than this are taken for a mistake.
-MOST_CONTAINERS = 200_000
+MOST_CONTAINERS = 1_000_000
 #: Stands for all partitions together, of which the metrics speak.
 _ACROSS = "*"
 _NOTHING = Fraction(0)
@@ -158,8 +158,12 @@ def _counted(
     DefaultResourceCalculator counts memory, DominantResourceCalculator all.
     """
     found: dict[str, dict[str, Fraction]] = {}
+    below: dict[str, list[Mapping[str, Mapping[str, Fraction]]]] = {}
+    for leaf, row in used.items():
+        for at in (*(at for at, sign in enumerate(leaf) if sign == "."), len(leaf)):
+            below.setdefault(leaf[:at], []).append(row)
     for path in declared:
-        inside = [row for leaf, row in used.items() if f"{leaf}.".startswith(f"{path}.")]
+        inside = below.get(path, ())
         for label, there in stock.items():
             parts = [
                 sum((row.get(label, {}).get(each, _NOTHING) for row in inside), _NOTHING) / amount

@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ ROUNDED, NOTHING = 1e-9, 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class TreeNode:
+class _TreeNode:
     """The program without some pairs (user, type): ``bound`` is its optimum, minus infinity where it has no point.
 
     ``circle`` is a trade that improves the ``shares`` of that optimum, so that every efficient point lacks one of its
@@ -77,11 +76,11 @@ class EfficientFaces:
 
     def __init__(self, program: Program, speedup: Array) -> None:
         self.program, self.speedup, self._few = program, speedup, _FewRows(program)
-        self.nodes: dict[Pairs, TreeNode] = {}
+        self.nodes: dict[Pairs, _TreeNode] = {}
         self.branched: set[Pairs] = set()
-        self._open: list[tuple[Number, int, TreeNode]] = []
-        self._best: TreeNode | None = None
-        self._number = count()
+        self._open: list[tuple[Number, int, _TreeNode]] = []
+        self._best: _TreeNode | None = None
+        self._pushed = 0
 
     @property
     def shares(self) -> Array:
@@ -119,7 +118,7 @@ class EfficientFaces:
         """Return what was found, and how many programs were solved for it."""
         return {"value": self.value, "bound": self.bound, "weights": self.weights, "programs": len(self.nodes)}
 
-    def proofs(self) -> Iterator[tuple[TreeNode, Array]]:
+    def proofs(self) -> Iterator[tuple[_TreeNode, Array]]:
         """Yield the nodes that were not branched, with multipliers that prove them to be at most ``bound``."""
         for without, node in self.nodes.items():
             dual = node.dual
@@ -134,7 +133,7 @@ class EfficientFaces:
                 dual = dual + max(Fraction(0), (self.bound - now) / less) * node.contradiction
             yield node, dual
 
-    def dive(self, node: TreeNode, held: Array) -> None:
+    def dive(self, node: _TreeNode, held: Array) -> None:
         """Branch at the best node that forbids nothing of ``held``, and so on, down to an efficient one."""
         while node.circle is not None:
             children = self.branch(node)
@@ -143,7 +142,7 @@ class EfficientFaces:
                 return
             node = max(free, key=lambda child: child.bound)
 
-    def branch(self, node: TreeNode | None = None) -> list[TreeNode]:
+    def branch(self, node: _TreeNode | None = None) -> list[_TreeNode]:
         """Solve the programs without one pair more of the node's circle each; by default of that with the `bound`."""
         node = self._open[0][-1] if node is None else node
         assert node.circle is not None
@@ -151,7 +150,7 @@ class EfficientFaces:
         self.branched.add(node.without)
         return children
 
-    def solved(self, without: Pairs, parent: TreeNode | None) -> TreeNode:
+    def solved(self, without: Pairs, parent: _TreeNode | None) -> _TreeNode:
         """Solve a program that has not been solved before, and keep the node."""
         if without in self.nodes:
             return self.nodes[without]
@@ -159,17 +158,18 @@ class EfficientFaces:
         program, answer = self._few.solved(without)
         if answer.status is Status.INFEASIBLE and parent is not None:
             contradiction = None if answer.farkas is None else -answer.farkas
-            node = TreeNode(without, -INFINITY, parent.dual, contradiction=contradiction)
+            node = _TreeNode(without, -INFINITY, parent.dual, contradiction=contradiction)
         else:
             answer.require_optimal()
             assert answer.dual is not None
             shares = program.variable("share", answer.point)
             circle = improving_circle(self.speedup, shares)
             value = program.arithmetic(program.value(answer.point))
-            node = TreeNode(without, value, answer.dual, shares, circle)
+            node = _TreeNode(without, value, answer.dual, shares, circle)
         self.nodes[without] = node
         if node.circle is not None:
-            heappush(self._open, (-node.bound, next(self._number), node))
+            self._pushed += 1
+            heappush(self._open, (-node.bound, self._pushed, node))
         elif node.bound > self.value:
             self._best = node
         return node

@@ -123,7 +123,7 @@ def _placed(owed: Entitlements, own: Array, free: Array, rest: Array) -> Array:
     room = owed.cap[:, :k] - owed.total(rest)
 
     def start(gang: int, j: int) -> None:
-        on[gang], gpus, user = j, int(gangs.gpus[gang]), int(gangs.user[gang])
+        on[gang], gpus, user = j, gangs.size(gang), int(gangs.user[gang])
         free[j] -= gpus
         own[user, j] -= gpus
         for node in owed.path(user):

@@ -21,17 +21,15 @@ if TYPE_CHECKING:
     from fairopt.policy.plan import Admission as Admission
     from fairopt.policy.plan import Payment as Payment
     from fairopt.policy.plan import Plan as Plan
-    from fairopt.policy.schedule import BrokenSchedule as BrokenSchedule
     from fairopt.policy.schedule import Schedule as Schedule
 
 #: Names by module, which is loaded when one is first used: who shares a market needs no rounds and no schedules.
-_LATER = {"plan": "Admission Payment Plan", "schedule": "BrokenSchedule Schedule"}
+_LATER = {"plan": "Admission Payment Plan", "schedule": "Schedule"}
 _MODULES = MappingProxyType({name: module for module, names in _LATER.items() for name in names.split()})
 
 __all__ = [
     "Admission",
     "Allocation",
-    "BrokenSchedule",
     "Claim",
     "Computed",
     "Decision",

@@ -83,9 +83,9 @@ def _backends(policy: Policy, *, exact: bool, entitled: bool) -> list[Backend]:
     """Return the backend that solves the policy's program where nobody names one; none where it has no program."""
     able: list[Backend] = [Exact() if exact else Highs()]
     if entitled and not policy.needs <= able[0].capabilities:
-        from fairopt.backends.cvxpy import Clarabel  # here, since few ask for it
+        from fairopt.backends.cvxpy import CLARABEL  # here, since few ask for it
 
-        able = [Clarabel()]  # an answer in floats is refused by `decide`
+        able = [CLARABEL]  # an answer in floats is refused by `decide`
     return [each for each in able if policy.has_program and policy.needs <= each.capabilities]
 
 

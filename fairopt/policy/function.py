@@ -223,10 +223,10 @@ def _solve(problem: Any) -> None:
     """Solve a cvxpy problem, by Clarabel with the tolerances of its backend where that can be."""
     import cvxpy
 
-    from fairopt.backends.cvxpy import Clarabel
+    from fairopt.backends.cvxpy import SETTINGS
 
     try:
-        problem.solve(solver=cvxpy.CLARABEL, **Clarabel.settings)
+        problem.solve(solver=cvxpy.CLARABEL, **SETTINGS[cvxpy.CLARABEL])
     except cvxpy.SolverError:  # it is none for it, or is not installed
         problem.solve()
 

@@ -44,7 +44,8 @@ class ManyPrograms:
         self._able, self._compared = True, False
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
-        self._nearby = _Nearby(like, basis, market.speedup) if tall else None
+        #: Of tall programs, by user: reports by their places, with the bases of their optima.
+        self._known = [[(_place(row), basis)] for row in market.speedup] if tall else None
 
     @classmethod
     def of(cls, write: Callable[[Array], Program], market: Market, takes: Takes | None = None) -> ManyPrograms | None:
@@ -78,12 +79,26 @@ class ManyPrograms:
             bundles[programs.cases] = not_negative(points[np.arange(len(who)), who])
 
     def _points(self, programs: Programs, users: Array, reports: Array) -> Array:
-        if self._nearby is None:
+        """Return an optimal point of each program (cases, variables), NaN where none was proved."""
+        if self._known is None:
             return solve_many(programs, self._like, self._basis)
-        if programs.template.same_structure(self._like):
-            return self._nearby.solve(programs, users, reports)
-        alone = np.full(len(users), -1)
-        return solve_nearby(programs, programs.program(0), self._basis, alone, {})[0]
+        parent = np.full(len(users), -1)
+        if not programs.template.same_structure(self._like):
+            return solve_nearby(programs, programs.program(0), self._basis, parent, {})[0]
+        # each from the basis of the nearest report of the same user known by then
+        places, start = _place(reports), dict[int, Basis]()
+        for user in np.unique(users):
+            mine = np.flatnonzero(users == user)
+            known = np.array([place for place, _ in self._known[user]])
+            before = _tree(known, places[mine])
+            tied = before >= len(known)
+            parent[mine[tied]] = mine[before[tied] - len(known)]
+            roots = zip(mine[~tied].tolist(), before[~tied].tolist(), strict=True)
+            start |= {case: self._known[user][root][1] for case, root in roots}
+        points, found = solve_nearby(programs, self._like, self._basis, parent, start)
+        for case, basis in found.items():
+            self._known[users[case]].append((places[case], basis))
+        return points
 
     def _programs(self, users: Array, reports: Array) -> Iterator[Programs]:
         """Yield the programs of all cases, by their structure, as far as they are shaped like the truth's."""
@@ -108,31 +123,6 @@ def reported(market: Market, users: Array, reports: Array) -> Array:
     speedups = np.repeat(market.speedup[None], len(users), axis=0)
     speedups[np.arange(len(users)), users] = reports
     return speedups
-
-
-class _Nearby:
-    """Solves programs of many reports, each from the basis of the nearest report of the same user known by then."""
-
-    def __init__(self, like: Program, basis: Basis, truth: Array) -> None:
-        self._like, self._basis = like, basis
-        self._known = [[(_place(row), basis)] for row in truth]
-
-    def solve(self, programs: Programs, users: Array, reports: Array) -> Array:
-        """Return an optimal point of each program (cases, variables), NaN where none was proved."""
-        places, parent = _place(reports), np.full(len(users), -1)
-        start: dict[int, Basis] = {}
-        for user in np.unique(users):
-            mine = np.flatnonzero(users == user)
-            known = np.array([place for place, _ in self._known[user]])
-            before = _tree(known, places[mine])
-            tied = before >= len(known)
-            parent[mine[tied]] = mine[before[tied] - len(known)]
-            roots = zip(mine[~tied].tolist(), before[~tied].tolist(), strict=True)
-            start |= {case: self._known[user][root][1] for case, root in roots}
-        points, found = solve_nearby(programs, self._like, self._basis, parent, start)
-        for case, basis in found.items():
-            self._known[users[case]].append((places[case], basis))
-        return points
 
 
 def _place(reports: Array) -> Array:

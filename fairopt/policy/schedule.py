@@ -6,20 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain
 
-from fairopt.errors import FairoptError
+import numpy as np
+
+from fairopt.errors import WrongReturn
 from fairopt.numbers import counted
 from fairopt.policy.decision import Decision
-from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.queue import Placements, Queue, Spots
 from fairopt.program import Array, Number
 from fairopt.report import Grid, Tabular
-
-
-class BrokenSchedule(FairoptError, ValueError):
-    """A policy's decision is impossible on the cluster; the message names round, job, host and both numbers.
-
-    >>> issubclass(BrokenSchedule, FairoptError)
-    True
-    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +68,7 @@ class Schedule(Decision, Tabular):
 
 
 def refuse_broken(schedule: Schedule, rows: Collection[int] | None = None) -> None:
-    """Raise `BrokenSchedule` unless gangs are whole, hosts are up and not overbooked, types fit and leases are kept.
+    """Raise `WrongReturn` unless gangs are whole, hosts are up and not overbooked, types fit and leases are kept.
 
     A lease is kept if its job stays where it is and the lease is not shortened. ``rows`` are those that come to other
     GPUs, where all others are known to stay on GPUs that suit them and that are up; None looks at all.
@@ -85,7 +79,7 @@ def refuse_broken(schedule: Schedule, rows: Collection[int] | None = None) -> No
         _of_hosts(schedule) if rows is None or rows else (),
         _of_leases(schedule),
     ):
-        raise BrokenSchedule(f"{schedule.policy}, round {schedule.queue.index}: {problem}")
+        raise WrongReturn(f"{schedule.policy}, round {schedule.queue.index}: {problem}")
 
 
 def _of_job(schedule: Schedule, row: int) -> Iterator[str]:
@@ -118,7 +112,11 @@ def _of_hosts(schedule: Schedule) -> Iterator[str]:
 
 def _of_leases(schedule: Schedule) -> Iterator[str]:
     queue, placements, leases = schedule.queue, schedule.placements, schedule.leases
-    for row, spots in queue.leased.items():
+    holding = np.flatnonzero(queue.holds).tolist()
+    if isinstance(placements, Placements) and placements.last is queue.last and placements.stays[holding].all():
+        holding = [row for row in holding if row in leases or row in placements.moved]
+    for row in holding:
+        spots = queue.last[row]
         if placements.get(row) != spots:
             yield f"job {queue.jobs.names[row]!r} holds a lease on {spots} until {queue.lease[row]} and was moved"
         if row in leases and leases[row] < queue.lease[row]:

@@ -58,7 +58,8 @@ class Entitlements(Frozen):
     * ``rate`` (k,): what one GPU of each type counts for where no speedups were measured, None if nobody says.
     * ``gangs``: what runs and what is pending.
     * ``settings``: what the scheduler's own objects set beside amounts, as text, by the name of a user or group ("": of
-      the whole cluster) and then by the name of an option. Only that scheduler's rule reads it.
+      the whole cluster) and then by the name of an option. Only that scheduler's rule reads it; where they are not
+      Kueue's, "scheduler" of the whole cluster says whose they are.
 
     Numbers are Fractions, as in a `Market`. Errors: `BadInput` of `of`.
 

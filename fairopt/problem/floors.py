@@ -19,18 +19,6 @@ FLOORS_AND_CAPS = frozenset({Entitled.GUARANTEES, Entitled.CAPS, Entitled.GROUPS
 CAPS_ONLY = frozenset({Entitled.CAPS, Entitled.GROUPS})
 
 
-class Overpromised(BadInput):
-    """Guarantees and reserves of a market are more together than a group's cap, or than there is.
-
-    >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [6]})
-    >>> try:
-    ...     floors_of(Market.of([[1], [1]], [8], users=["A", "B"], types=["H100"], entitlements=owed))
-    ... except Overpromised as error:
-    ...     print(error.problem)
-    guarantees and reserves add up to 12, and there are only 8
-    """
-
-
 class Floors(NamedTuple):
     """``floor`` and ``cap`` (N, k): the least and the most GPUs of each type for every user and group.
 
@@ -54,7 +42,8 @@ def floors_of(market: Market) -> Floors:
     A user's floor is the part of its guarantee that it can use: at most its cap and its demand, on its fastest types
     first, nothing where it cannot run. A group's floor is the part of its guarantee that its members can use within
     their caps and demands, type by type, the fastest first. A guarantee without bound promises no number, and is no
-    floor. Errors: `Overpromised` where the floors, and what is reserved, exceed a group's cap or the capacity.
+    floor. Errors: `BadInput` of the place "guarantee" where the floors, and what is reserved, exceed a group's cap or
+    the capacity.
 
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"A": [6], "B": [2]}, group={"A": "ml", "B": "ml"})
     >>> market = Market.of([[1], [1]], [8], demand=[3, 9], users=["A", "B"], types=["H100"], entitlements=owed)
@@ -180,4 +169,4 @@ def _require_room(needed: Array, there: Array, market: Market, what: str, most: 
     for j in np.flatnonzero(needed > there * (1 + Fraction(slack)))[:1]:
         got = f"{what} add up to {number_text(needed[j])}, and {most} {number_text(there[j])}"
         remedy = "Give smaller guarantees, or leave entitlements out with Market.plain()"
-        raise Overpromised(got, place=f"guarantee, {market.types[j]!r}", remedy=remedy)
+        raise BadInput(got, place=f"guarantee, {market.types[j]!r}", remedy=remedy)

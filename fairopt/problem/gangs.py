@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from fractions import Fraction
+from functools import cached_property, partial
+from math import lcm
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput, require
 from fairopt.numbers import Arithmetic
-from fairopt.problem.checks import Frozen, amounts, checked_counts, checked_names, column, listed, sized
+from fairopt.problem.checks import Frozen, amounts, checked_names, column, listed, sized
 from fairopt.problem.labels import nearest
-from fairopt.problem.numbers import exact, integer
+from fairopt.problem.numbers import MOST_GPUS, amount, exact, integer, shown
 from fairopt.program import Array, cast, objects
 
 #: More gangs than this are taken for a mistake.
@@ -30,7 +32,8 @@ class Gangs(Frozen):
     Shapes, for m gangs, k types and r other resources:
 
     * ``names`` (m,). ``user`` (m,): the row of the market that each belongs to.
-    * ``gpus`` (m,): how many whole GPUs it takes; 0 for one that takes other resources only.
+    * ``gpus`` (m,): how many GPUs it takes; 0 for one that takes other resources only. Integers where all are whole,
+      else Fractions: a part of a GPU is a share of it that schedulers give to several.
     * ``allowed`` (m, k): on which types it may run. ``on`` (m,): the type on which it runs, -1 while it is pending.
     * ``tier`` (m,): its priority, an integer; higher goes first. ``preemptible`` (m,): whether it may be stopped.
     * ``since`` (m,): when it was asked for, in seconds; in a tie the order here decides.
@@ -94,7 +97,7 @@ class Gangs(Frozen):
         gangs = cls(
             names=named,
             user=column(user, places, "user", "gang", known, np.int64),
-            gpus=checked_counts(gpus, places, "gpus", "gang", least=0),
+            gpus=_light(column(gpus, places, "gpus", "gang", _gpus)),
             allowed=column(allowed, places, "allowed", "gang", marked, bool, blank=None).reshape(count, len(types)),
             on=column(
                 on, places, "on", "gang", lambda v, at: PENDING if v is None else on_type(v, at), np.int64, blank=None
@@ -117,6 +120,18 @@ class Gangs(Frozen):
         """Which gangs wait (m,)."""
         return np.asarray(self.on == PENDING)
 
+    def size(self, gang: Any) -> Any:
+        """Return the GPUs of one gang, an int where they are whole."""
+        found = self.gpus[gang]
+        return int(found) if found == int(found) else found
+
+    @cached_property
+    def parts(self) -> int:
+        """Into how many parts GPUs must be divided so that each gang takes whole ones; 1 where all take whole GPUs."""
+        if self.gpus.dtype == np.int64:
+            return 1
+        return lcm(*{exact(each, "gpus").denominator for each in self.gpus.tolist()})
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -131,7 +146,7 @@ class Gangs(Frozen):
     def held(self, users: int, chosen: Array | None = None) -> Array:
         """Return the GPUs (users, k) of those that run, or of those ``chosen`` (m,) among them."""
         runs = ~self.pending if chosen is None else ~self.pending & chosen
-        total = np.zeros((users, self.allowed.shape[1]), dtype=np.int64)
+        total = np.zeros((users, self.allowed.shape[1]), dtype=self.gpus.dtype)
         np.add.at(total, (self.user[runs], self.on[runs]), self.gpus[runs])
         return total
 
@@ -148,8 +163,23 @@ class Gangs(Frozen):
         return replace(self, names=tuple(self.names[g] for g in at), **columns)
 
     def as_(self, number: type | Arithmetic) -> Gangs:
-        """Return the same gangs in ``float`` or in ``Fraction``; counts stay integers."""
-        return replace(self, since=cast(self.since, number), other=cast(self.other, number))
+        """Return the same gangs in ``float`` or in ``Fraction``; whole GPUs stay integers."""
+        gpus = self.gpus if self.gpus.dtype == np.int64 else cast(self.gpus, number)
+        return replace(self, gpus=gpus, since=cast(self.since, number), other=cast(self.other, number))
+
+
+def _gpus(value: object, place: str) -> int | Fraction:
+    if type(value) is int and 0 <= value <= MOST_GPUS:  # nearly all are
+        return value
+    found = amount(value, place)
+    require(found <= MOST_GPUS, shown(found), place, f"Give at most {MOST_GPUS}")
+    return found
+
+
+def _light(gpus: Array) -> Array:
+    """Return amounts of GPUs as integers where all are whole, else as Fractions."""
+    parts = any(each.denominator > 1 for each in gpus.tolist())
+    return cast(gpus, Fraction) if parts else gpus.astype(np.int64)
 
 
 def _known(name: object, place: str, known: Mapping[str, int], kind: str) -> int:

@@ -209,9 +209,11 @@ class Jobs(Frozen):
 
     def mean_speed(self, row: int) -> Sequence[Number]:
         """Return the work (k,) over the time that it takes a job alone on its own number of GPUs of each type."""
-        profile, work, own = self.profile(row), self.work[row], int(self.gpus[row])
+        profile = self.profile(row) if self.profiles else None
         if profile is None or len(profile.marks) == 1:
-            return list(self.throughput[row])
+            plain: list[Number] = self.throughput[row].tolist()
+            return plain
+        work, own = self.work[row], int(self.gpus[row])
         times = [profile.time(own, gpu_type, work) for gpu_type in range(len(self.types))]
         return [work / time if time < INFINITY else work * 0 for time in times]
 

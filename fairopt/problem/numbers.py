@@ -157,7 +157,7 @@ def told(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, tuple | list):
-        return [told(each) for each in value]
+        return list(value) if {*map(type, value)} <= _KINDS else [told(each) for each in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction):  # the tests above are faster; to ask for a mapping takes longest
@@ -176,6 +176,7 @@ def told_fields(value: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 _AS_THEY_ARE = (str, int, type(None))
+_KINDS = {*_AS_THEY_ARE, bool}
 
 
 def shown(value: object) -> str:

@@ -31,7 +31,8 @@ class Placements(Mapping[int, Spots]):
         self.last, self.stay, self.moved = last, stay, moved
 
     @cached_property
-    def _stays(self) -> Array:
+    def stays(self) -> Array:
+        """Whether each row stays (n,)."""
         stays = np.zeros(len(self.last), dtype=bool)
         stays[self.stay] = True
         return stays
@@ -39,7 +40,7 @@ class Placements(Mapping[int, Spots]):
     def __getitem__(self, row: int) -> Spots:
         if row in self.moved:
             return self.moved[row]
-        if not 0 <= row < len(self._stays) or not self._stays[row]:
+        if not 0 <= row < len(self.stays) or not self.stays[row]:
             raise KeyError(row)
         return self.last[row]
 
@@ -315,7 +316,7 @@ class Queue(Frozen):
 
     def open_to(self, row: int) -> list[int]:
         """Return the types that a job may run on now."""
-        return np.flatnonzero(self.allowed[row]).tolist()
+        return [gpu_type for gpu_type, may in enumerate(self.allowed[row].tolist()) if may]
 
     def by_speed(self, row: int) -> list[int]:
         """Return the types that a job may run on now, the fastest for it first; ties keep the order of types."""

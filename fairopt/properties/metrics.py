@@ -88,18 +88,19 @@ def metrics(market: Market, shares: Shares) -> Metrics:
     shares = shares if exact else shares.astype(float)
     own = market.utility(shares)
     left()  # each of these sums may take seconds where fractions have thousands of digits
+    total = own.sum()
     ratio = own / market.fair_utility()
     squares = (ratio * ratio).sum()
     left()
     used = usable(market.speedup, shares, market.demand).sum(axis=0)
     return Metrics(
         market,
-        total_efficiency=own.sum(),
+        total_efficiency=total,
         efficiency=own,
         ratio_to_equal_split=ratio,
         jain_index=ratio.sum() ** 2 / (len(ratio) * squares) if squares else 0 * squares + 1,
         utilisation=tuple(u / m if m else None for u, m in zip(used, market.capacity, strict=True)),
-        price_of_fairness=1 - own.sum() / largest_efficiency(market),
+        price_of_fairness=1 - total / largest_efficiency(market),
     )
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.backends import Method, Solver
-from fairopt.errors import NotCapable
-from fairopt.policy import BrokenSchedule, Policy, Schedule, Trait, decide, session
+from fairopt.errors import NotCapable, WrongReturn
+from fairopt.policy import Policy, Schedule, Trait, decide, session
 from fairopt.policy.policy import require_policy
 from fairopt.problem import Cluster, Queue, Spots, Trace
 from fairopt.problem.profile import Course
@@ -141,7 +141,7 @@ class Engine:
         return Snapshot(at.round, at.now, at.arrived, present, at.held, at.state, at.started, at.idle)
 
     def __iter__(self) -> Iterator[Changes]:
-        """Yield what changes, in rounds where something does, or once a second. Errors: `BrokenSchedule`, `Stalled`."""
+        """Yield what changes, in rounds where something does, or once a second. Errors: `WrongReturn`, `Stalled`."""
         return self._changes(BEAT)
 
     def rounds(self) -> Iterator[Round]:
@@ -176,8 +176,7 @@ class Engine:
         at = self._skipped(before)
         if at is None:
             return None
-        fresh = range(at.arrived, bisect_right(self._arrival, at.now, lo=at.arrived))
-        up = self._hosts.up(at.now)
+        fresh, up = range(at.arrived, bisect_right(self._arrival, at.now, lo=at.arrived)), self._hosts.up(at.now)
         if self._length is not None and not fresh and up is at.up and at.stands is not None and at.now < at.stands:
             changes = Changes(at.round, at.now, at.now + self._length, fresh)
             states = at.states.going_on(at.now, changes.end)
@@ -231,7 +230,7 @@ class Engine:
         """Ask the policy; return the moment with its answer, who runs in the round, and what is new by it."""
         if (alone := self._asked_alone(at, fresh, up)) is not None:
             return alone
-        before = at.states.joined(JobStates.new(fresh, self._trace.jobs, at.now))
+        before = at.states.joined(JobStates.new(fresh, self._trace.jobs, at.now)) if fresh else at.states
         states = before if up is at.up else before.on_hosts(up)
         queue = self._queue(at, states, up, fresh.stop)
         schedule, seconds = self._decided(at, queue)
@@ -289,9 +288,10 @@ class Engine:
         jobs = last.jobs if last is not None and same else self._trace.jobs.take(states.rows)
         length = at.now * 0 if self._length is None else self._length
         queue = states.queue(self._cluster, jobs, index=at.round, now=at.now, length=length, up=up, held=at.held)
-        vars(queue).update({name: getattr(self._whole, name)[states.rows] for name in ("suits", "fits")})
         if last is not None:
             queue.recall(last)
+        if not same:
+            vars(queue).update({name: getattr(self._whole, name)[states.rows] for name in ("suits", "fits")})
         if self._length is None:  # until the next event that is known
             return queue.until(min([*self._arrival[arrived : arrived + 1], self._hosts.next_change(at.now)]))
         return queue
@@ -305,7 +305,7 @@ class Engine:
         schedule = decide(self._policy, told, state=state, at=self._session.next())
         seconds = perf_counter() - begun
         if schedule.queue is not told:
-            raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+            raise WrongReturn(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
         return schedule if told is queue else replace(schedule, queue=queue), seconds
 
     def _held(self, held: tuple[frozenset[str], ...], changes: Changes) -> tuple[frozenset[str], ...]:
@@ -348,7 +348,7 @@ def run(
     left.
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
-    Errors: `BadInput` where trace and cluster name different types or hosts; `BrokenSchedule`; `Stalled`.
+    Errors: `BadInput` where trace and cluster name different types or hosts; `WrongReturn`; `Stalled`.
 
     >>> from fairopt.models import FirstInFirstOut
     >>> from fairopt.datasets import philly_cluster, philly_trace

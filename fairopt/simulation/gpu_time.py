@@ -84,19 +84,19 @@ class _Tenant:
 
     def pass_to(self, time: Number, window: Window | None, of_jobs: Window | None) -> None:
         """Let all accrue up to a time. Source: Eq. (3)-(4), (8), (13)-(14), (16)."""
-        if time == self.since:
+        since, self.since = self.since, time
+        if not time > since or not (self.demand or not self.capped):
             return
-        if time > self.since and (self.demand or not self.capped):
-            share = tenant_share(self.demand, self.quota, self.capped)
-            # jobs are counted by weight, so that no rounding error is left when all of them are gone
-            weights: Number = 0
-            for each in self.alike.values():
-                weights += each.weight * each.count
-            span = overlap(of_jobs, self.since, time)
-            for each in self.alike.values():
-                each.due += job_share(each.gpus, each.weight, weights, share) * span
-            self.fair += share * overlap(window, self.since, time)
-        self.since = time
+        share = tenant_share(self.demand, self.quota, self.capped)
+        # jobs are counted by weight, so that no rounding error is left when all of them are gone
+        weights: Number = 0
+        for each in self.alike.values():
+            weights += each.weight * each.count
+        span = time - since if of_jobs is None else overlap(of_jobs, since, time)
+        for each in self.alike.values():  # `job_share`, which is called too often to be called
+            part = share * each.weight / weights if weights else weights
+            each.due += (part if part < each.gpus else each.gpus) * span
+        self.fair += share * (time - since if window is None else overlap(window, since, time))
 
     def change(self, gpus: int, weight: Number, by: int) -> Number:
         """Count a job that becomes active (1), or is not any more (-1); return what is due to one like it so far."""
@@ -321,7 +321,7 @@ def time_on_own_part(queue: Queue, row: int, jobs: Number) -> Number:
 
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
     """
-    jobs, speeds = jobs * int(queue.jobs.gpus[row]), list(queue.jobs.mean_speed(row))
+    jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.mean_speed(row)
     types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
     there = [(each, gpus) for each, gpus, fits in types if fits]
     there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order

@@ -59,7 +59,8 @@ class Fragments:
         self._type = cluster.gpu_type.tolist()
         self._hosts = cluster.hosts_by_type
         self._there = [int(self._free[hosts].sum()) for hosts in self._hosts]
-        self._waiting: list[Counter[int]] = [Counter() for _ in cluster.types]
+        self._waiting: list[Counter[int]] = [Counter() for _ in cluster.types]  # of each type and size
+        self._waits = [0] * len(cluster.types)
         self.usable = sum(self._gpus)
         self.fragmented: Number = queue.now
         self.scattered: Number = queue.now
@@ -79,10 +80,13 @@ class Fragments:
         """Count a job as waiting (1), or not any more (-1)."""
         for gpu_type in self._suits[row]:
             self._waiting[gpu_type][self._size[row]] += sign
+            self._waits[gpu_type] += sign
 
     def pass_(self, time: Number) -> None:
         """Let time pass in which nothing changes."""
         for gpu_type, waiting in enumerate(self._waiting):
+            if not self._waits[gpu_type]:
+                continue
             there = self._there[gpu_type]
             least = min((size for size, count in waiting.items() if count), default=0) if there else 0
             if least > there:

@@ -87,6 +87,11 @@ class GpuUse(Short):
         lost: Number | None = None,
     ) -> Number:
         """Add that a job held GPUs, loading first, and from ``lost`` in vain; return what of it is in the window."""
+        if window is None and lost is None and begin < end:  # most often
+            held, loading = gpus * (end - begin), gpus * (min(begin + setup, end) - begin)
+            self.held, self.loading = self.held + held, self.loading + loading
+            self.useful += held - loading
+            return held
         held = gpus * overlap(window, begin, end)
         loading = gpus * overlap(window, begin, min(begin + setup, end if lost is None else lost))
         in_vain = 0 if lost is None else gpus * overlap(window, lost, end)

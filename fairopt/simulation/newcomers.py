@@ -128,7 +128,7 @@ class FreeHosts:
         """Count the GPUs of those who run, placed by the schedule ``since``, or after it by `taken`."""
         there = np.count_nonzero(states.running)
         known, self._since = since is self._since, None
-        if known:
+        if known and len(self._on) != there:
             for row in self._on.keys() - states.rows.tolist():
                 self._change(self._on.pop(row), 1)
         if not known or len(self._on) != there:

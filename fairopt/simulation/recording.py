@@ -134,7 +134,7 @@ def _texts(column: Sequence[Any]) -> list[str]:
     """Return the JSON of each of the values: texts, numbers, or lists of numbers, exact ones as "p/q"."""
     if isinstance(column[0], list):
         return [f"[{each}]" for each in _PLAIN.encode(column)[2:-2].split("],[")]
-    if any(isinstance(each, str) for each in column):
+    if str in {*map(type, column)}:
         known = {each: _PLAIN.encode(each) for each in {*column}}  # few tenants, patterns and datasets differ
         return [known[each] for each in column]
     return _PLAIN.encode(column)[1:-1].split(",")
@@ -240,14 +240,14 @@ class Recorder:
         """Return where jobs come to other GPUs, by how they come there."""
         names, hosts = self._trace.jobs.names, self._cluster.hosts
         placed, came = sorted(placed, key=itemgetter(0)), {}
+        there = {id(how) for _, _, how, *_ in placed}
         for way in PLACED:
-            those = {
-                names[row]: [[hosts[host], gpus] for host, gpus in spots]
-                for row, spots, how, *_ in placed
-                if how is way
-            }
-            if those:
-                came[way.value] = those
+            if id(way) in there:
+                came[way.value] = {
+                    names[row]: [[hosts[host], gpus] for host, gpus in spots]
+                    for row, spots, how, *_ in placed
+                    if how is way
+                }
         return came
 
     def _policys(self, changes: Changes) -> dict[str, Any]:
@@ -282,17 +282,20 @@ class Recorder:
 
     def _jobs(self, until: int) -> Iterator[str]:
         """Yield the lines of the jobs that are not written yet, up to a row."""
-        new, self._arrived = range(self._arrived, until), until
-        return (f'{{"job":{self._job(row)}}}' for row in new)
+        row, self._arrived = self._arrived, until
+        while row < until:
+            block, at = divmod(row, MOST_AT_ONCE)
+            ready = self._ready_jobs(block)[at : at + until - row]
+            yield from ready
+            row += len(ready)
 
-    def _job(self, row: int) -> str:
-        """Return a job as it is written; few come for each round, and to make each anew would take most of the time."""
-        block, at = divmod(row, MOST_AT_ONCE)
+    def _ready_jobs(self, block: int) -> list[str]:
+        """Return the lines of a block of jobs; few come for each round, and to make each anew would take most time."""
         if block != self._block:
             first, jobs = block * MOST_AT_ONCE, self._trace.jobs
-            self._ready = list(_job_texts(jobs, range(first, min(first + MOST_AT_ONCE, len(jobs))), _PLAIN))
-            self._block = block
-        return self._ready[at]
+            texts = _job_texts(jobs, range(first, min(first + MOST_AT_ONCE, len(jobs))), _PLAIN)
+            self._ready, self._block = [f'{{"job":{each}}}' for each in texts], block
+        return self._ready
 
 
 def write_record(path: Path, run: Mapping[str, Any], trace: Trace, cluster: Cluster, play: Engine) -> None:

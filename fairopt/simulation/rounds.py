@@ -137,7 +137,7 @@ def _states(snapshot: Snapshot, trace: Trace, cluster: Cluster, arrived: int) ->
 
 
 def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mechanics) -> Round:
-    """Return the record of the round in which ``schedule`` is carried out. Errors: `BrokenSchedule`.
+    """Return the record of the round in which ``schedule`` is carried out. Errors: `WrongReturn`.
 
     >>> from fairopt.datasets import philly_cluster, philly_trace
     >>> from fairopt.simulation import begin
@@ -195,7 +195,7 @@ def carried_out(
     """Return what a schedule makes of the jobs at the beginning of its round: their states, and what is new of them.
 
     ``before``: the same at the end of the round before, when hosts that have failed since still ran jobs. ``whole``:
-    check all jobs and work out all speeds, not only those of jobs that come to other GPUs. Errors: `BrokenSchedule`.
+    check all jobs and work out all speeds, not only those of jobs that come to other GPUs. Errors: `WrongReturn`.
     """
     queue = schedule.queue
     moving = _moving(schedule)

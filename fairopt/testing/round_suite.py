@@ -79,7 +79,7 @@ def round_suite(judge: Judge, *, settings: int = 20, expected_failures: Known | 
 
 
 @dataclass(frozen=True, eq=False)
-class PlayedRun:
+class _PlayedRun:
     """A fold over a setting: what the policy decided, and the record, of each round; ``ended`` within `MOST_ROUNDS`."""
 
     setting: Setting
@@ -97,7 +97,7 @@ class PlayedRun:
         return json.dumps(document(self.history(before), one.mechanics, one.length, policy))
 
 
-def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> PlayedRun:
+def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> _PlayedRun:
     """Return the rounds of a setting, by hand: a pristine copy of the policy decides each, given the state alone."""
     number = setting.trace.jobs.arithmetic.number
     length = number(setting.length)
@@ -106,13 +106,13 @@ def fold(policy: Policy, setting: Setting, after: Snapshot | None = None) -> Pla
     while len(records) < MOST_ROUNDS:
         coming = next_queue(snapshot, setting.trace, setting.cluster, length)
         if coming is None:
-            return PlayedRun(setting, tuple(schedules), tuple(records), True)
+            return _PlayedRun(setting, tuple(schedules), tuple(records), True)
         moved, queue = coming
         schedules.append(decided(policy, queue, moved.state))
         assert schedules[-1].queue is queue, "the schedule is of another queue"
         records.append(advance(moved, setting.trace, schedules[-1], setting.mechanics))
         snapshot = records[-1].after
-    return PlayedRun(setting, tuple(schedules), tuple(records), False)
+    return _PlayedRun(setting, tuple(schedules), tuple(records), False)
 
 
 def installed() -> list[Policy]:

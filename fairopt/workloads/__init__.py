@@ -8,24 +8,17 @@ A generator is a frozen dataclass, whose fields are its options, found by entry 
 0.8
 """
 
-from fairopt.workloads.astraea import AstraeaPhilly, AstraeaVenus
 from fairopt.workloads.distributions import Speeds
 from fairopt.workloads.estimates import ErrorForm, ErrorSign, WorkEstimates
-from fairopt.workloads.fft import FftTraces
-from fairopt.workloads.oef import OefTenants
 from fairopt.workloads.on_off import OnOff
 from fairopt.workloads.poisson import Poisson
 from fairopt.workloads.trace_driven import TraceDriven
 from fairopt.workloads.workload import Counted, Workload, load_of
 
 __all__ = [
-    "AstraeaPhilly",
-    "AstraeaVenus",
     "Counted",
     "ErrorForm",
     "ErrorSign",
-    "FftTraces",
-    "OefTenants",
     "OnOff",
     "Poisson",
     "Speeds",

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
-from fairopt.models.astraea.reference import Best, ScheduleSearch, scheduled
+from fairopt.methods.columns.columns import RunMode
+from fairopt.models.astraea.reference import Best, Reference, scheduled
 from fairopt.models.astraea.round_state import RoundState, spots
 from fairopt.problem.batch import NEVER
 from fairopt.program import Array
 
 
-class ShiftedSchedules(NamedTuple):
-    """Schedules that differ only in their start, with the largest gain possible for each start.
-
-    ``most`` (starts,): the gain with the fewest PS that could suffice; -inf where the tenant may not take the resources
-    or the servers do not have them.
-    """
-
-    workers: int
-    worker: int
-    ps: int
-    apart: bool
-    slots: int
-    most: Array
-
-
 @dataclass(frozen=True)
-class Fast(ScheduleSearch):
+class Fast(Reference):
     """The same schedule as `Reference`, found from prefix sums of prices and least free resources over windows.
 
     A schedule's gain is at most its gain with the fewest PS that could suffice on any server. Families of schedules are
@@ -58,9 +43,9 @@ class Fast(ScheduleSearch):
         most = worth[outlines[2] - 1]
         waiting = list(zip(most.tolist(), *outlines.tolist(), strict=True))
         waiting.sort(key=lambda each: (each[0], -each[1]))
-        ready: list[tuple[float, int, ShiftedSchedules]] = []  # a heap, largest bound first
+        ready: list[tuple[float, int, RunMode, Array]] = []  # a heap, largest bound first
         found: tuple[float, int, int] | None = None  # gain, then start and family as the reference tries them, negated
-        best: ShiftedSchedules | None = None
+        best: RunMode | None = None
         while waiting or ready:
             bound = max(waiting[-1][0] if waiting else -np.inf, -ready[0][0] if ready else -np.inf)
             if found is not None and bound < found[0]:
@@ -69,15 +54,15 @@ class Fast(ScheduleSearch):
                 _, number, workers, slots = waiting.pop()
                 family = _family(state, job, number, workers, slots, worth, self.enough_ps)
                 if family is not None:
-                    heappush(ready, (-float(family.most.max()), number, family))
+                    heappush(ready, (-float(family[1].max()), number, *family))
                 continue
-            _, number, family = heappop(ready)
-            gains = _gains(state, job, family, worth, self)
+            _, number, mode, gain = heappop(ready)
+            gains = _gains(state, job, mode, gain, worth, self)
             start = int(np.argmax(gains))  # the first of the largest
             if gains[start] > -np.inf:
                 one = float(gains[start]), -start, -number
                 if found is None or one > found:
-                    found, best = one, family
+                    found, best = one, mode
         return None if found is None or best is None else _placed(state, job, best, -found[1], self)
 
 
@@ -99,8 +84,12 @@ def _outlines(state: RoundState, job: int, enough: bool) -> Array:
 
 def _family(
     state: RoundState, job: int, number: int, workers: int, slots: int, worth: Array, enough: bool
-) -> ShiftedSchedules | None:
-    """Return a family of `_outlines` with its bounds, None where no start can fit."""
+) -> tuple[RunMode, Array] | None:
+    """Return how jobs of a family of `_outlines` run, and the largest gain possible for each start (starts,).
+
+    That is the gain with the fewest PS that could suffice; -inf where the tenant may not take the resources or the
+    servers do not have them. None where no start can fit.
+    """
     pairs = state.batch.pairs
     (worker, ps), apart = pairs[number // 2 % len(pairs)], bool(number % 2)
     own, own_ps = state.windows_offered(int(state.batch.jobs.tenant[job]), worker, ps)
@@ -117,7 +106,7 @@ def _family(
         return None
     cost, cost_ps = _costs(state, workers, worker, ps, slots)
     gains = np.where(fits, worth[slots - 1 :] - cost - cost_ps * fewest, -np.inf)
-    return ShiftedSchedules(workers, worker, ps, apart, slots, gains)
+    return RunMode(worker, ps, not apart, workers, slots), gains
 
 
 def _fewest(workers: int, there: Array, needs: Array) -> Array:
@@ -132,14 +121,14 @@ def _costs(state: RoundState, workers: int, worker: int, ps: int, slots: int) ->
     return (total[slots:] - total[:starts]) * workers, total_ps[slots:] - total_ps[:starts]
 
 
-def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, readings: ScheduleSearch) -> Array:
-    """Return what each start (starts,) gains, -inf where no servers have room."""
-    workers, worker, ps, apart, slots, most = family
+def _gains(state: RoundState, job: int, mode: RunMode, most: Array, worth: Array, readings: Reference) -> Array:
+    """Return what each start (starts,) gains, at ``most`` so much, and -inf where no servers have room."""
+    workers, worker, ps, slots = mode.workers, mode.worker, mode.ps, mode.slots
     free, free_ps = state.windows
     room, left = free.least(slots)[:, worker], free_ps.least(slots)[:, ps]
-    if not apart:
+    if mode.together:
         return np.where(((room >= workers) & (left >= 1)).any(axis=0), most, -np.inf)
-    host, given, able = _hosts(state, job, family, room, left, readings)
+    host, given, able = _hosts(state, job, mode, room, left, readings)
     there = np.minimum(workers - 1, np.take_along_axis(room, host[None], axis=0)[0])
     others = room.sum(axis=0) - np.take_along_axis(room, host[None], axis=0)[0]
     cost, cost_ps = _costs(state, workers, worker, ps, slots)
@@ -148,13 +137,13 @@ def _gains(state: RoundState, job: int, family: ShiftedSchedules, worth: Array, 
 
 
 def _hosts(
-    state: RoundState, job: int, family: ShiftedSchedules, room: Array, left: Array, readings: ScheduleSearch
+    state: RoundState, job: int, mode: RunMode, room: Array, left: Array, readings: Reference
 ) -> tuple[Array, Array, Array]:
     """Return, for each start, the server that holds the PS, how many, and whether there is one."""
     tenant = int(state.batch.jobs.tenant[job])
-    offered = state.windows_offered(tenant, family.worker, family.ps)[1].least(family.slots)
+    offered = state.windows_offered(tenant, mode.worker, mode.ps)[1].least(mode.slots)
     left = np.minimum(left, offered)
-    needed = _fewest(family.workers, room, state.batch.ps_needed[family.worker, family.ps])
+    needed = _fewest(mode.workers, room, state.batch.ps_needed[mode.worker, mode.ps])
     given = needed if readings.enough_ps else np.minimum(needed, left)
     given = np.where((given >= 1) & (given <= left), given, NEVER)
     host = np.argmin(given, axis=0)
@@ -163,13 +152,13 @@ def _hosts(
     return host, np.where(able, least, 0), able
 
 
-def _placed(state: RoundState, job: int, family: ShiftedSchedules, start: int, readings: ScheduleSearch) -> Best:
+def _placed(state: RoundState, job: int, mode: RunMode, start: int, readings: Reference) -> Best:
     """Return the schedule of one family from one start (from 0), which is known to fit."""
-    workers, worker, ps, apart, slots, _ = family
+    workers, worker, ps, slots = mode.workers, mode.worker, mode.ps, mode.slots
     free, free_ps = state.windows
     room, left = free.least(slots)[:, worker], free_ps.least(slots)[:, ps]
-    if apart:
-        host, given, _ = (int(each[start]) for each in _hosts(state, job, family, room, left, readings))
+    if not mode.together:
+        host, given, _ = (int(each[start]) for each in _hosts(state, job, mode, room, left, readings))
         where, where_ps = _spread(workers, host, room[:, start]), ((host, given),)
     else:
         host = int(np.flatnonzero((room[:, start] >= workers) & (left[:, start] >= 1))[0])

@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.reference import Best, ScheduleSearch
+from fairopt.models.astraea.reference import Best, Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
@@ -45,7 +45,7 @@ class FirstComeFirstServed(Policy):
     traits = frozenset({Trait.NAMELESS})
     shared: bool = False
     horizon: int | None = None
-    search: ScheduleSearch = field(default_factory=Fast)
+    search: Reference = field(default_factory=Fast)
 
     def __post_init__(self) -> None:
         check_whole(self, 1, "horizon")

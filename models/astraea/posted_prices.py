@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.reference import ScheduleSearch
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Admission, Claim, Payment, Plan, Policy, Seconds, Trait
@@ -128,7 +128,7 @@ class PostedPricePacking(Policy):
     )
     rounds: int = 2
     theta: Theta = field(default_factory=Theta, metadata={"read": read_theta})
-    search: ScheduleSearch = field(default_factory=Fast)
+    search: Reference = field(default_factory=Fast)
     intervals: int | None = None
 
     def __post_init__(self) -> None:

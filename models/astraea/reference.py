@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -32,35 +31,26 @@ class Best(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ScheduleSearch(ABC):
+class Reference:
     """A way to find the best schedule of one job in a round. All ways return the same.
 
-    Where the printed algorithms leave something open, or contradict the constraints they are to keep:
+    This one is slow and plain: it tries every start slot and every number of workers, distributed and centralised.
+    Among equal gains the first found is kept: start slots rising, then workers rising, worker types and types of PS in
+    order; centralised before distributed (line 6 has "at least"). Another way to search derives from it, with the same
+    options and the same answers. Where the printed algorithms leave something open, or contradict the constraints they
+    are to keep:
 
     * ``enough_ps``: Algorithm 4, line 8, takes the least of the PS that the bandwidth asks for and of those that are
       left, so that a server short of PS is preferred and (3i) broken. True (default): a server must have as many as
       (3i) asks for. False: as printed.
     * ``price_each_slot``: Algorithm 5, line 12, charges the first slot's price for all slots. True (default): each
       slot's own, as Eq. (10) and Algorithm 4 have it. False: as printed.
+
+    Source: Astraea (posted prices) Algorithm 3.
     """
 
     enough_ps: bool = True
     price_each_slot: bool = True
-
-    @abstractmethod
-    def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
-
-
-@dataclass(frozen=True)
-class Reference(ScheduleSearch):
-    """Try every start slot and every number of workers, distributed and centralised; slow and plain.
-
-    Among equal gains the first found is kept: start slots rising, then workers rising, worker types and types of PS in
-    order; centralised before distributed (line 6 has "at least").
-
-    Source: Astraea (posted prices) Algorithm 3.
-    """
 
     def best(self, state: RoundState, job: int) -> Best | None:
         """Return the schedule of largest gain, which may be negative; None where nothing fits."""
@@ -75,7 +65,7 @@ class Reference(ScheduleSearch):
 
 
 def distributed(
-    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: ScheduleSearch
+    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Reference
 ) -> Best | None:
     """Return a cheap schedule over several servers, all PS on one of them; None where there is none.
 
@@ -111,7 +101,7 @@ def distributed(
 
 
 def centralised(
-    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: ScheduleSearch
+    state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Reference
 ) -> Best | None:
     """Return a schedule with all workers and one PS on one server, the first that has room; None where none has.
 

@@ -114,14 +114,15 @@ class Themis(Policy):
         all_run = len(placements) == np.count_nonzero(problem.can)
         stands = all_run and self.lease is None and not self.average_contention and type(self.placement) is Consolidated
         if stands:
-            together = tuple(names[row] for row in there)
+            together = tuple(names) if len(there) == len(names) else tuple(names[row] for row in there)
             largest = state.rho if state.together == together else largest
             after = replace(after, together=together, rho=largest)
+        rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
         return Schedule(
             self.name,
             problem,
             placements,
-            leases=dict.fromkeys([row for row in placements if not problem.holds[row]], until),
+            leases=dict.fromkeys(rows[~problem.holds[rows]].tolist(), until),
             state=after,
             costs={} if largest is None else {"largest finish-time fairness": largest},
             stands=leases_end(problem) if stands else None,
@@ -138,7 +139,10 @@ class Themis(Policy):
 
     def _order(self, queue: Queue, rho: Array) -> Array:
         """Return the jobs that may take GPUs, in order: those with the offer by falling rho, then the others."""
-        worst = ordered(np.flatnonzero(queue.allowed.any(axis=1) & ~queue.holds), -rho)
+        free = np.flatnonzero(queue.can & ~queue.holds)
+        if (queue.running[free] & (queue.last_type[free] >= 0)).all() and queue.up.all():
+            return free  # all go on where they are, in any order
+        worst = ordered(free, -rho)
         offered = max(1, ceil((1 - exact(self.knob, "themis, knob")) * len(worst)))
         rest = worst[offered:]
         if self.random_rest:

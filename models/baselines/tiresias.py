@@ -99,7 +99,13 @@ class LeastAttainedService(Policy):
             state=Attained(since_then, waits),
             stands=stands,
             settled=bool(settled),
+            newcomers=_by_arrival if self._in_order else None,
         )
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether those who come are all in the first queue, and are placed in the order in which they came."""
+        return self.thresholds is not None and self.promote is None and type(self.placement) is Consolidated
 
     def _stands(
         self, queue: Queue, placements: Mapping[int, Spots], service: Array, thresholds: Sequence[Number] | None
@@ -109,7 +115,7 @@ class LeastAttainedService(Policy):
         Until then all keep their places in the order, so that each finds the same room; who runs stays on its type.
         Half a round early, because floats may add up to a threshold sooner than they should.
         """
-        if thresholds is None or self.promote is not None or type(self.placement) is not Consolidated:
+        if thresholds is None or not self._in_order:
             return None
         stands = leases_end(queue)
         if len(placements) == len(queue.able):
@@ -139,6 +145,11 @@ class LeastAttainedService(Policy):
             if ran > 0 and queue.now - waits[name] >= factor * ran:
                 since_then[name] = attained
         return since_then
+
+
+def _by_arrival(queue: Queue) -> Array:
+    """Return one number for each job (n,), by which jobs keep the order in which they came."""
+    return np.zeros(len(queue))
 
 
 def _keys(queue: Queue, service: Array, thresholds: Sequence[Number] | None, by_start: bool) -> Iterator[Array]:

@@ -183,7 +183,7 @@ class Holdings:
 def takes_of(owed: Entitlements, gang: int, gpu_type: int) -> dict[int, Number]:
     """Return what a gang takes on a type: its GPUs, and what is counted of the other resources."""
     gangs = owed.gangs
-    takes: dict[int, Any] = {gpu_type: int(gangs.gpus[gang])} if gangs.gpus[gang] else {}
+    takes: dict[int, Any] = {gpu_type: gangs.size(gang)} if gangs.gpus[gang] else {}
     return takes | {column: light([amount])[0] for column, amount in owed.goods_of(gang, gpu_type)}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fairopt.errors import NotCapable
 from fairopt.methods.result import duals_of, ends_of, so_far
 from fairopt.policy import Allocation
 from fairopt.problem import Market
-from fairopt.program import INFINITY, ROUNDING, Array, Number, fractions
+from fairopt.program import INFINITY, ROUNDING, Array, fractions
 
 if TYPE_CHECKING:
     from fairopt.certificates import Certificate
@@ -29,39 +29,20 @@ GRAIN = 2**60
 SMALL = Fraction(1, 10**22)
 
 
-class Levelled(Protocol):
-    """A policy that raises every user to ``rate * t``, with the parts of its program that `PriceMethod` needs.
-
-    ``level_variable`` is the variable t; ``equal`` says that no user may have more than its level.
-    """
-
-    name: str
-    level_variable: ClassVar[str]
-    equal: ClassVar[bool]
-
-    def told(self, market: Market) -> str:
-        """Return the name under which certificates speak of it."""
-
-    def verifier_knows(self, market: Market) -> bool:
-        """Whether the verifier writes this program."""
-
-    def rate(self, market: Market) -> Array:
-        """Return each user's throughput at t = 1 (n,), in the number type of the market."""
-
-    def worth(self, market: Market) -> Number:
-        """Return the objective at t = 1."""
-
-    def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
-        """Return the name and the duals (n,) of the users' rows, given the values (n,) of their throughputs."""
-
-
 class PriceMethod(Method):
-    """Maximise the common level by its dual, the prices of the types (`fairopt.methods.level`)."""
+    """Maximise the common level by its dual, the prices of the types (`fairopt.methods.level`).
+
+    Its policies raise every user to ``rate * t`` and say of their program: ``level_variable``, the variable t;
+    ``equal``: whether no user may have more than its level; ``rate(market)``: each user's throughput at t = 1 (n,), in
+    the market's number type; ``worth(market)``: the objective at t = 1; ``user_duals(values, market)``: the name and
+    the duals (n,) of the users' rows, given the values (n,) of their throughputs; ``verifier_knows(market)``: whether
+    the verifier writes this program, and ``told(market)``: the name under which certificates speak of it.
+    """
 
     name = "prices"
     number = float
 
-    def solve(self, policy: Levelled, problem: Market, start: Any = None) -> Solution:
+    def solve(self, policy: Any, problem: Market, start: Any = None) -> Solution:
         """Return the solution in floats; ``start`` is used if it is of a market with the same types."""
         from fairopt.methods.level import raise_level  # here, since backends decide without it
 
@@ -87,7 +68,7 @@ class PriceMethod(Method):
             warm_start=(market.types, raised.warm_start),
         )
 
-    def certify(self, policy: Levelled, decision: Allocation) -> Certificate:
+    def certify(self, policy: Any, decision: Allocation) -> Certificate:
         """Return an exact allocation near the decision's, a bound by its prices, and the gap.
 
         Errors: `NotCapable` where the verifier does not know the program.
@@ -97,7 +78,7 @@ class PriceMethod(Method):
         return exact_bound(policy, decision)
 
 
-def exact_bound(policy: Levelled, decision: Allocation) -> Certificate:
+def exact_bound(policy: Any, decision: Allocation) -> Certificate:
     """Return the exact value of a decision by prices, and the exact upper bound that its prices prove.
 
     Errors: `NotCapable` where a user gets nothing.

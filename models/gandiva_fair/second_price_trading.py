@@ -19,7 +19,7 @@ from fairopt.backends.exact import MOST_EXACT
 from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import TRADES, Certificate
 from fairopt.deadline import left
-from fairopt.errors import BadInput, OutOfTime
+from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.models.baselines.equal_split import EqualSplit
 from fairopt.numbers import is_rational
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
@@ -38,10 +38,6 @@ THREE_TYPES = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[3, 1, 1])
 
 #: A price so near to 1 says in floats with few digits how many more GPUs a user holds after a trade.
 ALIKE = 1e-6
-
-
-class _Unsure(Exception):
-    """Whether a user has room enough for a trade is beyond the digits of floats."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ class SecondPriceTrading(Computed):
         """
         try:
             return self._traded(problem, exact_fallback=not problem.exact and problem.speedup.size <= MOST_EXACT)
-        except _Unsure:
+        except NotSolved:  # in floats
             return self._traded(problem.as_(Fraction), exact_fallback=False)
 
     def _traded(self, problem: Market, *, exact_fallback: bool) -> tuple[Array, tuple[Trade, ...]]:
@@ -196,7 +192,7 @@ def replay(market: Market, trades: Sequence[Trade]) -> Array:
 def _trades_of_pair(market: Market, held: Array, fast: int, slow: int, exact_fallback: bool) -> Iterator[Trade]:
     """Yield the trades in one pair of types; the caller carries out each on ``held`` before asking for the next.
 
-    ``exact_fallback``: raise `_Unsure` where rounding may decide who has room enough.
+    ``exact_fallback``: raise `NotSolved` where rounding may decide who has room enough.
     """
     users, limit = range(len(market.users)), market.demand
     ratio = list(map(_ratio, market.speedup[:, fast].tolist(), market.speedup[:, slow].tolist()))
@@ -293,11 +289,11 @@ def _room(most: Any, limit: Any, total: Any, slack: Any, each: Any, unsure: bool
     """Return how many of ``most`` fast GPUs can change hands until a user's ``total`` reaches its ``limit``, a demand.
 
     Each adds ``each`` GPUs to the total. Of that the part ``slack`` is rounding: neither room, nor a lack of it.
-    Errors: `_Unsure` where ``each`` is ``unsure`` and may matter.
+    Errors: `NotSolved` where ``each`` is ``unsure`` and may matter.
     """
     spare, crumb = limit - total, slack * total
     if unsure and each > 0 and spare <= most * each + crumb:
-        raise _Unsure
+        raise NotSolved("floats do not tell whether a user has room enough for a trade")
     if not each > 0 or spare >= most * each - crumb:
         return most
     return spare / each if spare > crumb else 0

@@ -101,7 +101,7 @@ class MaxMin(Formulated):
         return by_fair_share(truth, least, most, problem.equal_split()[user] * ratio, problem.capacity)
 
     def incentive_ratio(self, part: Number) -> Number:
-        """Return (1 - p) / p + p for the part p: `fairopt.properties.misreports.bounds`, max_min."""
+        """Return (1 - p) / p + p for the part p: `fairopt.proofs.findings.liars.bounds`, max_min."""
         return (1 - part) / part + part
 
     def weight_ratio(self, part: Number, times: Number) -> Number:

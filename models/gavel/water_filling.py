@@ -259,7 +259,7 @@ class WaterFilling(Formulated):
         )
 
     def incentive_ratio(self, part: Number) -> Number:
-        """Return (1 - p) / p + p for the part p: `fairopt.properties.misreports.bounds`, max_min."""
+        """Return (1 - p) / p + p for the part p: `fairopt.proofs.findings.liars.bounds`, max_min."""
         return (1 - part) / part + part
 
     def weight_ratio(self, part: Number, times: Number) -> Number:

@@ -1,20 +1,24 @@
-"""One cycle of KAI Scheduler in one node pool: allocate, reclaim from other queues, preempt within a queue."""
+"""One cycle of KAI Scheduler in one node pool: allocate, move gangs, reclaim from other queues, preempt within one."""
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from operator import add, gt, le
 from typing import Any
 
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue, ratio
+from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
 from fairopt.program import INFINITY, Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
 SCENARIOS = 20
+#: So many jobs are moved at most for one. Source: cmd/scheduler/app/options/options.go.
+MOST_MOVED = 16
 #: What a cycle does, in this order where nobody says otherwise.
-ACTIONS = ("allocate", "reclaim", "preempt")
+ACTIONS = ("allocate", "consolidation", "reclaim", "preempt")
 
 
 def in_order(pool: NodePool, jobs: Iterable[QueuedGang]) -> Iterator[QueuedGang]:
@@ -37,9 +41,10 @@ class Cycle:
 
     By number, it has ``started`` jobs, ``stopped`` others and says why, and looked at some in this ``order``.
 
-    Source: actions/allocate/allocate.go, actions/reclaim/reclaim.go, actions/preempt/preempt.go and
-    plugins/proportion/reclaimable at d5bc503a. The scheduler looks for victims node by node; here a pool has no nodes,
-    and victims are taken in its order. Those to whom the scheduler would give back what they had stay.
+    Source: actions/allocate/allocate.go, actions/consolidation/consolidation.go, actions/reclaim/reclaim.go,
+    actions/preempt/preempt.go and plugins/proportion/reclaimable at d5bc503a. The scheduler looks for victims node by
+    node; here they are taken in its order. Those to whom the scheduler would give back what they had stay, on other
+    GPUs where the pool knows its `Devices`.
     """
 
     def __init__(self, pool: NodePool, saturation: Number) -> None:
@@ -75,6 +80,11 @@ class Cycle:
             elif any(amount > free for amount, free in zip(least, pool.free, strict=True)):
                 break  # nothing fits any more
 
+    def consolidation(self) -> None:
+        """Start preemptible jobs for which GPUs are free on no node as it is, where others move."""
+        if self._pool.devices is not None:
+            self._evict(self._consolidate, lambda job: job.preemptible)
+
     def reclaim(self) -> None:
         """Start what other queues must make room for. Source: reclaim.go."""
         self._evict(self._reclaim, lambda job: not self._undue(job))
@@ -106,26 +116,31 @@ class Cycle:
             self._below[node] = self._below.get(node, 0) + (change if job.preemptible else 0)
             self._ranks.pop(node, None)
 
-    def _start(self, job: QueuedGang) -> None:
-        self._pool.start(job)
+    def _start(self, job: QueuedGang, at: list[Spot] | None = None) -> None:
+        self._pool.start(job, at)
         self._keep(job)
         del self._waiting[job.number]
         self.started[job.number] = job
 
-    def _take(self, job: QueuedGang) -> None:
-        self._pool.stop(job)
+    def _take(self, job: QueuedGang) -> list[Spot] | None:
         self._keep(job, -1)
+        return self._pool.stop(job)
 
-    def _give_back(self, job: QueuedGang) -> None:
-        self._pool.start(job)
+    def _give_back(self, job: QueuedGang, at: list[Spot] | None = None) -> None:
+        self._pool.start(job, at)
         self._keep(job)
 
     # -- evicting --------------------------------------------------------------------------------------------------
     def _evict(self, attempt: Callable[[QueuedGang], bool], may: Callable[[QueuedGang], bool]) -> None:
-        """Try jobs that wait and ``may``; none that asks for as much as one that failed in its queue is tried."""
-        failed: dict[tuple[int, int, bool], list[Amounts]] = {}
+        """Try jobs that wait and ``may``; none that asks for as much as one that failed in its queue is tried.
+
+        Where pods are on GPUs of nodes, only jobs of the same pods are compared.
+        """
+        failed: dict[tuple[Any, ...], list[Amounts]] = {}
+        devices = self._pool.devices
         for job in in_order(self._pool, [each for each in self._waiting.values() if may(each)]):
-            known = failed.setdefault((job.queue, job.tier, job.preemptible), [])
+            pods = devices.pods_of(job.number) if devices is not None else ()
+            known = failed.setdefault((job.queue, job.tier, job.preemptible, pods), [])
             known_to_fail = any(all(a >= b for a, b in zip(job.takes, other, strict=True)) for other in known)
             if not known_to_fail and not attempt(job):
                 known.append(job.takes)
@@ -142,32 +157,35 @@ class Cycle:
         Source: by_pod_solver.go, runSimulation.
         """
         taken: list[QueuedGang] = []
+        homes: list[list[Spot] | None] = []
         tries = SCENARIOS
         self._rows.clear()
         while tries and (found := victim()) is not None:
             taken.append(found)
-            self._take(found)
+            homes.append(self._take(found))
             if self._pool.fits(job):
                 tries -= 1
-                kept = self._played(job, taken)
+                kept, at = self._played(job, taken)
                 lost = [each for each in taken if each not in kept]
                 if job in kept and allowed(lost):
-                    self._start(job)
+                    self._start(job, at)
                     for each in lost:
                         self.started.pop(each.number, None)
                         by = f"{job.name!r} of {self._pool.names[job.queue]!r}"
                         self.stopped[each.number] = f"{words} {by}"
                     return True
-                for each in kept - {job}:
-                    self._take(each)
-        for each in taken:
-            self._give_back(each)
+                for each in taken:
+                    if each in kept:
+                        self._take(each)
+        for each, home in zip(taken, homes, strict=True):
+            self._give_back(each, home)
         return False
 
-    def _played(self, job: QueuedGang, taken: list[QueuedGang]) -> set[QueuedGang]:
+    def _played(self, job: QueuedGang, taken: list[QueuedGang]) -> tuple[set[QueuedGang], list[Spot] | None]:
         """Allocate as the next cycle would, but only to the job and the victims; return who got what it takes.
 
-        Victims are given it, the job is not yet. Source: TryToVirtuallyAllocatePreemptorAndGetVictims.
+        Victims are given it, the job is not yet; the second is where it would be. Source:
+        TryToVirtuallyAllocatePreemptorAndGetVictims.
         """
         kept: set[QueuedGang] = set()
         left = {job, *taken}
@@ -183,9 +201,7 @@ class Cycle:
                 self._give_back(each)
             if not any(map(self._pool.fits, left) if job in kept else [self._pool.fits(job)]):
                 break  # what is free only gets less
-        if job in kept:
-            self._pool.stop(job)
-        return kept
+        return kept, self._pool.stop(job) if job in kept else None
 
     def _ahead(self, jobs: set[QueuedGang]) -> Iterator[QueuedGang]:
         """Yield the jobs that wait before the given ones in their queues, and make these come later.
@@ -221,6 +237,19 @@ class Cycle:
             most = each
         if most is not None:
             yield most
+
+    # -- consolidating ---------------------------------------------------------------------------------------------
+    def _consolidate(self, job: QueuedGang) -> bool:
+        """Move preemptible jobs so that a job starts, and none of them stops; return whether it does."""
+        if any(amount > free for amount, free in zip(job.takes, self._pool.free, strict=True) if amount):
+            return False
+        moved = count(1)
+
+        def victim() -> QueuedGang | None:
+            tops = [top for top in self._pool.tops if self._below.get(top)]
+            return self._rank(self._last(tops))[1] if tops and next(moved) <= MOST_MOVED else None
+
+        return self._make_room(job, victim, lambda lost: not lost, "it was moved for")
 
     # -- preempting ------------------------------------------------------------------------------------------------
     def _outranks(self, job: QueuedGang) -> bool:

@@ -9,9 +9,10 @@ import numpy as np
 
 from fairopt.errors import require
 from fairopt.models.kai.cycle import ACTIONS, Cycle, saturation
+from fairopt.models.kai.devices import Devices
 from fairopt.models.kai.pool import NodePool
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
-from fairopt.problem import Entitled, Market
+from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.numbers import amount, whole
 from fairopt.program import INFINITY, Array, Number, cast
 
@@ -29,8 +30,11 @@ class Kai(Computed):
       as a share of the cluster's GPUs over time. Without past usage it changes nothing.
     * ``saturation``: how many times as saturated as the reclaiming queue the other must stay (at least 1).
     * ``cycles``: how many cycles are played; fewer where one changes nothing.
-    * ``actions``: what a cycle does, in order: allocate, reclaim, preempt; None for what the market's `settings` say of
-      the cluster, as a snapshot has it, else these three.
+    * ``actions``: what a cycle does, in order: allocate, consolidation, reclaim, preempt; None for what the market's
+      `settings` say of the cluster, as a snapshot has it, else these four.
+
+    Where the settings say which nodes a pool has, pods are on the GPUs of nodes (`Devices`) and may move; else the GPUs
+    of a pool count as one.
 
     Errors: `BadInput` for options out of range. Source: pkg/scheduler/plugins/proportion and pkg/scheduler/actions at
     d5bc503a; docs/schedulers/kai.md says what is not modelled.
@@ -87,13 +91,14 @@ class Kai(Computed):
         fair = np.zeros((len(owed.nodes), k), dtype=object)
         share: dict[str, Number] = dict.fromkeys(owed.nodes, number(0))
         last = k - 1 - np.argmax(gangs.allowed[:, ::-1], axis=1)  # the type after which a gang waits for good
-        said = owed.settings.get("", {}).get("actions", ", ".join(ACTIONS))
+        said = owed.settings.get("", {}).get("kai.actions", ", ".join(ACTIONS))
         actions = self.actions or replace(self, actions=tuple(filter(None, said.split(", "))) or None).actions or ()
+        devices = [_devices(owed, gangs, j) for j in range(k)]
         for cycle in range(self.cycles):
             before, now = gangs, owed.running(gangs) if cycle else owed
             waits.clear()
             for j in range(k):
-                pool = NodePool(problem, now, gangs, j, self.k)
+                pool = NodePool(problem, now, gangs, j, self.k, devices[j])
                 play = Cycle(pool, self.saturation)
                 play.run(actions)
                 on = gangs.on.copy()
@@ -128,3 +133,12 @@ class Kai(Computed):
             waits,
             {name: why for name, why in stopped.items() if name in ran},
         )
+
+
+def _devices(owed: Entitlements, gangs: Gangs, gpu_type: int) -> Devices | None:
+    """Return the GPUs of a pool by node; None where the market does not say which nodes it has."""
+    nodes = owed.settings.get("", {}).get(f"kai.nodes.{owed.types[gpu_type]}")
+    if nodes is None:
+        return None
+    pods = {gang: each["kai.pods"] for gang, each in enumerate(gangs.settings) if "kai.pods" in each}
+    return Devices(nodes, pods, np.flatnonzero(gangs.on == gpu_type).tolist())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.models.common.holdings import QueuedGang, ratio
+from fairopt.models.kai.devices import Devices, Spot
 from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.program import INFINITY, Array, Number
@@ -143,13 +144,22 @@ class NodePool:
     """The queues of one node pool; amounts are by node and then by resource (GPUs first).
 
     ``waiting`` and ``running``: the gangs that may run here, and those that do; what one ``takes`` is by resource.
-    ``allocated`` and ``fixed`` (the part that is not preemptible) change as jobs start and stop; all else stands.
+    ``allocated`` and ``fixed`` (the part that is not preemptible) change as jobs start and stop; all else stands, but
+    for the ``devices`` that pods are on; without them the pool's GPUs count as one.
     Source: proportion.go at d5bc503a, createQueueResourceAttrs, updateQueuesCurrentResourceUsage, setFairShare.
     """
 
-    def __init__(self, market: Market, owed: Entitlements, gangs: Gangs, gpu_type: int, k: Number) -> None:
+    def __init__(
+        self,
+        market: Market,
+        owed: Entitlements,
+        gangs: Gangs,
+        gpu_type: int,
+        k: Number,
+        devices: Devices | None = None,
+    ) -> None:
         own = [j for j, good in enumerate(owed.goods) if good.flavor == owed.types[gpu_type]]
-        self.type = gpu_type
+        self.type, self.devices = gpu_type, devices
         self.resources = ("GPU", *(owed.goods[j].resource for j in own))
         self.units = [1, *(UNITS.get(each, 1) for each in self.resources[1:])]
         columns = (gpu_type, *(len(owed.types) + j for j in own))
@@ -215,17 +225,27 @@ class NodePool:
         return shares
 
     # -- starting and stopping -------------------------------------------------------------------------------------
-    def start(self, job: QueuedGang, sign: int = 1) -> None:
-        """Give a job what it takes; with ``sign`` -1 take it back."""
+    def start(self, job: QueuedGang, at: list[Spot] | None = None) -> None:
+        """Give a job what it takes, on the GPUs that it had ``at`` where that is said."""
+        self._change(job, 1)
+        if self.devices is not None:
+            self.devices.start(job.number, at)
+
+    def stop(self, job: QueuedGang) -> list[Spot] | None:
+        """Take back what a job has; return on which GPUs it was, as far as that is known."""
+        self._change(job, -1)
+        if self.devices is None:
+            return None
+        at = self.devices.at[job.number]
+        self.devices.stop(job.number)
+        return at
+
+    def _change(self, job: QueuedGang, sign: int) -> None:
         change, back = (add, sub) if sign > 0 else (sub, add)
         self.free = list(map(back, self.free, job.takes))
         for table in (self.allocated,) if job.preemptible else (self.allocated, self.fixed):
             for node in self.paths[job.queue]:
                 table[node] = tuple(map(change, table[node], job.takes))
-
-    def stop(self, job: QueuedGang) -> None:
-        """Take back what a job has."""
-        self.start(job, -1)
 
     def over_limit(self, job: QueuedGang) -> str:
         """Return in words which queue's limit the job would break; "" for none. Source: max_allowed_check.go."""
@@ -252,7 +272,7 @@ class NodePool:
             for amount, held, most in zip(job.takes, self.allocated[node], self.limit[node], strict=True):
                 if amount and most < held + amount:
                     return False
-        return not self.over_quota(job)
+        return not self.over_quota(job) and (self.devices is None or self.devices.fits(job.number))
 
     def blocked(self, job: QueuedGang) -> str:
         """Return in words why a job cannot start as things are; "" where it can."""
@@ -261,6 +281,8 @@ class NodePool:
         for r, amount in enumerate(job.takes):
             if amount and amount > self.free[r]:
                 return f"it takes {self.said(r, amount)} (free: {self.said(r, max(0, self.free[r]))})"
+        if self.devices is not None and not self.devices.fits(job.number):
+            return "its pods do not find their GPUs on the nodes as they are"
         return ""
 
     def said(self, r: int, amount: Number) -> str:

@@ -88,7 +88,7 @@ class Cycles:
             if quotas.paths[node][-1] in roots:
                 waiting.again()
         for target in self._targets:
-            target.work.flavor = None
+            target.work.flavor, target.work.step = None, 0
             self.queue(target.work.queue).push(target.work)
         for work, targets in preemptors:
             same = work.number, frozenset(target.work.number for target in targets)
@@ -164,7 +164,7 @@ class Cycles:
             self._stick(work)
             return found.targets
         else:
-            work.flavor, work.admitted = found.flavor, self._clock
+            work.flavor, work.admitted, work.step = found.flavor, self._clock, found.step
             self.state.add(work)
             self.admitted.append(work)
             self.stopped.pop(work.number, None)
@@ -181,6 +181,8 @@ class Cycles:
         self._targets += targets
 
     def _overlaps(self, found: Assignment) -> bool:
+        if not found.targets:
+            return False
         gone = self._gone(found.work)
         return any(target.work.number in gone for target in found.targets)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import Needs
@@ -29,7 +29,7 @@ class Mode(enum.IntEnum):
 class Assignment:
     """A flavor for a head of a ClusterQueue: the mode, how far it borrows, what it takes, and what lacks room.
 
-    ``simulated``: who would go for one resource alone, by its column.
+    ``simulated``: who would go for one resource alone, by its column. ``step``: of fewer pods, as `QueuedWork` has it.
     """
 
     work: QueuedWork
@@ -40,10 +40,33 @@ class Assignment:
     lacks: set[int] = field(default_factory=set)
     targets: list[Target] = field(default_factory=list)
     simulated: dict[int, list[Target]] = field(default_factory=dict)
+    step: int = 0
 
 
 def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = None) -> Assignment:
     """Return the flavor that a workload gets in this state, with the targets of its preemption.
+
+    One that may start with fewer pods does where it cannot with all: with the most that fit or for which others can
+    go, by a binary search. Source: scheduler.go, getInitialAssignments; podset_reducer.go.
+    """
+    found = _assign(state, work, flavors)
+    if work.fewer is None or found.mode is Mode.FIT or found.targets:
+        return found
+    steps, after = work.fewer
+    low, high = 0, steps + 1
+    while low < high:
+        step = (low + high) // 2
+        fewer = _assign(state, replace(work, needs=after(step)), flavors)
+        if fewer.mode is Mode.FIT or fewer.targets:
+            fewer.work, fewer.step = work, step
+            found, high = fewer, step
+        else:
+            low = step + 1
+    return found
+
+
+def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:
+    """Return `assign` with all pods.
 
     Who would go for one resource alone says which flavor is best, and how far the workload borrows then. Where there is
     one flavor, that is not asked of a workload for which nobody can go and nothing is held back.

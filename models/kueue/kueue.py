@@ -5,7 +5,7 @@ A market with entitlements is Kueue's quotas and workloads, in integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from math import lcm
@@ -16,7 +16,8 @@ import numpy as np
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, NotCapable, require
 from fairopt.models.kueue.cycles import Cycles, run
-from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas, Needs
+from fairopt.models.kueue.gangs import FEWER, GPU, fewer_pods, placed, works_of
+from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas
 from fairopt.models.kueue.state import (
     FlavorPreference,
     Preempts,
@@ -30,11 +31,9 @@ from fairopt.models.kueue.state import (
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
-from fairopt.problem.entitled_rows import Good, own_part
+from fairopt.problem.entitled_rows import own_part
 from fairopt.program import INFINITY, Array, objects
 
-#: What the GPUs of all types are called, as the resource that they are.
-GPU = "gpu"
 #: Source: preemption.go, HumanReadablePreemptionReasons.
 REASONS = {
     "InClusterQueue": "prioritization in the ClusterQueue",
@@ -157,7 +156,8 @@ class Kueue(Computed):
         blank = Kueue()
         made: dict[tuple[tuple[str, str], ...], Kueue] = {}  # many ClusterQueues set the same
         said: dict[str, Kueue] = {}
-        for name, own in owed.settings.items():
+        ours = owed.settings.get("", {}).get("scheduler", self.name) == self.name
+        for name, own in owed.settings.items() if ours else ():
             key = tuple(own.items())
             if key not in made:
                 made[key] = configured(blank, [f"{option}={value}" for option, value in key], f"settings of {name!r},")
@@ -190,7 +190,7 @@ class Kueue(Computed):
         )
         cluster.enter(*(work for work in works if work.flavor is not None))
         outcome = run(cluster, [work for work in works if work.flavor is None], self.cycles)
-        gangs = owed.gangs.placed(np.array([-1 if work.flavor is None else work.flavor for work in works], int))
+        gangs = placed(owed.gangs, works)
         n, k = problem.shape
         shares = owed.held[:, :k] + objects(gangs.held(n).ravel() - owed.gangs.held(n).ravel()).reshape(n, k)
         return shares if problem.exact else shares.astype(float), _grounds(owed, gangs, quotas, units, works, outcome)
@@ -276,6 +276,10 @@ def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
     for at, name in enumerate(owed.gangs.resources):
         if name in unit_of:
             unit_of[name] = lcm(unit_of[name], *{each.denominator for each in owed.gangs.other[:, at]})
+    for text in {own.get(FEWER, "") for own in owed.gangs.settings}:
+        for _, takes in fewer_pods(text, f"settings of a gang, {FEWER}"):
+            for name in takes.keys() & unit_of.keys():
+                unit_of[name] = lcm(unit_of[name], takes[name].denominator)
     units = [unit_of[name] for name in resource]
 
     def whole(row: Array) -> list[int]:
@@ -302,54 +306,3 @@ def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
     for user, row in enumerate(owed.held):
         quotas.add(user, [(column, amount) for column, amount in enumerate(whole(row)) if amount])
     return quotas, np.array(units, dtype=object)
-
-
-def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
-    """Return the gangs as workloads, in their order."""
-    gangs = owed.gangs
-    at = {good: len(owed.types) + column for column, good in enumerate(owed.goods)}
-    # of each resource and type: the column, and whether it is of another flavor
-    column_of = [
-        [(owed.good(resource, kind), at.get(Good(resource, name)) is None) for kind, name in enumerate(owed.types)]
-        for resource in gangs.resources
-    ]
-    moments = {moment: place for place, moment in enumerate(sorted(set(gangs.since)))}
-    asked: dict[tuple[object, ...], Mapping[int, tuple[Needs, Needs]]] = {}
-    kinds: dict[tuple[object, ...], int] = {}
-    works = []
-    columns = (gangs.user, gangs.gpus, gangs.other, gangs.on, gangs.tier, gangs.preemptible)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for number, (user, gpus, other, on, tier, preemptible) in enumerate(rows):
-        same = (gpus, tuple(other), gangs.allowed[number].tobytes())
-        if same not in asked:
-            allowed = np.flatnonzero(gangs.allowed[number]).tolist()
-            asked[same] = {kind: _needs(kind, gpus, other, column_of, units) for kind in allowed}
-        since = moments[gangs.since[number]]
-        works.append(
-            QueuedWork(
-                gangs.names[number],
-                user,
-                tier,
-                since,
-                number,
-                asked[same],
-                kind=kinds.setdefault((user, *same), len(kinds)),
-                preemptible=preemptible,
-                admitted=since,
-                flavor=on if on >= 0 else None,
-            )
-        )
-    return works
-
-
-def _needs(
-    kind: int, gpus: int, other: Sequence[Any], column_of: list[list[tuple[int | None, bool]]], units: Array
-) -> tuple[Needs, Needs]:
-    """Return what a gang takes on a type: of the flavor, and elsewhere."""
-    own: list[tuple[int, int]] = [(kind, gpus * units[kind])] if gpus else []
-    apart: list[tuple[int, int]] = []
-    for place, amount in enumerate(other):
-        column, elsewhere = column_of[place][kind]
-        if column is not None and amount:
-            (apart if elsewhere else own).append((column, int(amount * units[column])))
-    return tuple(own), tuple(apart)

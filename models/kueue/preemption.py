@@ -134,8 +134,7 @@ def _from_cohorts(
     over, lower, higher = work.queue, -1, -1
     below = work.queue
     for ancestor in quotas.paths[work.queue][1:]:
-        above = quotas.above_below(ancestor, columns) if right or not only_better else ()
-        borrow = len(above) > (below in above)
+        borrow = (right or not only_better) and quotas.any_above(ancestor, below, columns)
         if right:
             higher = ancestor if borrow else higher
         else:
@@ -163,12 +162,13 @@ def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, st
 
 def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:
     """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
-    quotas = state.quotas
-    fits = not any(quotas.over(node, column, amount) for column, amount in needs)
-    return fits, [
-        (column, max(0, amount - max(0, quotas.local[node][column] - quotas.usage[node][column])))
-        for column, amount in needs
-    ]
+    quotas, local = state.quotas, state.quotas.local[node]
+    usage, quota, fits, left = quotas.usage[node], quotas.subtree[node], True, []
+    for column, amount in needs:
+        used = usage[column]
+        fits = fits and used + amount <= quota[column]
+        left.append((column, max(0, amount - (local[column] - used)) if used < local[column] else amount))
+    return fits, left
 
 
 # -- fair sharing ------------------------------------------------------------------------------------------------
@@ -393,6 +393,7 @@ def _put_back(state: State, gone: Iterable[_Gone]) -> list[Target]:
 def _has_room(state: State, work: QueuedWork, needs: Needs, *, borrowing: bool) -> bool:
     """Return whether needs fit, and without borrowing where that is not allowed: workloadFits."""
     quotas = state.quotas
-    if not borrowing and any(quotas.over(work.queue, column, amount) for column, amount in needs):
-        return False
+    for column, amount in () if borrowing else needs:
+        if quotas.over(work.queue, column, amount):
+            return False
     return quotas.fits(work.queue, needs)

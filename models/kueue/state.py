@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 
 Place = tuple[int, int, int]
+FewerPods = tuple[int, Callable[[int], Mapping[int, tuple[Needs, Needs]]]]
 T = TypeVar("T")
 #: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
 MANY = 8
@@ -75,7 +76,8 @@ class QueuedWork:
 
     ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere).
     ``number`` breaks ties; workloads of one ``kind`` take the same. ``admitted`` is when it got its quota; ``flavor``
-    where it runs, None while it waits.
+    where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer pods, and what it needs
+    after each; ``step``: after which of them it runs.
     """
 
     name: str
@@ -88,6 +90,8 @@ class QueuedWork:
     preemptible: bool = True
     admitted: int = 0
     flavor: int | None = None
+    fewer: FewerPods | None = None
+    step: int = 0
 
     @property
     def place(self) -> Place:
@@ -102,7 +106,9 @@ class QueuedWork:
     def usage(self) -> Needs:
         """What it takes where it runs."""
         assert self.flavor is not None
-        own, apart = self.needs[self.flavor]
+        own, apart = (
+            self.needs[self.flavor] if not self.step or self.fewer is None else self.fewer[1](self.step)[self.flavor]
+        )
         return (*own, *apart) if apart else own
 
 

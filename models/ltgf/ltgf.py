@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
 from fairopt.models.common.schedulers import Room, check_lease, lease_length, staying_first
 from fairopt.policy import Claim, Policy, Schedule, Trait
+from fairopt.problem import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Number
 from fairopt.simulation import Consolidated, Placement, Request, placed
 from fairopt.simulation.gpu_time import job_share, quota, tenant_share
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # a frozen one takes several times as long to make, and each round makes one for each job
 class Account:
     """One job's account: its tenant, the GPUs it asks for, its weight, GPU time held and due, and whether it ran.
 
-    ``ran`` is about the last round. An account is kept as long as the job is present.
+    ``ran`` is about the last round, and set by the decision. An account is kept as long as the job is present.
     """
 
     tenant: str
@@ -31,11 +36,6 @@ class Account:
     held: Number
     due: Number
     ran: bool
-
-    @property
-    def basis(self) -> ShareBasis:
-        """What the job's fair share depends on."""
-        return ShareBasis(self.tenant, self.gpus, self.weight)
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,9 @@ def rho_order(held: Number, due: Number, rate: Number) -> tuple[Number, Number]:
     return INFINITY, held / rate if rate else INFINITY
 
 
-class ShareBasis(NamedTuple):
-    """What a job's fair share at an instant depends on; jobs with the same have the same."""
-
-    tenant: str
-    gpus: int
-    weight: Number
-
-
+#: What a job's fair share at an instant depends on: tenant, GPUs and weight; jobs with the same have the same.
+ShareBasis: TypeAlias = tuple[str, int, Number]
+basis_of = attrgetter("tenant", "gpus", "weight")
 #: How fast GPU time is due at an instant: to tenants by name, to jobs by what they are.
 Rates = tuple[Mapping[str, Number], Mapping[ShareBasis, Number]]
 
@@ -91,23 +86,21 @@ def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> R
     zero = queue.now * 0
     demand = dict.fromkeys(names, 0)
     weights = dict.fromkeys(names, zero)
-    for each, count in active.items():
-        demand[each.tenant] += each.gpus * count
-        weights[each.tenant] += each.weight * count
-    whole, gpus = sum(queue.jobs.tenant_weight), int(queue.cluster.gpus.sum())
-    tenants = {
-        name: tenant_share(demand[name], quota(weight, whole, gpus), demand_cap)
-        for name, weight in zip(names, queue.jobs.tenant_weight.tolist(), strict=True)
-    }
-    jobs = {each: job_share(each.gpus, each.weight, weights[each.tenant], tenants[each.tenant]) for each in active}
+    for (tenant, size, weight), count in active.items():
+        demand[tenant] += size * count
+        weights[tenant] += weight * count
+    whole, gpus = sum(tenant_weights := queue.jobs.tenant_weight.tolist()), int(queue.cluster.gpus.sum())
+    own = [quota(weight, whole, gpus) for weight in tenant_weights]
+    tenants = {name: tenant_share(demand[name], each, demand_cap) for name, each in zip(names, own, strict=True)}
+    jobs = {each: job_share(*each[1:], weights[each[0]], tenants[each[0]]) for each in active}
     return tenants, jobs
 
 
-def share_bases(queue: Queue) -> list[ShareBasis]:
+@lru_cache(maxsize=2)  # the jobs are the same while nobody comes and nobody is done
+def share_bases(jobs: Jobs) -> list[ShareBasis]:
     """Return what each job's fair share depends on."""
-    jobs = queue.jobs
-    columns = zip(jobs.tenant.tolist(), jobs.gpus.tolist(), jobs.weight.tolist(), strict=True)
-    return [ShareBasis(jobs.tenants[tenant], gpus, weight) for tenant, gpus, weight in columns]
+    names = map(jobs.tenants.__getitem__, jobs.tenant.tolist())
+    return list(zip(names, jobs.gpus.tolist(), jobs.weight.tolist(), strict=True))
 
 
 def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAccounts:
@@ -118,13 +111,15 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
     at the completion itself: `fairopt.simulation.gpu_time`.) Jobs that fit no type have no account.
     """
     zero = queue.now * 0
-    attained, arrival, claims = queue.attained.tolist(), queue.jobs.arrival.tolist(), share_bases(queue)
-    rows = {queue.jobs.names[row]: row for row in queue.fitting}
-    fresh = [name for name in rows if name not in gpu_time.jobs]
-    gone = [each.basis for name, each in gpu_time.jobs.items() if name not in rows]
+    attained, arrival, claims = queue.attained.tolist(), queue.jobs.arrival.tolist(), share_bases(queue.jobs)
+    names = queue.jobs.names
+    rows = {names[row]: row for row in queue.fitting}
+    same = rows.keys() == gpu_time.jobs.keys()
+    fresh = [] if same else [name for name in rows if name not in gpu_time.jobs]
+    gone = [] if same else [basis_of(each) for name, each in gpu_time.jobs.items() if name not in rows]
     held = {name: gpu_time.held.get(name, zero) for name in queue.jobs.tenants}
     for name in fresh:  # only if the books were opened late
-        held[claims[rows[name]].tenant] += attained[rows[name]]
+        held[claims[rows[name]][0]] += attained[rows[name]]
     for name, account in gpu_time.jobs.items():
         # while the job is present, its held time is known exactly, failures included
         now_held = (
@@ -137,7 +132,7 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
     # what was due since the last round to a job that was there all the time, and that before a new one came
     owed: dict[ShareBasis, Number] = {}
     missed: dict[str, Number] = {}
-    active = Counter(each.basis for each in gpu_time.jobs.values())
+    active = Counter(map(basis_of, gpu_time.jobs.values()))
     closing = min(gpu_time.end, queue.now)
     arrivals = deque(sorted((max(arrival[rows[name]], gpu_time.begin), rows[name], name) for name in fresh))
     times = sorted({gpu_time.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
@@ -156,10 +151,13 @@ def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTim
             owed[basis] = owed.get(basis, zero) + part * (until - since)
     kept = {}
     for name, row in rows.items():
-        claim, before = claims[row], gpu_time.jobs.get(name)
-        # a job that came at this very moment is owed nothing yet
-        owing = zero if before is None and name not in missed else owed.get(claim, zero) - missed.get(name, zero)
-        kept[name] = Account(*claim, attained[row], owing if before is None else before.due + owing, False)
+        tenant, gpus, weight = claim = claims[row]
+        before = gpu_time.jobs.get(name)
+        if before is not None:
+            owing = before.due + owed.get(claim, zero)
+        else:  # a job that came at this very moment is owed nothing yet
+            owing = owed.get(claim, zero) - missed[name] if name in missed else zero
+        kept[name] = Account(tenant, gpus, weight, attained[row], owing, False)
     return GpuTimeAccounts(gpu_time.begun, queue.now, queue.end, held, due, kept)
 
 
@@ -252,7 +250,8 @@ class LongTermGpuTimeFairness(Policy):
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
         gpu_time = updated(state, problem, not self.adjusted)
-        due = rates(problem, Counter(each.basis for each in gpu_time.jobs.values()), not self.adjusted)
+        claims = share_bases(problem.jobs)
+        due = rates(problem, Counter(map(claims.__getitem__, problem.fitting)), not self.adjusted)
         requests, refused = self._select(problem, gpu_time, due, Room(problem, staying_first))
         placements = placed(problem, requests, self.placement)
         if len(placements) < len(problem.leased) + len(requests):
@@ -261,16 +260,14 @@ class LongTermGpuTimeFairness(Policy):
             placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
         names = problem.jobs.names
-        accounts = dict(gpu_time.jobs)
         for row in placements:
-            each = accounts[names[row]]
-            accounts[names[row]] = Account(*each.basis, each.held, each.due, True)
+            gpu_time.jobs[names[row]].ran = True
         return Schedule(
             self.name,
             problem,
             placements,
             leases={row: until for row in placements if row not in problem.leased},
-            state=replace(gpu_time, jobs=accounts),
+            state=gpu_time,
             costs=least_fairness(gpu_time),
             notes=dict.fromkeys(refused, "selected, and did not fit"),
         )
@@ -305,12 +302,10 @@ class LongTermGpuTimeFairness(Policy):
         """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
         term = lease_length(queue, self.lease)
         of: dict[int, list[tuple[Any, ...]]] = {}
-        names, tenant = queue.jobs.names, queue.jobs.tenant.tolist()
-        for row in queue.able:
-            if row in queue.leased:
-                continue
+        names, tenant, claims = queue.jobs.names, queue.jobs.tenant.tolist(), share_bases(queue.jobs)
+        for row in np.flatnonzero(queue.can & ~queue.holds).tolist():
             account = gpu_time.jobs[names[row]]
-            rho = rho_order(account.held, account.due, due[1][account.basis])
+            rho = rho_order(account.held, account.due, due[1][claims[row]])
             before = tuple(-rank(queue, row, term) for rank in self.preferences)
             of.setdefault(tenant[row], []).append((before, rho, row))
         return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}

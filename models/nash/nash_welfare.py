@@ -260,7 +260,7 @@ class NashWelfare(Policy):
         return found if found is not None and found[1].error <= USEFUL else None
 
     def incentive_ratio(self, part: Number) -> Number:
-        """Return 2 less the part: `properties.misreports.bounds`; below 2 by Chen, Deng, Zhang and Zhang 2012."""
+        """Return 2 less the part: `fairopt.proofs.findings.liars.bounds`; below 2 by Chen et al. 2012."""
         return 2 - part
 
     def weight_ratio(self, part: Number, times: Number) -> Number:

@@ -37,7 +37,7 @@ NOT_PARETO_EFFICIENT = Market.of([[1, 1, 3], [1, 2, 2], [1, 3, 5]], capacity=[1,
 NOT_ADJACENT = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
 
-class EnvyFreeMethod(Method):
+class _EnvyFreeMethod(Method):
     """Envy-free shares (`fairopt.methods.envy_free`), and bounds on the optimum.
 
     Its values include "bundle" (n, k), each user's shares per weight. Bundles that should be equal are equal to the
@@ -84,8 +84,8 @@ class CooperativeOEF(Formulated):
     guaranteed more than its members' caps let them divide without envy: `NotSolved` then names the rows that contradict
     each other.
 
-    The program has n^2 rows. Its own method (`EnvyFreeMethod`) needs few of them unless demands bind, and proves bounds
-    on the optimum. Its shares are envy-free up to rounding.
+    The program has n^2 rows. Its own method, "envy-free", needs few of them unless demands bind, and proves bounds on
+    the optimum. Its shares are envy-free up to rounding.
 
     Source: OEF Eq. (10); weights Sec. 4.2.3 (weight w is w copies); job types Sec. 4.2.4.
 
@@ -97,7 +97,7 @@ class CooperativeOEF(Formulated):
     name = "oef-cooperative"
     source = "OEF, Middleware 2024, Eq. (10)"
     verifier_knows_program = True
-    methods = (EnvyFreeMethod(),)
+    methods = (_EnvyFreeMethod(),)
     supports = FLOORS_AND_CAPS
     traits = frozenset({Trait.COPIES, Trait.PROGRAM, Trait.EXACT})
     claims = (

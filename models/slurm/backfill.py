@@ -42,12 +42,15 @@ class Backfill:
     def run(self) -> bool:
         """Go through the jobs once, and say whether any was started, or others were stopped for it."""
         changed, starter = False, self.starter
+        starter.makes_room.clear()
         waiting = [each for each in starter.queue if starter.waits(each[0])]
         for job, part in waiting[: self.site.parameter("bf_max_job_test", MOST_TESTED)]:
-            if not starter.waits(job) or part.refuses(job) or starter.limits.on_jobs(job, part):
+            if not starter.waits(job) or part.refuses(job):
                 continue
-            if all(starter.beyond(job, part, kind) for kind in job.gang.takes):
-                continue  # nothing is kept for it, since nobody knows when the limit leaves room
+            broken = [starter.limits.on_jobs(job, part) or starter.beyond(job, part, kind) for kind in job.gang.takes]
+            if all(broken):  # nothing is kept for it, since nobody knows when the limit leaves room
+                starter.room.waits[job.gang.name] = next(iter(broken), "")
+                continue
             changed = self._tried(job, part) or changed
         return changed
 

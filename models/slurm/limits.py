@@ -36,7 +36,7 @@ class JobLimits:
 
     def __init__(self, owed: Entitlements, site: SlurmSite) -> None:
         """Read the limits, and count the jobs that run."""
-        self.owed, self.site = owed, site
+        self.owed, self.site, self._names = owed, site, owed.nodes
         enforced = site.option("AccountingStorageEnforce", "limits").split(",")
         self.enforced = bool({"limits", "safe", "all"} & set(enforced))
         self.used: dict[Who, Counter[str]] = {}
@@ -100,11 +100,11 @@ class JobLimits:
         for qos in names:
             yield from (("QOS", qos), ("QOS", qos, "account", job.account), ("QOS", qos, "user", job.user))
         for node in self.owed.path(job.gang.queue):
-            yield (self.owed.nodes[node],)
+            yield (self._names[node],)
 
     def _found(self, queue: int, qos: str, of_partition: str) -> tuple[list[Limit], list[Limit], float]:
         """Return what limits jobs of an association and QOS: together, each, and in seconds."""
-        account, _, user = self.owed.nodes[queue].partition("/")
+        account, _, user = self._names[queue].partition("/")
         own = {"account": account, "user": user.partition("/")[0]}
         counted: list[Limit] = []
         each: list[Limit] = []
@@ -126,7 +126,7 @@ class JobLimits:
             longest = float(limits["MaxWall"]) if "MaxWall" in limits and longest == inf else longest
         node, first = queue, True
         while node != TOP:
-            name = self.owed.nodes[node]
+            name = self._names[node]
             own_limits = self.owed.settings.get(name, {})
             if "GrpJobs" in own_limits and ("", JOBS) not in said:
                 counted.append(((name,), JOBS, int(own_limits["GrpJobs"])))

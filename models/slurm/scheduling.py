@@ -13,22 +13,24 @@ from fairopt.program import Array
 
 def scheduled(starter: JobStarter, *, backfill: bool) -> Holdings:
     """Start jobs until nothing changes any more, and return what is held then, and why others wait."""
-    while started(starter) or (backfill and Backfill(starter).run()):
+    while stopped_some(starter) or (backfill and Backfill(starter).run()):
         pass
     return starter.room
 
 
-def started(starter: JobStarter) -> bool:
-    """Go through the jobs once, in their order, and say whether any was started or stopped.
+def stopped_some(starter: JobStarter) -> bool:
+    """Start jobs, going through them once in their order, and say whether any was stopped for another.
 
-    One that a limit stops is passed over. One that finds too little keeps all nodes of its partition from those after
-    it, whatever partition these are in; where jobs can be stopped for it, they are.
+    Where none was, a second time would start nothing: what is free, and what limits leave, only becomes less. A job
+    that a limit stops is passed over. One that finds too little keeps all nodes of its partition from those after it,
+    whatever partition these are in; where jobs can be stopped for it, they are.
 
     Source: Slurm 22.05.8, src/slurmctld/job_scheduler.c, _schedule.
     """
     site, waits = starter.site, starter.room.waits
+    starter.makes_room.clear()
     kept: dict[str, str] = {}  # by partition: the job for which its nodes are kept
-    taken, changed = np.zeros(len(site.names), dtype=bool), False
+    taken, stopped = np.zeros(len(site.names), dtype=bool), False
     for job, part in starter.queue:
         if not starter.waits(job):
             continue
@@ -37,20 +39,22 @@ def started(starter: JobStarter) -> bool:
             waits[name] = why
             continue
         nodes = part.nodes & ~taken
-        why, found = starter.free_for(job, part, nodes)
+        enough = bool(nodes.sum() >= job.nodes)
+        why, found = starter.free_for(job, part, nodes) if enough else ("", None)
         if found is not None:
             starter.start(job, part, *found)
-            changed = True
-        elif why and nodes.sum() >= job.nodes:
+        elif why:
             waits[name] = why
-        elif not starter.fits_at_all(job, part):
+        elif not starter.fits_at_all(job, part.nodes):
             waits.setdefault(name, f"it needs {_asked(starter, job)}, more than there are of any type that it may take")
+        elif enough and not starter.fits_at_all(job, nodes):  # ReqNodeNotAvail, which keeps nothing
+            waits[name] = _short(starter, job, part, nodes, kept)
         else:
-            changed = starter.stop_for(job, part, nodes) or changed
+            stopped = (enough and starter.stop_for(job, part, nodes)) or stopped
             waits[name] = _short(starter, job, part, nodes, kept)
             kept[part.name] = name
             taken |= part.nodes
-    return changed
+    return stopped
 
 
 def _kept_in(part: SlurmPartition, kept: dict[str, str]) -> str:
@@ -69,7 +73,8 @@ def _short(starter: JobStarter, job: SlurmJob, part: SlurmPartition, nodes: Arra
     kinds = [kind for kind in job.gang.takes if site.total[part.nodes, kind].sum() >= job.gpus]
     there = int(np.maximum(site.free[nodes, kinds[-1]], 0).sum())
     words = f"it needs {job.gpus} {site.types[kinds[-1]]}, and {there} are free" + f" in {part.name}" * site.by_node
-    first = next((name for other, name in kept.items() if (site.partitions[other].nodes & part.nodes).any()), "")
+    others = ((name, site.partitions[other].nodes) for other, name in kept.items() if name != job.gang.name)
+    first = next((name for name, own in others if (own & part.nodes).any()), "")
     if first:
         return f"{words}: other nodes are kept for {first}, which goes first"
     if there < job.gpus:

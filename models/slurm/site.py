@@ -61,7 +61,9 @@ class SlurmPartition:
 
         Source: Slurm 22.05.8, src/slurmctld/job_mgr.c, job_limits_check and _part_access_check.
         """
-        if job.limit < inf and job.limit > self.most:
+        if not self.says:
+            return ""
+        if self.most < job.limit < inf:
             return f"its time limit is above that of the partition {self.name}"
         nodes = int(self.says.get("MaxNodes", job.nodes)), int(self.says.get("MinNodes", job.nodes))
         if not nodes[1] <= job.nodes <= nodes[0]:
@@ -83,7 +85,8 @@ class SlurmPartition:
 class SlurmJob:
     """A job: what `QueuedGang` has of it, and what Slurm's files say beside.
 
-    ``nodes``: how many it asks for. ``limit`` and ``left``: seconds, of all and from now; infinite where nobody says.
+    ``nodes``: how many it asks for. ``limit``, ``left`` and ``ran``: seconds, of all, from now and until now; infinite
+    where nobody says.
     ``takes``: GPUs of each allowed type, CPUs. ``on``: of each node (by number) that it runs on, GPUs and CPUs.
     """
 
@@ -100,6 +103,7 @@ class SlurmJob:
     nice: int
     on: dict[int, tuple[int, int]] = field(default_factory=dict)
     kind: int = -1
+    ran: float = inf
 
     @property
     def number(self) -> int:
@@ -139,7 +143,7 @@ class SlurmSite:
         self.free = self.total.copy()
         self.partitions = dict(self._partitions(parts, one_partition=one_partition))
         self.jobs = {job.number: job for job in self._jobs(owed, gangs)}
-        for job in self.jobs.values():
+        for job in self.jobs.values() if self.by_node else ():
             if job.gang.on >= 0:
                 self._settle(job)
         if not self.by_node:  # what is held without a job, too
@@ -225,15 +229,18 @@ class SlurmSite:
         told, nobody = owed.gangs.settings, dict[str, str]()
         place = {name: node for node, name in enumerate(self.names)}
         size = owed.gangs.gpus.tolist()
+        named = [(name.partition("/")[0], name.partition("/")[2].partition("/")[0]) for name in owed.users]
+        parts: dict[object, tuple[SlurmPartition, ...]] = {}  # by what jobs have in common
         for gang in gangs:
             own = told[gang.number] if told else nobody
-            account, _, user = owed.nodes[gang.queue].partition("/")
+            same = own.get("Partition", "") if self.by_node else tuple(gang.takes)
+            if same not in parts:
+                parts[same] = tuple(self._allowed(gang, own))
             nodes = int(own.get("NumNodes", 1)) if self.by_node else 1
             job = SlurmJob(
                 gang,
-                account,
-                user.partition("/")[0],
-                tuple(self._allowed(gang, own)),
+                *named[gang.queue],
+                parts[same],
                 own.get("QOS", ""),
                 nodes,
                 size[gang.number],
@@ -243,6 +250,7 @@ class SlurmSite:
                 int(own.get("Nice", 0)),
                 kind=gang.on,
             )
+            job.ran = job.limit - job.left if job.left < inf and job.limit < inf else inf
             if gang.on >= 0 and self.by_node:
                 on = [place[node] for node in own.get("NodeList", "").split(",") if node in place]
                 job.on = dict(spread(job, on, [self.total[node, gang.on] for node in on]))
@@ -289,11 +297,13 @@ def _nodes(named: Mapping[str, str], types: tuple[str, ...]) -> tuple[list[str],
     return order, np.hstack([np.array(rows, dtype=np.int64).reshape(len(order), len(types)), np.array(cpus)])
 
 
-def spread(job: SlurmJob, nodes: list[int], room: list[Any]) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield what a job holds of each of some nodes: alike where that can be, else as much as there is ``room``."""
+def spread(
+    job: SlurmJob, nodes: list[int], room: list[Any], *, alike: bool = True
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield what a job holds of each of some nodes: ``alike`` where that can be, else as much as there is ``room``."""
     left, cpus = job.gpus, job.cpus
     each = -(-job.gpus // max(len(nodes), 1))
-    alike = bool(nodes) and job.gpus % len(nodes) == 0 and all(each <= int(most) for most in room)
+    alike = alike and bool(nodes) and job.gpus % len(nodes) == 0 and all(each <= int(most) for most in room)
     for at, (node, most) in enumerate(zip(nodes, room, strict=True)):
         gpus = each if alike else min(left, int(most))
         own = cpus // (len(nodes) - at)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property, cmp_to_key
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,27 +46,26 @@ class JobStarter:
         limited = [any(each < INFINITY for each in row) for row in self._caps]
         self._limited = [[over for over in owed.path(user) if limited[over]] for user in range(len(owed.users))]
         self._priority = priority
-        self._stopped_others: set[int] = set()
+        self.makes_room: set[int] = set()  # jobs for which others were stopped in this pass
 
     # -- who is before whom ------------------------------------------------------------------------------------------
     @cached_property
     def queue(self) -> list[Entry]:
         """Pending jobs with each partition in which they may start, in their order."""
         waiting = [job for job in self.site.jobs.values() if job.gang.on < 0]
-        keyed = [((-part.tier, self._priority(job, part)), job, part) for job in waiting for part in job.partitions]
-        keyed.sort(key=lambda each: each[0])
+        listed = [(job, part) for job in waiting for part in job.partitions]
+        key = {(job.number, part.name): (-part.tier, self._priority(job, part)) for job, part in listed}
         if not self.preempts:
-            return [(job, part) for _, job, part in keyed]
-        place = {(job.number, part.name): at for at, (_, job, part) in enumerate(keyed)}
+            return sorted(listed, key=lambda each: key[each[0].number, each[1].name])
 
-        def before(one: Entry, other: Entry) -> int:
+        def first(one: Entry, other: Entry) -> bool:
             if self._goes_before(*one, *other):
-                return -1
+                return True
             if self._goes_before(*other, *one):
-                return 1
-            return place[one[0].number, one[1].name] - place[other[0].number, other[1].name]
+                return False
+            return key[one[0].number, one[1].name] <= key[other[0].number, other[1].name]
 
-        return sorted(((job, part) for _, job, part in keyed), key=cmp_to_key(before))
+        return merged(listed, first)
 
     @cached_property
     def preempts(self) -> str:
@@ -83,8 +82,8 @@ class JobStarter:
         return frozenset(filter(None, self.site.qos.get(qos, {}).get("Preempt", "").split(",")))
 
     def waits(self, job: SlurmJob) -> bool:
-        """Whether a job still waits to be started; one that was stopped does not."""
-        return job.gang.on < 0 and job.gang.name not in self.room.stopped
+        """Whether a job is still to be tried: not one that was stopped, nor one that others make room for just now."""
+        return job.gang.on < 0 and job.gang.name not in self.room.stopped and job.number not in self.makes_room
 
     # -- where a job fits --------------------------------------------------------------------------------------------
     def free_for(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> tuple[str, tuple[int, Place] | None]:
@@ -131,18 +130,18 @@ class JobStarter:
         if enough > len(some):
             return None
         chosen = some[: max(int(enough), job.nodes)].tolist()
-        return dict(spread(job, chosen, free[chosen, kind].tolist()))
+        return dict(spread(job, chosen, free[chosen, kind].tolist(), alike=False))
 
-    def fits_at_all(self, job: SlurmJob, part: SlurmPartition) -> bool:
-        """Whether a job would fit if nothing else ran."""
-        return any(self.fits(job, kind, part.nodes, self.site.total) is not None for kind in job.gang.takes)
+    def fits_at_all(self, job: SlurmJob, nodes: Array) -> bool:
+        """Whether a job would fit into nodes if nothing else ran."""
+        return any(self.fits(job, kind, nodes, self.site.total) is not None for kind in job.gang.takes)
 
     def start(self, job: SlurmJob, part: SlurmPartition, kind: int, on: Place) -> None:
         """Let a job run."""
         self.room.start(job.gang, kind)
         self.site.place(job, kind, on)
         self.limits.count(job, 1)
-        job.left = part.seconds(job)
+        job.left, job.ran = part.seconds(job), 0.0
 
     # -- preemption --------------------------------------------------------------------------------------------------
     def stop_for(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> bool:
@@ -151,7 +150,7 @@ class JobStarter:
         They are taken away one after another until it fits, and then once more with the last one first, so that those
         that were not needed stay.
         """
-        line = self._may_stop(job, part) if self.preempts and job.number not in self._stopped_others else []
+        line = self._may_stop(job, part) if self.preempts else []
         for kind in job.gang.takes if line else ():
             if self.beyond(job, part, kind):
                 continue
@@ -162,7 +161,7 @@ class JobStarter:
                 )
             if on is None:
                 continue
-            self._stopped_others.add(job.number)
+            self.makes_room.add(job.number)
             for other in gone:
                 if any(node in on for node in other.on):
                     self.limits.count(other, -1)
@@ -200,5 +199,29 @@ class JobStarter:
             if may and STOPS & set(mode.upper().split(",")):
                 found.append(((rank, len(other.on), other.number), other))
         if self.site.parameter("preempt_youngest_first", 0):
-            return sorted((each for _, each in found), key=lambda each: (-each.left, each.number))
+            return sorted((each for _, each in found), key=lambda each: (each.ran, each.number))
         return [each for _, each in sorted(found, key=lambda each: each[0])]
+
+
+def merged(line: Sequence[Entry], first: Callable[[Entry, Entry], bool]) -> list[Entry]:
+    """Return a line sorted by halves, as qsort of glibc does; ``first``: whether one goes before another, or beside it.
+
+    Which of several orders it is matters, since with preemption "before" may go round in a circle: a job goes before
+    those that it may stop, and else by its priority.
+
+    Source: glibc 2.36, stdlib/msort.c, msort_with_tmp; Slurm 22.05.8, src/common/list.c, list_sort.
+    """
+    if len(line) < 2:
+        return list(line)
+    half = len(line) // 2
+    left, right = merged(line[:half], first), merged(line[half:], first)
+    out: list[Entry] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if first(left[i], right[j]):
+            out.append(left[i])
+            i += 1
+        else:
+            out.append(right[j])
+            j += 1
+    return [*out, *left[i:], *right[j:]]

@@ -247,7 +247,7 @@ def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> Capacit
     asks = [0] * len(owed.nodes)
     first = gangs.allowed.argmax(axis=1)  # what may run on several types is asked for on the first
     for g in np.flatnonzero(gangs.pending & gangs.allowed[:, j] & (first == j)).tolist():
-        asks[gangs.user[g]] += int(gangs.gpus[g])
+        asks[gangs.user[g]] += gangs.size(g)
     held, fixed = owed.held[:, j], owed.fixed[:, j]
     kept = [bool(q < n and held[q] > 0 and fixed[q] >= held[q]) for q in range(len(owed.nodes))]
     parent, tier = owed.parent.tolist(), owed.tier.tolist()

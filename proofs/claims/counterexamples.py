@@ -21,6 +21,7 @@ from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF, SecondPric
 from fairopt.problem import Market
 from fairopt.proofs.findings.frontier.three_properties import NEAR, UNITS, best_and_most, two_thirds
 from fairopt.proofs.findings.truthful import chains
+from fairopt.proofs.findings.truthful.design import Design
 from fairopt.proofs.ledger import proving
 from fairopt.proofs.ledger.checking import proved
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES
@@ -33,7 +34,6 @@ from fairopt.proofs.ledger.searching import (
     least_ratios_first,
     least_speedups_first,
 )
-from fairopt.properties.misreports.design import Design
 
 COOPERATIVE, NONCOOPERATIVE, MAX_MIN, TRADING = CooperativeOEF(), NonCooperativeOEF(), MaxMin(), SecondPriceTrading()
 #: What OEF assumes of speedups (Sec. 2.3): 1 on the slowest type, larger on each faster one.

@@ -14,7 +14,7 @@ from fairopt.experiment.statistics import Estimate, PairedResult, compare_drawn
 from fairopt.experiment.studies.playing import Observed
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
-from fairopt.ledger import PrintedAndFound, Ruling
+from fairopt.proofs.ledger.entries import PrintedAndFound, Ruling
 from fairopt.proofs.ledger.studying import between, intervals
 from fairopt.proofs.ledger.wording import listed
 

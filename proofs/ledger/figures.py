@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
-from fairopt.ledger import Entry, Figure, Measure
+from fairopt.proofs.ledger.entries import Entry, Figure, Measure
 
 PROPERTIES = (
     Measure.SHARING_INCENTIVE,

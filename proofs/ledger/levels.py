@@ -9,8 +9,8 @@ from fairopt.experiment.statistics import Estimate, mean_of
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
 from fairopt.experiment.words import digits
-from fairopt.ledger import PrintedAndFound
 from fairopt.proofs.ledger.cases import RatioCase, parts
+from fairopt.proofs.ledger.entries import PrintedAndFound
 from fairopt.proofs.ledger.studying import between, intervals, ratio
 
 #: Measures by what tables call the reading.

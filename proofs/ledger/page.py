@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
 
-from fairopt.ledger import OWN, Entry, Ruling, ledger
 from fairopt.problem.files.storage import write_text
+from fairopt.proofs.ledger.entries import OWN, Entry, Ruling, ledger
 from fairopt.proofs.ledger.figures import HEADS, cells
 
 #: A section of a document stands between two markers; what the first one names says which section it is.

@@ -16,8 +16,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from fairopt.errors import BadInput
-from fairopt.ledger import Entry, Finding, Ruling, read_package
 from fairopt.problem.files.storage import write_text
+from fairopt.proofs.ledger.entries import Entry, Finding, Ruling, read_package
 
 FOLDER = Path(__file__).parent.parent / "claims"
 PACKAGE = "fairopt.proofs.claims"

@@ -26,8 +26,8 @@ from fairopt.experiment.studies.cells import KINDS, StudyCell, planned, progress
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting, StudySpec
 from fairopt.experiment.words import digits
-from fairopt.ledger import Finding, read_package
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, read_package
 from fairopt.proofs.ledger.rewrite import PACKAGE, rewritten
 
 #: Seeds of the quick form.

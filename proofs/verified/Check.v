@@ -1,7 +1,7 @@
 (** * The checker, and that what it accepts is so *)
 
 From Coq Require Import List QArith String.
-From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions Dominated NashBounds Assigned.
+From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions Dominated NashBounds Assigned Parts.
 Import ListNotations.
 
 Definition check_certificate (c : certificate) : result :=
@@ -18,6 +18,7 @@ Definition check_certificate (c : certificate) : result :=
   | Misreport m policy_name who report gain truth lie => check_misreport m policy_name who report gain truth lie
   | NashBounds m x gap lowest highest prices demand_duals =>
     check_nash_bounds m x gap lowest highest prices demand_duals
+  | Partial m x kept together apart => check_partial m x kept together apart
   | Gangs r types value bound gap grain root cases => check_gangs r types value bound gap grain root cases
   | Decide d => check_decision d
   end.
@@ -36,6 +37,7 @@ Proof.
   - apply check_pareto_weights_sound.
   - apply check_misreport_sound.
   - apply check_nash_bounds_sound.
+  - apply check_partial_sound.
   - apply check_gangs_sound.
   - apply check_decision_sound.
 Qed.

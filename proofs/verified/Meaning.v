@@ -221,6 +221,22 @@ Definition extreme (r : rule) (highest : bool) (weights : table) (v : Q) : Prop 
 
 End Market.
 
+(** ** Partial allocation: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division, EC 2013 *)
+
+Definition left_out {A} (i : nat) (l : list A) : list A := firstn i l ++ skipn (S i) l.
+Definition market_without (m : market) (i : nat) : market := Market (types m) (capacity m) (left_out i (users m)).
+(** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it, up
+    to 1/10^12. *)
+Definition keeps_part (m : market) (powers : list nat) (together : table) (i : nat) (part : Q) : Prop :=
+  exists apart, maximises_nash (market_without m i) apart /\
+  let others := nash_welfare (market_without m i) (left_out i powers) in
+  0 < part /\ power part (nth i powers 0%nat) * others apart <= others (left_out i together) /\
+  others (left_out i together) < power (part + (1 # 1000000000000)) (nth i powers 0%nat) * others apart.
+Definition leaves_parts (m : market) (x : table) : Prop :=
+  feasible m x /\ exists powers together, by_weights m powers /\ maximises_nash m together /\
+  forall i b, nth_error x i = Some b -> exists part whole, nth_error together i = Some whole /\
+    keeps_part m powers together i part /\ Forall2 (fun share all => share == part * all) b whole.
+
 (** ** Gangs: a round of FFT *)
 Section Round.
 Variable r : round.
@@ -298,6 +314,7 @@ Definition meaning (s : statement) : Prop :=
   | LevelsAre m x n => valid m /\ max_min_fair m n x
   | MaximisesNash m x => valid m /\ maximises_nash m x
   | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
+  | PartsLeft m x => valid m /\ leaves_parts m x
   | RoundCosts r v bound =>
       is_round r /\ (exists types, assigned r types v) /\ forall types cost, assigned r types cost -> bound <= cost
   | ExtremeIs m r highest weights v => valid m /\ shaped m weights /\ extreme m r highest weights v

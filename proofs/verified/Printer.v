@@ -183,6 +183,9 @@ Definition print (s : statement) : text :=
              ++ codes "; the sum of weight * log throughput of this allocation is less than " ++ shown gap
              ++ codes " below the largest")
       [market_shown m; allocation_shown x]
+  | PartsLeft m x =>
+    about (codes "the allocation is one that partial-allocation may leave, up to 1/10**12 of each bundle")
+      [market_shown m; allocation_shown x]
   | RoundCosts r value bound =>
     about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown bound
              ++ (if Qeq_bool value bound then codes ": optimal" else []))

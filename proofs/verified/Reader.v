@@ -4,8 +4,9 @@
     know is said to be unknown, never passed over: entitlements, speedups within bounds, rates that are told, and the
     kinds [unknown_kinds]. *)
 
-From Coq Require Import ZArith NArith QArith List String Ascii Bool Mergesort Orders.
-From Verified Require Import Syntax Json Numbers Decode ReadRounds.
+From Coq Require Import ZArith NArith QArith List String Ascii Bool.
+From Verified Require Import Syntax Json Numbers Decode ReadKeys ReadRounds.
+From Verified Require Meaning.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -14,34 +15,6 @@ Local Open Scope Z_scope.
 Definition is_kind (kind : text) (s : string) : bool := same kind (codes s).
 
 Definition user_at (known : list text) (j : json) : outcome N := let* i := position known j in Ok (N.of_nat i).
-
-(** ** No key twice in a long list: sorted, neighbours differ *)
-Fixpoint compare_positions (a b : list N) : comparison :=
-  match a, b with
-  | [], [] => Eq
-  | [], _ => Lt
-  | _, [] => Gt
-  | x :: a, y :: b => match (x ?= y)%N with Eq => compare_positions a b | c => c end
-  end.
-
-Module ByPositions <: TotalLeBool.
-  Definition t := list N.
-  Definition leb (a b : t) : bool := match compare_positions a b with Gt => false | _ => true end.
-  Theorem leb_total : forall a b, leb a b = true \/ leb b a = true.
-  Proof.
-    unfold leb. induction a as [|x a IH]; destruct b as [|y b]; cbn; auto.
-    rewrite (N.compare_antisym x y). destruct (x ?= y)%N; cbn; auto.
-  Qed.
-End ByPositions.
-Module Import Sorted := Sort ByPositions.
-
-Fixpoint neighbours_differ (l : list (list N)) : bool :=
-  match l with
-  | a :: (b :: _) as rest => match compare_positions a b with Eq => false | _ => neighbours_differ rest end
-  | _ => true
-  end.
-
-Definition no_key_twice (l : list (list N)) : bool := neighbours_differ (sort l).
 
 (** ** Markets *)
 Definition user_of (whole : bool) (types : nat) (j : json) : outcome user :=
@@ -215,7 +188,7 @@ Fixpoint subject (d : decision) : market :=
   | Extreme of _ _ _ _ _ _ => subject of
   end.
 
-Definition unknown_kinds : list string := ["partial"; "trace"; "efficient"; "frontier"].
+Definition unknown_kinds : list string := ["trace"; "efficient"; "frontier"].
 
 (** The word that says what a certificate states, and the rest of it. *)
 Definition opened (j : json) : outcome (text * fields) :=
@@ -337,6 +310,24 @@ Definition of_nash_bounds (l : fields) : outcome certificate :=
   let* gap := field l "gap" positive in
   Ok (NashBounds m x gap lower upper prices duals).
 
+Definition bought_of (m : market) (j : json) : outcome (Syntax.table * list Q) :=
+  let* l := object_of (keys ["allocation"; "prices"]) [] j in
+  let* x := field l "allocation" (table_of m) in
+  let* prices := field l "prices" (numbers (type_count m)) in
+  Ok (x, prices).
+
+Definition of_partial (l : json) : outcome certificate :=
+  let* l := object_of (keys ["market"; "allocation"; "kept"; "together"; "apart"]) [] l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* kept := field l "kept" (numbers (user_count m)) in
+  let* together := field l "together" (bought_of m) in
+  let* each := field l "apart" (fun j => let* l := items j in exactly_many (user_count m) l) in
+  let* apart := all_of (fun '(i, j) =>
+    if Nat.eqb (user_count m) 1 then Ok ([], []) else bought_of (Meaning.market_without m i) j)
+    (combine (seq 0 (user_count m)) each) in
+  Ok (Partial m x kept together apart).
+
 Definition of_bound (l : fields) : outcome certificate :=
   if has l "shares" then let* d := embedded_of (Obj l) in Ok (Decide d)
   else if has l "program" then
@@ -384,6 +375,7 @@ Definition certificate_of (j : json) : outcome certificate :=
   else if is_kind kind "pareto_weights" then of_pareto_weights (Obj l)
   else if is_kind kind "misreport" then of_misreport (Obj l)
   else if is_kind kind "nash_bounds" then of_nash_bounds l
+  else if is_kind kind "partial" then of_partial (Obj l)
   else if is_kind kind "gangs" then of_gangs l
   else if is_kind kind "bound" then of_bound l
   else if is_kind kind "infeasibility" then of_infeasibility l

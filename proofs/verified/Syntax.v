@@ -80,6 +80,9 @@ Inductive certificate :=
 | ParetoWeights (m : market) (x : table) (lambda prices : list Q) (demand_duals : option (list Q))
 | Misreport (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q) (truth lie : decision)
 | NashBounds (m : market) (x : table) (gap : Q) (lowest highest prices : list Q) (demand_duals : option (list Q))
+(** What each keeps of its bundle in [together]; bundles and prices of all, and of all but each (nothing is asked of a
+    user alone). *)
+| Partial (m : market) (x : table) (kept : list Q) (together : table * list Q) (apart : list (table * list Q))
 | Gangs (r : round) (types : list (option N)) (value bound gap : Q) (grain : option Q) (root : tolled)
     (cases : option (list case))
 | Decide (d : decision).
@@ -107,6 +110,7 @@ Inductive statement :=
 | LevelsAre (m : market) (x : table) (n : normaliser)
 | MaximisesNash (m : market) (x : table)
 | NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
+| PartsLeft (m : market) (x : table)
 | RoundCosts (r : round) (value bound : Q)
 | ExtremeIs (m : market) (r : rule) (highest : bool) (weights : table) (value : Q)
 | AuthorsOptimum (p : program) (m : market) (policy_name : text) (x : table) (value : Q)

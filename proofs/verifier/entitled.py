@@ -6,7 +6,7 @@ Nodes are the users, in the market's order, then the groups. Columns are the typ
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, lcm
+from math import ceil, inf, lcm
 from typing import Any, NamedTuple
 
 from .reading import ZERO, Entry, Number, Table, distinct, exactly, require, row_exactly, summed, within
@@ -23,7 +23,7 @@ class Gang(NamedTuple):
     """GPUs that a user waits for, all of one type; ``other`` is what else the gang takes, by resource."""
 
     user: int
-    gpus: int
+    gpus: int | Fraction
     types: frozenset[int]
     other: dict[str, Fraction]
 
@@ -96,7 +96,10 @@ class Entitled:
         ends = [[[exactly(each) for each in row] for row in table] for table in (self.guarantee, self.cap)]
         tables = [[row_exactly(row) for row in table] for table in (self.held, self.fixed)]
         other = [sorted([k, exactly(v)] for k, v in gang.other.items()) for gang in self.pending]
-        gangs = [[g.user, g.gpus, sorted(g.types), own] for g, own in zip(self.pending, other, strict=True)]
+        sizes = [g.gpus if isinstance(g.gpus, int) else exactly(g.gpus) for g in self.pending]
+        gangs = [
+            [g.user, n, sorted(g.types), own] for g, n, own in zip(self.pending, sizes, other, strict=True)
+        ]
         columns = [row_exactly(self.stock), row_exactly(self.weight), self.tier]
         return [self.nodes, self.over, self.goods, *columns, *ends, *tables, gangs]
 
@@ -155,8 +158,9 @@ def _read_gang(entry: Entry, users: list[str], types: list[str]) -> Gang:
     fields = entry.fields("user gpus types", "other")
     allowed = frozenset(each.position(types) for each in fields["types"].items())
     require(allowed, fields["types"].place, "no types")
-    gpus = fields["gpus"].integer()
-    within(gpus, MOST_GPUS, fields["gpus"].place, "GPUs of a gang")
+    parts = fields["gpus"].amount()  # of a GPU that others share
+    gpus = parts.numerator if parts.denominator == 1 else parts
+    within(ceil(gpus), MOST_GPUS, fields["gpus"].place, "GPUs of a gang")
     other = {k: each.amount() for k, each in fields["other"].by_name().items()}
     return Gang(fields["user"].position(users), gpus, allowed, other)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from math import floor, inf
+from math import floor, inf, lcm
 from typing import Any
 
 from .entitled import Entitled, Gang, apart, cuts, plus
@@ -180,7 +180,8 @@ def nobody_starves_while_lent(market: Market, shares: Table) -> bool:
             entitled.held[i][c], stands.held[i][c] + sure[i, c]
         )  # what is held now precedes what waits
         over, gangs = stands.held[i][c] - first, waits[i, c]
-        work = min(floor(over + sure[i, c]), sum(gangs)) * len(gangs) if over > 0 else 0
+        most = min(floor((over + sure[i, c]) * common(gangs)), sum(gangs) * common(gangs))
+        work = int(most) * len(gangs) if over > 0 else 0
         market.budget.spend(work, MOST_SUMS, "entitlements", "GPUs for which gangs are chosen, times gangs")
         if not usage_known or over < 0 or fits_between(gangs, over, over + sure[i, c]):
             return False
@@ -192,10 +193,19 @@ def fits_between(gangs: list[Any], over: Fraction, most: Number) -> bool:
     fitting = [each for each in gangs if each <= most]
     if any(each > over for each in fitting):
         return True
-    sums, room = 1, min(floor(most), sum(fitting))  # sums that can be had are bits of a number
+    parts = common(fitting)  # of a GPU: in these sizes are whole
+    sums, room = (
+        1,
+        int(min(floor(most * parts), sum(fitting) * parts)),
+    )  # sums that can be had are bits of a number
     for gpus in fitting:
-        sums |= (sums << gpus) & (2 << room) - 1
-    return sums >> floor(over) + 1 > 0
+        sums |= (sums << int(gpus * parts)) & (2 << room) - 1
+    return sums >> floor(over * parts) + 1 > 0
+
+
+def common(sizes: list[Any]) -> int:
+    """Return the least common denominator of some sizes."""
+    return lcm(*(Fraction(each).denominator for each in sizes))
 
 
 def whole_gpu_conservation(market: Market, shares: Table) -> bool:
@@ -204,7 +214,7 @@ def whole_gpu_conservation(market: Market, shares: Table) -> bool:
 
     def fits(gang: Gang, j: int) -> bool:
         needs: list[tuple[int, Any]] = [(j, gang.gpus), *stands.goods(market, gang, j)]
-        waits = gang.gpus <= stands.more[gang.user][j]
+        waits = gang.gpus <= min(stands.more[gang.user][j], floor(stands.free[j]))
         return waits and all(amount <= stands.idle(gang.user, c) for c, amount in needs)
 
     return not any(fits(gang, j) for gang in stands.entitled.pending if gang.gpus for j in gang.types)

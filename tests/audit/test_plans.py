@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from drawn_seeds import seeds
 from live_plan import BEGIN, END, GPUS, MODELS, NEAR, PAGE, SPEED, accounted, in_model, measured
 from planned_clusters import SCHEDULERS, TYPES, slurm
 from typer.testing import CliRunner
@@ -23,7 +24,7 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.problem import Market
 
 POLICIES = ("oef-cooperative", "oef-noncooperative", "max-min", "equal-split", "nash-welfare", "gavel-proportional")
-SEEDS = range(12)
+SEEDS = seeds(4, 12)
 
 
 def _table(folder: Path, rows: list[str], types: tuple[str, ...], draw: random.Random) -> Path:

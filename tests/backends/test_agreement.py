@@ -10,7 +10,8 @@ import pytest
 from fairopt import allocate
 from fairopt.backends import Capability
 from fairopt.backends.solution import Status
-from fairopt.discovery import BACKENDS, load, names
+from fairopt.discovery import BACKENDS, names
+from fairopt.discovery import backend as made
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, NonCooperativeOEF, WaterFilling
 from fairopt.policy import Policy
@@ -41,7 +42,7 @@ def random_markets() -> list[Market]:
 )
 def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable[[object], None]) -> None:
     linear: list[Policy] = [NonCooperativeOEF(), CooperativeOEF(), MaxMin(), WaterFilling(), MaxEfficiency()]
-    backends = [load(BACKENDS, name) for name in names(BACKENDS)]
+    backends = [made(name) for name in names(BACKENDS)]
     here = [backend for backend in backends if backend.available()]
     compared: Counter[str] = Counter()
     short: Counter[str] = Counter()
@@ -53,7 +54,7 @@ def test_back_ends_agree_on_200_random_markets(chunk: int, conformance: Callable
             for backend in here:
                 if not conic or Capability.LOGARITHMS in backend.capabilities:
                     try:
-                        found[backend.name] = allocate(policy, market, backend(), tolerance=CONIC if conic else None)
+                        found[backend.name] = allocate(policy, market, backend, tolerance=CONIC if conic else None)
                     except NotCapable as refused:  # this program is no flow
                         if "does not solve" not in str(refused):
                             raise

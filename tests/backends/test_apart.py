@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Highs, apart, wire
-from fairopt.backends.cvxpy import Clarabel, Scs
+from fairopt.backends.cvxpy import CLARABEL, SCS
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.checks import dual_bound
 from fairopt.backends.pyomo import Pyomo
@@ -83,7 +83,7 @@ def told(solution: Solution) -> dict[str, Any]:
 
 
 def test_the_other_process_answers_as_this_one() -> None:
-    backends: list[Any] = [Highs(), Exact(), Clarabel(), Scs(), Pyomo()]
+    backends: list[Any] = [Highs(), Exact(), CLARABEL, SCS, Pyomo()]
     for backend, program in product(backends, (cooperative(6, 3), contradictory())):  # one process: it starts slowly
         here = backend.solve(program)
         there = backend.solve(program, time_limit=LONG)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends import Backend, Capability, Highs, Options
-from fairopt.backends.cvxpy import Clarabel, Cvxpy, Ecos, Scs
+from fairopt.backends.cvxpy import CLARABEL, ECOS, SCS, Cvxpy
 from fairopt.backends.exact import Exact
 from fairopt.backends.network import Network
 from fairopt.backends.pyomo import Pyomo
@@ -29,13 +29,13 @@ class ClassicPyomo(Pyomo):
     """Pyomo's first interface, which every solver but HiGHS goes through where the modern one does not know it."""
 
     name = "pyomo-classic"
-    capabilities: ClassVar = frozenset({Capability.INTEGERS, Capability.DUALS})
+    capabilities = frozenset({Capability.INTEGERS, Capability.DUALS})
 
     def __init__(self) -> None:
         super().__init__("appsi_highs")
 
 
-BACKENDS: list[Backend] = [Highs(), Pyomo(), ClassicPyomo(), Ecos(), Clarabel(), Scs(), Exact(), Network()]
+BACKENDS: list[Backend] = [Highs(), Pyomo(), ClassicPyomo(), ECOS, CLARABEL, SCS, Exact(), Network()]
 
 #: The classic interface passes no option that turns presolve off.
 PARALLEL_ROWS = (
@@ -326,7 +326,7 @@ def test_cvxpy_takes_any_solver_that_it_has(solver):
 
 def test_a_limit_at_which_nothing_was_found_has_no_point():
     program = next(case for case in CASES if case.name == "rows at least").program()
-    solution = Clarabel().solve(program, time_limit=0)
+    solution = CLARABEL.solve(program, time_limit=0)
     assert solution.status is Status.LIMIT
     assert solution.x is None
     with pytest.raises(NotSolved, match="nothing found"):

@@ -66,7 +66,7 @@ def test_compare_prints_the_table_and_what_shows_each_failure(fairopt: Callable[
 
 
 def test_the_answer_comes_first_and_rows_that_give_the_same_are_one(fairopt: Callable[..., Ran]) -> None:
-    lines = fairopt("compare", MARKET).out.splitlines()
+    lines = fairopt("compare", MARKET, "--evaluations", 60).out.splitlines()
     assert lines[:3] == [
         "3 users share 1 GPU1, 1 GPU2.",
         "None of 13 policies keeps all 7 properties that were asked.",
@@ -82,6 +82,7 @@ def test_the_answer_comes_first_and_rows_that_give_the_same_are_one(fairopt: Cal
 
 def test_three_witnesses_are_shown_and_more_where_asked(fairopt: Callable[..., Ran]) -> None:
     asked = ("compare", MARKET, "--policy", "max-efficiency", "--policy", "max-min", "--policy", "partial-allocation")
+    asked += ("--evaluations", "60")
     shown = {
         why: {line for line in fairopt(*asked, *why).out.splitlines() if line.startswith("  ")}
         for why in ((), ("--why",), ("--why", "max-efficiency"))

@@ -12,9 +12,9 @@ import pytest
 from ran_command import Ran
 
 from fairopt import discovery
+from fairopt.benchmarks.workloads.astraea_batches import astraea_small, astraea_workload
 from fairopt.configuring import configured
-from fairopt.datasets import dataset_path
-from fairopt.datasets.astraea_workload import astraea_example, astraea_small, astraea_workload
+from fairopt.datasets import astraea_example, dataset_path
 from fairopt.errors import BadInput
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
 from fairopt.policy import decide

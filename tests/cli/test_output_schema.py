@@ -105,8 +105,12 @@ def _importer(path: Path) -> Any:
     return discovery.load(discovery.DATASETS, "oef-eq6")()
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(("command", "line"), CALLS, ids=[line for _, line in CALLS])
-def test_the_output_fits(made: Path, fairopt: Callable[..., Ran], command: str, line: str) -> None:
+def test_the_output_fits(
+    made: Path, fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, command: str, line: str
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # no other processes for a few cells
     if "run.jsonl" in line:
         fairopt("run", "@philly", *ROUNDS.split(), "--record", made / "run.jsonl")
     if "proof.json" in line:

@@ -16,8 +16,8 @@ import pytest
 from ran_command import Ran
 
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.ledger import Entry, Finding, Ruling, ledger, read_package
 from fairopt.proofs.ledger import page
+from fairopt.proofs.ledger.entries import Entry, Finding, Ruling, ledger, read_package
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "fairopt" / "datasets" / "oef_example.toml"
@@ -188,7 +188,8 @@ def test_a_paper_is_a_folder_of_a_ledger(tmp_path: Path, monkeypatch: pytest.Mon
         'evidence = "e"\nrun = "decided:it"\n'
     )
     (paper / "decided.py").write_text(
-        "from fairopt.ledger import Finding, Ruling\n\n\ndef it():\n    return Finding(Ruling.REFUTED, 'e')\n"
+        "from fairopt.proofs.ledger.entries import Finding, Ruling\n\n\n"
+        "def it():\n    return Finding(Ruling.REFUTED, 'e')\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     (row,) = read_package("some_ledger")

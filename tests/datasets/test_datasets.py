@@ -98,14 +98,14 @@ def check_is_measured(table: Path) -> int:
 
 def test_data_files_have_the_checksums_that_sources_states() -> None:
     stated = re.findall(
-        r"^## (\S+\.csv)$.*?^\* SHA-256: `(\w+)`", datasets.dataset_path("SOURCES.md").read_text(), re.M | re.S
+        r"^## (\S+\.csv(?:\.gz)?)$.*?^\* SHA-256: `(\w+)`", datasets.dataset_path("SOURCES.md").read_text(), re.M | re.S
     )
     assert {name for name, _ in stated} == {
         "throughputs_gavel.csv",
         "gandiva_fair_table1.csv",
         "philly_1000.csv",
         "philly_venus_distributions.csv",
-        "venus_1000.csv",
+        "venus_two_weeks.csv.gz",
         "workload_hours.csv",
         "workload_parts.csv",
         "workload_tenants.csv",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairopt.ledger import ledger
+from fairopt.proofs.ledger.entries import ledger
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -47,7 +47,7 @@ def test_options_come_from_the_objects(tmp_path: Path) -> None:
     }
     listed = " ".join(map(str, found.unplaced))
     assert "waitForPodsReady" in listed
-    assert "featureGates.PartialAdmission" in listed
+    assert "featureGates.PartialAdmission" not in listed
     assert "preemption" not in listed
     rules, whole = Kueue().rules_on(found.problem.entitlements)
     assert [rules[0].max_priority_threshold, rules[0].preference.value] == [-5, "PreemptionOverBorrowing"]
@@ -168,3 +168,30 @@ def test_a_resource_without_quota_keeps_a_workload_out(tmp_path: Path) -> None:
     assert "Kueue does not admit it" in listed
     excluded = CONFIGURATION | {"resources": {"excludeResourcePrefixes": ["cpu"]}}
     assert admissible(tmp_path, *items, excluded)[0] == {"n/w": ["h100"]}
+
+
+def test_a_workload_may_start_with_fewer_pods_unless_the_gate_is_off(tmp_path: Path) -> None:
+    def found(gate: bool | None, *pods: tuple[int, int | None, str]) -> list[dict[str, str]]:
+        sets = []
+        for number, (count, least, gpus) in enumerate(pods):
+            requests = {"nvidia.com/gpu": gpus, "cpu": "500m"}
+            spec = {"containers": [{"name": "c", "resources": {"requests": requests}}]}
+            one: dict[str, Any] = {"name": f"set{number}", "count": count, "template": {"spec": spec}}
+            sets.append(one | ({} if least is None else {"minCount": least}))
+        quotas = [("h100", "nvidia.com/gpu", {"nominalQuota": 90}), ("h100", "cpu", {"nominalQuota": 90})]
+        local = {"kind": "LocalQueue", "metadata": {"name": "a", "namespace": "n"}, "spec": {"clusterQueue": "a"}}
+        work = {"kind": "Workload", "metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "a"}}
+        api = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+        items = [queue("a", *quotas), api | local, api | work | {"spec": {"queueName": "a", "podSets": sets}}]
+        if gate is not None:
+            configuration = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+            items.append(configuration | {"featureGates": {"PartialAdmission": gate}})
+        return list(read(written(tmp_path, *items)).problem.entitlements.gangs.settings)
+
+    assert found(None, (8, 2, "1"), (3, None, "2"), (4, 3, "0")) == [
+        {"fewer_pods": "6: gpu 1, cpu 1/2, pods 1; 1: cpu 1/2, pods 1"}
+    ]
+    assert found(True, (8, 8, "1")) == []
+    assert found(False, (8, 2, "1")) == []
+    with pytest.raises(BadInput, match=r"minCount.*-1"):
+        found(None, (8, -1, "1"))

@@ -61,7 +61,9 @@ def test_sshare_alone_is_enough_for_tree_shares_usage_and_what_it_declares() -> 
 
 def test_text_and_json_say_the_same() -> None:
     text, json_ = (slurm.read(SAMPLES / f"sshare.{form}").problem.entitlements for form in ("txt", "json"))
-    assert replace(text, settings={"": {"ClusterName": "alpha"}}) == json_  # sshare -P does not name the cluster
+    assert (
+        replace(text, settings={"": {**text.settings[""], "ClusterName": "alpha"}}) == json_
+    )  # sshare -P does not name the cluster
     assert slurm.read(SAMPLES / "assoc.txt").problem == slurm.read(SAMPLES / "assoc.json").problem
     with_nodes = slurm.read(SAMPLES / "assoc.txt", SAMPLES / "nodes.txt").problem
     assert with_nodes == slurm.read(SAMPLES / "assoc.txt", SAMPLES / "nodes.json").problem

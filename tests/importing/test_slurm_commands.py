@@ -22,6 +22,31 @@ def market_of(tmp_path: Path, rows: str) -> Market:
     return found
 
 
+def test_commands_name_the_cluster_where_the_files_do(tmp_path: Path) -> None:
+    path = tmp_path / "assoc.txt"
+    head, rows = "Cluster|Account|User|Share|ParentName\n", "c|root||1|\nc|ml||6|root\nc|ml|eve|1|\n"
+    path.write_text(head + rows)
+    before = slurm.read(path).problem
+    path.write_text(head + rows.replace("eve|1", "gil|2").replace("||6", "||7"))
+    assert emit(before, slurm.read(path).problem).splitlines() == [
+        "sacctmgr -i remove user where name=eve account=ml cluster=c",
+        "sacctmgr -i modify account where name=ml cluster=c set fairshare=7",
+        "sacctmgr -i add user gil account=ml cluster=c fairshare=2",
+    ]
+
+
+def test_slurm_conf_says_which_of_several_clusters_is_meant(tmp_path: Path) -> None:
+    path, config = tmp_path / "assoc.txt", tmp_path / "config.txt"
+    path.write_text("Cluster|Account|User|Share\na|ml|u|1\nb|ml|u|2\n")
+    with pytest.raises(BadInput, match="show config"):
+        slurm.read(path)
+    config.write_text("Configuration data as of 2026-11-28T12:00:00\nClusterName = b\n")
+    found = slurm.read(path, config)
+    assert found.problem.entitlements.borrow_weight[0] == 2
+    assert any("only 'b' was asked for" in each.why for each in found.unplaced)
+    assert slurm.read(path, config, cluster="a").problem.entitlements.borrow_weight[0] == 1
+
+
 BEFORE = "root||1||\nml||60|root|gres/gpu:h100=12,mem=1G\nvision||1|ml|\nvision|eve|10||gres/gpu:h100=8\nnlp|gil|20||\n"
 
 

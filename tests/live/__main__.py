@@ -22,9 +22,9 @@ from trees import NODES, drawn
 def main() -> int:
     """Return 0 where everything that is modelled agrees, 1 where something differs, 2 where time was over."""
     parser = argparse.ArgumentParser(prog="tests/live", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=44)
+    parser.add_argument("--seeds", type=int, default=80)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=60, help="begin no further tree after this long")
+    parser.add_argument("--minutes", type=float, default=120, help="begin no further tree after this long")
     parser.add_argument("--keep", type=Path, help="keep what was exported here, a folder for each tree")
     parser.add_argument("--again", type=Path, help="ask nothing; compare what was kept here")
     parser.add_argument("--write", type=Path, help="the page into which the summary goes")

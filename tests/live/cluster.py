@@ -31,7 +31,7 @@ from pathlib import Path
 
 USERS = [f"u{number}" for number in range(40)]
 #: Seconds that a daemon may take to answer, and a command to end.
-PATIENCE = 20
+PATIENCE = 90
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ from asking import Outcome
 
 #: The section that a run writes.
 HEADING = "## Asked live"
-HEAD = ("rule", "trees", "values of sshare", "values of sprio", "jobs started", "ties", "trees that differ")
+HEAD = (
+    *("rule", "trees", "values of sshare", "values of sprio", "jobs started", "jobs stopped", "reasons", "ties"),
+    "trees that differ",
+)
 
 
 def rows_of(outcomes: Iterable[Outcome]) -> list[tuple[str, ...]]:
@@ -32,9 +35,10 @@ def _row(name: str, group: list[Outcome]) -> tuple[str, ...]:
     values = Counter[str]()
     for outcome in group:
         values.update(outcome.values)
-    started = sum(len(outcome.started) for outcome in group)
+    started, stopped = (sum(len(getattr(outcome, name)) for outcome in group) for name in ("started", "stopped"))
     ties, wrong = sum(outcome.ties for outcome in group), sum(bool(outcome.wrong) for outcome in group)
-    return (name, *map(str, (len(group), values["sshare"], values["sprio"], started, ties, wrong)))
+    counts = (len(group), values["sshare"], values["sprio"], started, stopped, values["reasons"], ties, wrong)
+    return (name, *map(str, counts))
 
 
 def plain(rows: list[tuple[str, ...]]) -> str:
@@ -51,20 +55,20 @@ def written(page: str, version: str, outcomes: list[Outcome]) -> str:
         "|---|" + "---:|" * (len(head) - 1),
         *(f"| {' | '.join(row)} |" for row in rows),
     ]
-    reasons = Counter(reason.partition(",")[0] for outcome in outcomes for reason in outcome.reasons)
+    reasons = Counter(re.split(r",| \(", reason)[0] for outcome in outcomes for reason in outcome.reasons)
     seen = ", ".join(f"{name} {count}" for name, count in sorted(reasons.items()))
     late = sum(bool(outcome.case.later) for outcome in outcomes)
-    stopped = sum(len(outcome.stopped) for outcome in outcomes)
     lines = [
         HEADING,
         "",
         f"`make live-slurm` asked Slurm {version}: a tree for each of {len(outcomes)} seeds, {late} of them changed",
         "while slurmctld ran. Compared are each number of `sshare -l`, each job's priority and fair-share factor of",
-        "`sprio`, which jobs started, in which order, and which were stopped for them.",
+        "`sprio`, which jobs started, in which order (but where some were stopped), which were stopped for them,",
+        "and why the others wait.",
         "",
         *table,
         "",
-        f"{stopped} jobs were stopped. Reasons of jobs that waited: {seen}.",
+        f"Reasons of jobs that waited, those with a limit on jobs or no partition left aside: {seen}.",
         "",
     ]
     found, count = re.subn(rf"(?ms)^{HEADING}$.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from asking import compare
 from cluster import Settings
-from trees import Case
+from trees import Case, drawn
 
 from fairopt import audit
 from fairopt.importing.live import SLURM
@@ -15,6 +15,15 @@ from fairopt.models import SlurmFairTree
 
 KEPT = Path(__file__).with_name("kept")
 WEIGHTS = {"Fairshare": 100_000}
+
+
+@pytest.mark.parametrize("seed", [46, 52, 68])
+def test_partitions_limits_backfill_and_preemption_are_those_of_a_live_slurm(seed: int) -> None:
+    """46: partitions with nodes in common, an order of jobs that is a circle; 52 and 68: jobs are stopped."""
+    found = compare(drawn(seed), KEPT / f"tree-{seed}")
+    assert not found.wrong
+    assert len(found.started) >= 5
+    assert bool(found.stopped) == (seed > 46)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 36])

@@ -120,16 +120,17 @@ def _job(rng: random.Random, users: list[tuple[str, str]], two: bool) -> Job:
 
 # -- partitions, limits on jobs, time limits and preemption ---------------------------------------------------------
 def _rich(seed: int) -> Case:
-    """Return a case in which these are drawn, too; every second one has backfill."""
+    """Return a case in which these are drawn, too: limits and partitions, preemption, or time limits, by turns."""
     rng = random.Random(seed)
-    preempts = rng.choice(["", "", "qos", "qos", "partition_prio"])
+    limited, stopping = seed % 3 == 0, seed % 3 == 1
+    preempts = rng.choice(["qos", "qos", "partition_prio"] if stopping else ["", "", "", "qos"])
     weights = {"Fairshare": rng.choice([1000, 100_000]), "QOS": rng.choice([0, 30_000]), "Age": 0}
     weights |= {"Partition": rng.choice([0, 0, 20_000]), "JobSize": rng.choice([0, 0, 5_000])}
-    partitions = _partitions(rng)
+    partitions = _partitions(rng, plain=not limited, tiers=preempts == "partition_prio")
     further = [f"PreemptType=preempt/{preempts}", f"PreemptMode={rng.choice(['CANCEL', 'REQUEUE'])}"]
     settings = Settings(
         fair_tree=seed % 4 < 2,
-        backfill=seed % 2 == 0,
+        backfill=seed % 2 == 0 or not (limited or stopping),
         weights=weights,
         partitions=list(partitions.values()),
         further=further if preempts else (),
@@ -140,55 +141,63 @@ def _rich(seed: int) -> Case:
     where, users = _accounts(rng, case, tied=tied)
     if not tied:
         case.usage = {user: used for user in users if (used := rng.choice([0, 1, 7, 30, 100, 12345]))}
-    for what in rng.sample(range(4), rng.randrange(3)):
-        case.accounts.append(
-            [
-                f"modify account {rng.choice(where)} set GrpTRES=gres/gpu={rng.choice([2, 4])}",
-                f"modify account {rng.choice(where)} set {rng.choice(['MaxJobs=1', 'MaxJobs=2', 'GrpJobs=2'])}",
-                f"modify account {rng.choice(where)} set MaxTRESPerJob={rng.choice(['gres/gpu=2', 'cpu=16'])}",
-                f"modify user {users[0][1]} account={users[0][0]} set {rng.choice(['MaxJobs=1', 'MaxWall=45'])}",
-            ][what]
-        )
-    limits = ["MaxTRESPerUser=gres/gpu=3", "MaxJobsPerUser=2", "MaxJobsPerAccount=2", "GrpJobs=3", "GrpTRES=gres/gpu=4"]
-    limits += ["MaxTRESPerJob=gres/gpu=2", "MaxTRESPerAccount=gres/gpu=3", "MaxWall=45"]
-    for name in rng.sample(list(QOS), rng.randrange(3)):
-        case.of_qos.append(f"modify qos {name} set {' '.join(rng.sample(limits, rng.choice([1, 1, 2])))}")
-    of_low = ["low", "low", "normal"]
-    for number in range(rng.randrange(2, 7) + rng.randrange(6, 14)):
-        job = _rich_job(rng, users, partitions)
-        early = number < 2 + seed % 5
-        (case.running if early else case.pending).append(replace(job, qos=rng.choice(of_low)) if early else job)
+    _limits(rng, case, where, users[0], most=3 if limited else 1)
+    for _ in range(rng.randrange(2, 5) if limited else rng.randrange(6, 10)):
+        job = _rich_job(rng, users, partitions, [1, 2, 2, 3, 4])
+        low = replace(job, qos=rng.choice(["low", "low", "low", "normal"]))
+        case.running.append(replace(low, partition=rng.choice(["q", "r", "p"])) if "r" in partitions else low)
+    case.pending = [_rich_job(rng, users, partitions, [1, 1, 2, 3, 4, 8]) for _ in range(rng.randrange(8, 15))]
     return case
 
 
-def _partitions(rng: random.Random) -> dict[str, str]:
+def _limits(rng: random.Random, case: Case, where: list[str], user: tuple[str, str], most: int) -> None:
+    """Draw limits on jobs of associations and of QOS."""
+    account = rng.choice(where)
+    drawn = [
+        f"modify account {account} set GrpTRES=gres/gpu={rng.choice([2, 4])}",
+        f"modify account {account} set {rng.choice(['MaxJobs=1', 'MaxJobs=2', 'GrpJobs=2'])}",
+        f"modify account {account} set MaxTRESPerJob={rng.choice(['gres/gpu=2', 'cpu=16'])}",
+        f"modify user {user[1]} account={user[0]} set {rng.choice(['MaxJobs=1', 'MaxWall=45'])}",
+    ]
+    case.accounts += rng.sample(drawn, rng.randrange(most))
+    limits = ["MaxTRESPerUser=gres/gpu=3", "MaxJobsPerUser=2", "MaxJobsPerAccount=2", "GrpJobs=3", "GrpTRES=gres/gpu=4"]
+    limits += ["MaxTRESPerJob=gres/gpu=2", "MaxTRESPerAccount=gres/gpu=3", "MaxWall=45"]
+    for name in rng.sample(list(QOS), rng.randrange(most)):
+        case.of_qos.append(f"modify qos {name} set {' '.join(rng.sample(limits, rng.choice([1, 1, 2])))}")
+
+
+def _partitions(rng: random.Random, *, plain: bool, tiers: bool) -> dict[str, str]:
     """Return lines of slurm.conf by the name of the partition, the default one first; some have nodes in common."""
-    apart = rng.random() < 0.4
+    apart = rng.random() < 0.4 and not tiers
     nodes = {"p": "n1,n2", "q": "n3,n4"} if apart else {"p": "n1,n2,n4", "q": "n2,n3", "r": "n1,n4"}
     lines = {}
     for name, inside in nodes.items():
         words = [f"PartitionName={name} Nodes={inside}", "Default=YES" if name == "p" else ""]
-        words += [f"PriorityTier={rng.choice([1, 1, 1, 5])}", f"PriorityJobFactor={rng.choice([1, 10, 100])}"]
-        words += [f"MaxTime={rng.choice(['INFINITE', 'INFINITE', '45', '180'])}", rng.choice(["", "DefaultTime=20"])]
-        words += [rng.choice(["", "", "", "DenyQos=low", "AllowQos=normal,high"]) if name != "p" else ""]
-        words += [rng.choice(["UP", "UP", "UP", "UP", "DOWN", "INACTIVE", "DRAIN"]) if name == "q" else "UP"]
-        words[-1] = f"State={words[-1]}"
-        lines[name] = " ".join(filter(None, words))
+        tier = (5 if name == "p" else rng.choice([1, 2])) if tiers else rng.choice([1, 1, 1, 5])
+        words += [
+            f"PriorityTier={tier} PriorityJobFactor={rng.choice([1, 10, 100])}",
+            rng.choice(["", "DefaultTime=20"]),
+        ]
+        if not plain:
+            words += [f"MaxTime={rng.choice(['INFINITE', 'INFINITE', '45', '180'])}"]
+            words += [rng.choice(["", "", "", "DenyQos=low", "AllowQos=normal,high"]) if name != "p" else ""]
+        state = rng.choice(["UP", "UP", "UP", "DOWN", "INACTIVE", "DRAIN"]) if name == "q" and not plain else "UP"
+        lines[name] = " ".join(filter(None, [*words, f"State={state}"]))
     return lines
 
 
-def _rich_job(rng: random.Random, users: list[tuple[str, str]], partitions: dict[str, str]) -> Job:
+def _rich_job(rng: random.Random, users: list[tuple[str, str]], partitions: dict[str, str], sizes: list[int]) -> Job:
     account, user = rng.choice(users)
-    partition = rng.choice([*partitions, *partitions, ",".join(partitions)])
+    partition = rng.choice([*partitions, *partitions, *partitions, ",".join(partitions)])
     kind = rng.choice(["a100", "a100", "v100"])
-    if partition in partitions and kind == "a100":  # not where no node has one
-        kind = "a100" if "n1" in partitions[partition] or "n4" in partitions[partition] else "v100"
-    if partition == "r":
-        kind = "a100"
-    nodes = 2 if kind == "a100" and partition == "p" and "n4" in partitions["p"] and rng.random() < 0.15 else 1
-    gpus = rng.choice([1, 1, 2, 3, 4] if kind == "a100" else [1, 1, 2])
-    minutes = rng.choice([10, 30, 60, 120, 0])
-    cpus = rng.choice([1, 1, 1, 24])
-    return Job(
-        account, user, kind, gpus, rng.choice(list(QOS)), partition, minutes, nodes, cpus, rng.choice([0, 0, 0, 50])
-    )
+    if partition in partitions:  # not where no node has one
+        has = [each for each, nodes in (("a100", ("n1", "n4")), ("v100", ("n2", "n3"))) if any(
+            node in partitions[partition] for node in nodes
+        )]  # fmt: skip
+        kind = kind if kind in has else has[0]
+    wide = kind == "a100" and partition == "p" and "n4" in partitions["p"]
+    gpus = min(rng.choice(sizes), 8 if kind == "a100" else 4)
+    nodes = 2 if wide and gpus <= 4 and rng.random() < 0.2 else 1
+    minutes, cpus = rng.choice([10, 30, 60, 120, 0]), rng.choice([1, 1, 1, 24])
+    qos, nice = rng.choice(list(QOS)), rng.choice([0, 0, 0, 50])
+    return Job(account, user, kind, gpus, qos, partition, minutes, nodes, cpus, nice)

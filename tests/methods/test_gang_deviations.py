@@ -7,6 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from drawn_seeds import seeds
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
@@ -45,7 +46,7 @@ def busy(deviations: Deviations, moved: Array) -> Array:
     return (arrive - np.bincount(base, weights=gpus, minlength=types + 1))[:types]
 
 
-@pytest.mark.parametrize("ten", [*range(15), *(pytest.param(each, marks=pytest.mark.slow) for each in range(15, 30))])
+@pytest.mark.parametrize("ten", seeds(8, 30))
 def test_moves_cost_the_same_by_states_and_by_highs(ten: int) -> None:
     for seed in range(10 * ten, 10 * ten + 10):
         deviations = some_deviations(seed)

@@ -49,7 +49,7 @@ TESTS = (
     *(
         "tests/certificates",
         "tests/frontier",
-        "tests/properties/test_efficient_rules.py",
+        "tests/proofs/test_efficient_rules.py",
         "tests/models/test_entitled_shares.py",
     ),
     *(f"tests/properties/test_{name}.py" for name in ("within_bounds", "entitlements", "ranges")),

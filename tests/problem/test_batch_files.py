@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from fairopt import datasets
-from fairopt.datasets.astraea_workload import astraea_example, astraea_workload
+from fairopt.benchmarks.workloads.astraea_batches import astraea_workload
+from fairopt.datasets import astraea_example
 from fairopt.errors import BadInput
 from fairopt.problem.batch import Batch
 from fairopt.problem.files.batch import (

@@ -199,7 +199,7 @@ def _without(key: str, place: tuple[Any, ...], value: Any) -> dict[str, Any]:
         (_without("held", ("user", 0), {"H100": 7}), r"'train', held, 'H100'.*running gangs"),
         (_without("user", ("gang", 0), "trane"), r"gang 1 \('j1'\), user.*'train'"),
         (_without("on", ("gang", 1), "A100"), r"gang 2 \('j2'\), allowed"),
-        (_without("gpus", ("gang", 0), "1/2"), r"gang 1 \('j1'\), gpus.*1/2"),
+        (_without("gpus", ("gang", 0), "-1/2"), r"gang 1 \('j1'\), gpus.*-1/2"),
         (_without("tier", ("gang", 0), "1/2"), r"gang 1 \('j1'\), tier.*whole number"),
         (_without("preemptible", ("gang", 0), 1), r"gang 1 \('j1'\), preemptible"),
         (_without("name", ("gang", 0), "j2"), r"gang 1 has the same name"),

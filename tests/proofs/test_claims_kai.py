@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairopt.ledger import Entry, read_package
 from fairopt.models.kai.pool import QueueClaim
 from fairopt.proofs.claims.kai.dividing import documented
 from fairopt.proofs.claims.kai.reclaiming import played
+from fairopt.proofs.ledger.entries import Entry, read_package
 
 ROWS = list(read_package("fairopt.proofs.claims.kai"))
 

@@ -12,10 +12,10 @@ import pytest
 
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.errors import BadInput
-from fairopt.ledger import Entry, Finding, Ruling, read_package
 from fairopt.models import MaxEfficiency, MaxMin
 from fairopt.proofs.claims.oef import errors, figures, tenants, timing
 from fairopt.proofs.ledger import measuring, wording
+from fairopt.proofs.ledger.entries import Entry, Finding, Ruling, read_package
 from fairopt.proofs.ledger.rewrite import main, with_finding
 
 MODULES = {"examples", "conflicts", "models", "figures", "errors", "timing"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairopt.ledger import Entry, read_package
+from fairopt.proofs.ledger.entries import Entry, read_package
 
 ROWS = [row for paper in ("volcano", "yarn") for row in read_package(f"fairopt.proofs.claims.{paper}") if row.run]
 

@@ -6,7 +6,6 @@ import pytest
 
 z3 = pytest.importorskip("z3")
 
-from fairopt.ledger import Entry, read_package  # noqa: E402
 from fairopt.proofs.claims.armada.cycle import Job, State, cycle, preempted, waiting  # noqa: E402
 from fairopt.proofs.claims.drf import real  # noqa: E402
 from fairopt.proofs.claims.drf.divisible import (  # noqa: E402
@@ -19,6 +18,7 @@ from fairopt.proofs.claims.drf.divisible import (  # noqa: E402
     sharing_incentive,
     strategy_proofness,
 )
+from fairopt.proofs.ledger.entries import Entry, read_package  # noqa: E402
 
 ROWS = [row for paper in ("drf", "karma", "armada", "kueue") for row in read_package(f"fairopt.proofs.claims.{paper}")]
 

@@ -15,9 +15,9 @@ from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
 from fairopt.experiment.statistics import compare_drawn
 from fairopt.experiment.studies import observe
-from fairopt.ledger import Entry, Figure, Finding, Measure, PrintedAndFound, Ruling, read_package
 from fairopt.proofs.ledger import studying
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling
+from fairopt.proofs.ledger.entries import Entry, Figure, Finding, Measure, PrintedAndFound, Ruling, read_package
 from fairopt.proofs.ledger.rewrite import FOLDER, PACKAGE, with_finding
 from fairopt.simulation.gpu_time import finish_time_fairness, time_on_whole_cluster
 

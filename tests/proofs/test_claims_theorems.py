@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from fairopt.errors import BadInput, FairoptError, NotInstalled
-from fairopt.ledger import Entry, Ruling, read_package
 from fairopt.models import CooperativeOEF
 from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef import limits, table1
 from fairopt.proofs.ledger import citing, coq
 from fairopt.proofs.ledger.checking import NoLongerFollows, found, proved, require
+from fairopt.proofs.ledger.entries import Entry, Ruling, read_package
 from fairopt.proofs.ledger.measuring import decide, extent, of_share
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from fairopt.errors import BadInput
-from fairopt.ledger import Ruling, ledger
 from fairopt.proofs import verify as verifier
 from fairopt.proofs.claims.counterexamples import WANTED, Wanted
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES as FOLDER
 from fairopt.proofs.ledger.citing import counterexample
+from fairopt.proofs.ledger.entries import Ruling, ledger
 from fairopt.proofs.ledger.searching import (
     Domain,
     as_in_oef,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairopt.errors import NotInstalled
-from fairopt.ledger import Entry, read_package
+from fairopt.proofs.ledger.entries import Entry, read_package
 
 #: They take seconds each; their parts have tests of their own.
 CAMPAIGN = {

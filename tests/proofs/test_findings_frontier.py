@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fairopt.ledger import Ruling
 from fairopt.proofs.findings.frontier.equilibrium import Alone, Crossed
 from fairopt.proofs.findings.frontier.three_properties import against_policies, drawn, on_tables
+from fairopt.proofs.ledger.entries import Ruling
 
 
 def test_the_tables_in_a_quick_form() -> None:

@@ -8,12 +8,12 @@ from fractions import Fraction
 import pytest
 import z3
 
-from fairopt.ledger import Entry, Figure, Measure, Ruling
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.proofs.findings.mathematics import adjacency
 from fairopt.proofs.findings.mathematics.losses import family, improved
 from fairopt.proofs.findings.mathematics.two_types import POLICY, Users, smallest, some_users
+from fairopt.proofs.ledger.entries import Entry, Figure, Measure, Ruling
 from fairopt.proofs.ledger.figures import HEADS, cells
 from fairopt.proofs.ledger.measuring import decide, holds, only_optimum
 from fairopt.properties import ParetoEfficiency

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import pytest
 
-from fairopt.ledger import Finding, Ruling, measured, read_package
 from fairopt.models import CooperativeOEF, MaxMin
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef.printed_range import CUT, PRINTED_HIGH, PRINTED_LOW, GavelDual, most_above_gavel
 from fairopt.proofs.claims.oef.theorems import factor_of_under_reporting, no_optimum_has
 from fairopt.proofs.findings.review import vertices
 from fairopt.proofs.ledger.checking import NoLongerFollows
+from fairopt.proofs.ledger.entries import Finding, Ruling, measured, read_package
 from fairopt.proofs.ledger.measuring import exactly
 from fairopt.properties import ParetoEfficiency
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairopt.ledger import read_package
+from fairopt.proofs.findings.truthful.design import Design, nash_utilities
 from fairopt.proofs.findings.truthful.levels import (
     COMPLETE,
     NOTHING,
@@ -19,9 +19,9 @@ from fairopt.proofs.findings.truthful.levels import (
     two_type_equilibrium,
     worst_level,
 )
+from fairopt.proofs.findings.truthful.profiles import Profiles, grid
 from fairopt.proofs.ledger.checking import NoLongerFollows
-from fairopt.properties.misreports.design import Design, nash_utilities
-from fairopt.properties.misreports.profiles import Profiles, grid
+from fairopt.proofs.ledger.entries import read_package
 
 QUICK = Size(2, grid(2, 6, positive=False), even(6))
 GOALS = pytest.mark.parametrize("maximise", [Design.proportionally_fair, Design.large_total])

@@ -22,8 +22,8 @@ from fairopt.models import (
 )
 from fairopt.policy import Policy, Trait
 from fairopt.problem import Entitlements, Market
+from fairopt.proofs.findings.liars.bounds import envy_free, equal_throughput
 from fairopt.properties import Answer, Effort, StrategyProofness
-from fairopt.properties.misreports.bounds import envy_free, equal_throughput
 from fairopt.properties.misreports.kinds import (
     ANYTHING,
     COPIES,
@@ -52,7 +52,7 @@ def test_no_report_pays_more_than_is_proved(policy: Policy) -> None:
     found = incentives(policy, MARKET, REPORTS, LITTLE)
     for kind, lie in found.misreports.items():
         if lie is not None:
-            assert 1 < lie.factor <= found.bounds[kind].factor
+            assert 1 < lie.factor <= found.bounds[kind].upper
     anything, *narrow = (found.misreports[kind] for kind in (ANYTHING, LARGER, SMALLER))
     assert all(lie is None or (anything is not None and anything.factor >= lie.factor) for lie in narrow)
 
@@ -64,7 +64,7 @@ PROVED = [NonCooperativeOEF(), CooperativeOEF(), NashWelfare(), MaxMin(), WaterF
 def test_no_parts_and_no_weight_pay_more_than_is_proved(policy: Policy) -> None:
     found = incentives(policy, MARKET, [SPLIT, COPIES, WEIGHT], Effort(evaluations=8))
     for kind, lie in found.misreports.items():
-        assert lie is None or 1 < lie.factor <= found.bounds[kind].factor * (1 + Fraction(1, 10**9))
+        assert lie is None or 1 < lie.factor <= found.bounds[kind].upper * (1 + Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize("policy", [EqualSplit(), NashWelfare()], ids=lambda policy: policy.name)
@@ -75,7 +75,7 @@ def test_twice_the_weight_reaches_its_bound_where_users_are_alike(policy: Policy
     told, rows = reported
     after = reached(alike, rows, allocate(policy, told, exact=True).shares)[0]
     truth = allocate(policy, alike, exact=True)
-    assert after / truth.utilities[0] == at_most(policy, alike, truth, "weight").factor == Fraction(3, 2)
+    assert after / truth.utilities[0] == at_most(policy, alike, truth, "weight").upper == Fraction(3, 2)
 
 
 def test_of_false_demands_and_of_two_liars_nothing_is_proved() -> None:
@@ -88,7 +88,7 @@ def test_of_false_demands_and_of_two_liars_nothing_is_proved() -> None:
 
 def test_bounds_say_what_is_known_of_each_policy() -> None:
     def most(policy: Policy, kind: str = "any") -> object:
-        return at_most(policy, MARKET, allocate(policy, MARKET, exact=True), kind).factor
+        return at_most(policy, MARKET, allocate(policy, MARKET, exact=True), kind).upper
 
     assert most(PartialAllocation()) == 1
     assert most(NonCooperativeOEF(), "larger") == 1

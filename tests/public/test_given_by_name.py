@@ -44,7 +44,7 @@ from fairopt.simulation import run as run_with
 #: Where functions are looked for, and what is in an annotation of one that takes such a thing.
 PACKAGES = ("", "audit", "compare", "compare.incentives", "discovery", "evidence", "experiment.bench")
 PACKAGES += ("experiment.plot", "experiment.studies", "frontier", "policy", "properties")
-PACKAGES += ("properties.misreports.bounds", "properties.misreports.kinds", "simulation", "workloads")
+PACKAGES += ("proofs.findings.liars.bounds", "properties.misreports.kinds", "simulation", "workloads")
 TAKEN = re.compile(
     r"\b(Any)?(Policy|Property|AllocationProperty|Solver|Chosen|Goal|Relaxed|MisreportKind|Formulated)\b"
 )

@@ -119,8 +119,22 @@ def _kueue_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[
         flavor = kind if asks else None  # of another resource, which is no type here
         own = [gang.rpartition("/")[2]] if workload != gang else pod_sets
         admitted.setdefault(workload, {}).update(dict.fromkeys(own, flavor))
+        before, after = (each.gpus[each.names.index(gang)] for each in (read.problem.entitlements.gangs, grounds.gangs))
+        if after < before:
+            admitted[workload]["pods"] = _fewer_pods(sets, case.said["resource"], before - after)
     gone = {each if each in known else each.rpartition("/")[0] for each in stopped}
     return {"admitted": admitted, "preempted": sorted(gone)}
+
+
+def _fewer_pods(sets: list[dict[str, Any]], resource: str, less: int) -> dict[str, int]:
+    """Return the pods of those pod sets that start with fewer, by how much less of a resource all of them take."""
+    spare = [each["count"] - each.get("minCount", each["count"]) for each in sets]
+    one = [pod_requests(ObjectPart("", each["template"]["spec"])).get(resource, Fraction(0)) for each in sets]
+    for step in range(sum(spare) + 1):
+        without = [most * step // sum(spare) for most in spare]
+        if sum(count * takes for count, takes in zip(without, one, strict=True)) == less:
+            return {each["name"]: each["count"] - count for each, count in zip(sets, without, strict=True) if count}
+    raise AssertionError(f"no step takes {less} less")
 
 
 def kueue_wanted(case: Case) -> dict[str, Any]:
@@ -146,7 +160,7 @@ def _kai(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
 
 
 def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
-    """Return how many pods of each pod group run in the end; None where a group is no gangs of whole GPUs."""
+    """Return how many pods of each pod group run in the end; None where a group is no gang, 0 where its pods end."""
     gangs = grounds.gangs
     cpu = gangs.resources.index("cpu") if "cpu" in gangs.resources else None
     runs: dict[str, Any] = dict.fromkeys(case.want)
@@ -156,7 +170,10 @@ def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[st
         if each.get("kind") == "PodGroup":
             first[each["metadata"]["name"]] = each["spec"].get("minMember", 1)
         elif each.get("kind") == "Pod":
-            pods[each["metadata"]["annotations"]["pod-group-name"]] = pod_requests(ObjectPart("", each["spec"]))
+            group = each["metadata"]["annotations"]["pod-group-name"]
+            pods[group] = pod_requests(ObjectPart("", each["spec"]))
+            if "deletionTimestamp" in each["metadata"] and group in runs:
+                runs[group] = 0
     for at, gang in enumerate(gangs.names):
         group = gang.split("/", 1)[1].partition("+")[0]
         if group not in runs:
@@ -165,6 +182,8 @@ def _kai_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[st
         gpus = one.get("nvidia.com/gpu", 0)
         takes, each_takes = (gangs.gpus[at], gpus) if gpus else (gangs.other[at, cpu], one.get("cpu", 0))
         count = takes / each_takes if each_takes else 1 if "+" in gang else first[group]  # of pods that take nothing
+        if gangs.settings and "kai.pods" in gangs.settings[at]:
+            count = len(gangs.settings[at]["kai.pods"].split())
         runs[group] = (runs[group] or 0) + (int(count) if gangs.on[at] >= 0 else 0)
     return runs
 

@@ -14,7 +14,8 @@ import numpy as np
 from plain_work import walked
 
 from fairopt.backends import Method, Session, Solver
-from fairopt.policy import BrokenSchedule, Policy, Schedule, decide, session
+from fairopt.errors import WrongReturn
+from fairopt.policy import Policy, Schedule, decide, session
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Outage, Queue, Spots, Trace
 from fairopt.program import Number, cast, objects
@@ -69,7 +70,7 @@ def ask(policy: Policy, snapshot: Snapshot, queue: Queue, at: Session) -> tuple[
     schedule = decide(policy, told, state=snapshot.state if snapshot.started else None, at=at.next())
     seconds = perf_counter() - begun
     if schedule.queue is not told:
-        raise BrokenSchedule(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
+        raise WrongReturn(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
     return replace(schedule, queue=queue), seconds
 
 
@@ -132,7 +133,7 @@ def present(snapshot: Snapshot, trace: Trace, cluster: Cluster, length: Number) 
 
 
 def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mechanics) -> Round:
-    """Return the record of the round in which ``schedule`` is carried out. Errors: `BrokenSchedule`."""
+    """Return the record of the round in which ``schedule`` is carried out. Errors: `WrongReturn`."""
     refuse_broken(schedule)
     queue = schedule.queue
     jobs, hosts = queue.jobs, queue.cluster.hosts

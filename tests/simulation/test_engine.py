@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from fairopt.backends import Session
 from fairopt.discovery import policies, policy
+from fairopt.errors import WrongReturn
 from fairopt.models import FifoQuota, LeastAttainedService, ShortestRemainingTimeFirst, ShortestServiceQueues, Themis
-from fairopt.policy import BrokenSchedule, Policy, Schedule
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.program import Number
 from fairopt.simulation import History, Mechanics, Setting, Stalled, run
@@ -51,8 +52,9 @@ def called(rule: Policy) -> str:
 @pytest.mark.parametrize("rule", [*map(policy, INSTALLED), *OPTIONS], ids=called)
 def test_the_engine_says_what_the_referee_says(rule: Policy) -> None:
     for number, setting in enumerate(sample_settings(2, seed=21)):
-        check_engine(rule, setting.as_(float), cut=number or None, ask=number == 0)
-        check_engine(rule, setting.as_(float))
+        check_engine(rule, setting.as_(float), cut=number or None)
+        if number == 0:
+            check_engine(rule, setting.as_(float), ask=True)
 
 
 @pytest.mark.slow
@@ -240,12 +242,12 @@ class Overbooking(ShortestRemainingTimeFirst):
 
 def test_a_broken_schedule_is_refused_in_the_same_words() -> None:
     trace, cluster = _long_jobs()
-    with pytest.raises(BrokenSchedule) as told:
+    with pytest.raises(WrongReturn) as told:
         list(run(Overbooking(), trace, cluster, length=300))
-    with pytest.raises(BrokenSchedule) as said:
+    with pytest.raises(WrongReturn) as said:
         list(Engine(Overbooking(), trace, cluster, length=300))
     assert str(said.value) == str(told.value)
     # and where only the job that comes last is wrong
     late = replace(trace.jobs, arrival=np.array([0.0, 3000.0, 3100.0]))
-    with pytest.raises(BrokenSchedule, match="round 10: host 'GPU-1' gives out 2 GPUs and has 1"):
+    with pytest.raises(WrongReturn, match="round 10: host 'GPU-1' gives out 2 GPUs and has 1"):
         list(Engine(Overbooking(), Trace(late), cluster, length=300))

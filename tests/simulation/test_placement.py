@@ -11,7 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairopt.policy import BrokenSchedule, Schedule
+from fairopt.errors import WrongReturn
+from fairopt.policy import Schedule
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Spots
 from fairopt.program import Array
@@ -192,6 +193,6 @@ def test_what_cannot_be_is_refused(placements: dict[int, Spots], says: str) -> N
         running=np.array([False, False, False, True]),
         lease=queue.lease + 100,
     )
-    with pytest.raises(BrokenSchedule, match="odd, round 0: ") as caught:
+    with pytest.raises(WrongReturn, match="odd, round 0: ") as caught:
         refuse_broken(Schedule("odd", queue, placements))
     assert says in str(caught.value)

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import pytest
 
 from fairopt.backends import Session
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, WrongReturn
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.baselines.themis import Themis
 from fairopt.models.fft.fft import FFT
-from fairopt.policy import BrokenSchedule, Policy, Schedule
+from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.simulation import History, Mechanics, Stalled, choose, run, snapshot_from, snapshot_text
 from fairopt.simulation.measures import measure
@@ -101,14 +101,14 @@ class Told(Policy):
     ],
 )
 def test_what_is_not_there_cannot_be_scheduled(placements: Any, says: str) -> None:
-    with pytest.raises(BrokenSchedule, match=says):
+    with pytest.raises(WrongReturn, match=says):
         next(run(Told(lambda queue: Schedule("told", queue, placements)), Trace(jobs_of()), ONE, length=10))
 
 
 def test_half_a_gpu_is_none() -> None:
     pair = Cluster.uniform({"T": (2, 1)})
     halves = Told(lambda queue: Schedule("told", queue, {0: ((0, 0.5), (1, 0.5))}))  # type: ignore[dict-item]
-    with pytest.raises(BrokenSchedule, match="of the 1 that it needs"):
+    with pytest.raises(WrongReturn, match="of the 1 that it needs"):
         next(run(halves, Trace(jobs_of()), pair, length=10))
 
 
@@ -116,13 +116,13 @@ def test_a_lease_is_not_cut_short() -> None:
     def say(queue: Queue) -> Schedule:
         return Schedule("told", queue, {0: ((0, 1),)}, leases={0: F(100) if queue.index == 0 else F(5)})
 
-    with pytest.raises(BrokenSchedule, match="until 100, cut short to 5"):
+    with pytest.raises(WrongReturn, match="until 100, cut short to 5"):
         list(run(Told(say), Trace(jobs_of()), ONE, length=10))
 
 
 def test_a_schedule_is_of_the_queue_that_was_asked_about() -> None:
     nearly_done = Told(lambda queue: Schedule("told", replace(queue, remaining=queue.remaining / 100), {0: ((0, 1),)}))
-    with pytest.raises(BrokenSchedule, match="another queue"):
+    with pytest.raises(WrongReturn, match="another queue"):
         next(run(nearly_done, Trace(jobs_of()), ONE, length=10))
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from fairopt.backends import Session
 from fairopt.datasets import philly_cluster, philly_trace
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, WrongReturn
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
-from fairopt.policy import BrokenSchedule, Policy, Schedule, decide
+from fairopt.policy import Policy, Schedule, decide
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
 from fairopt.simulation import (
     Change,
@@ -171,7 +171,7 @@ def test_a_failure_takes_the_rounds_work_along() -> None:
     assert [record.down for record in records] == [(), (), ("A",), ("A",), ()]
     assert [record.usable for record in records] == [2, 2, 1, 1, 2]
     assert records[4].ran[0].change is Change.RESUME
-    with pytest.raises(BrokenSchedule, match="host 'A' gives out 1 GPUs and has 0"):
+    with pytest.raises(WrongReturn, match="host 'A' gives out 1 GPUs and has 0"):
         play(trace, {"j": ON_A}, rounds=3)
 
 
@@ -189,9 +189,9 @@ def test_a_lease_binds_until_it_ends_and_not_after() -> None:
     keep = ({"j": 30}, {"j": 30}, {"j": 30})
     moved = play(one_job(), {"j": ON_A}, {"j": ON_A}, {"j": ON_A}, {"j": ON_B}, leases=keep, rounds=4)
     assert moved[3].ran[0].change is Change.MIGRATE
-    with pytest.raises(BrokenSchedule, match="holds a lease"):
+    with pytest.raises(WrongReturn, match="holds a lease"):
         play(one_job(), {"j": ON_A}, {"j": ON_B}, leases=leased, rounds=2)
-    with pytest.raises(BrokenSchedule, match="holds a lease"):
+    with pytest.raises(WrongReturn, match="holds a lease"):
         play(one_job(), {"j": ON_A}, {}, leases=leased, rounds=2)
 
 
@@ -215,7 +215,7 @@ def test_a_lease_ends_with_its_host() -> None:
 def test_schedules_that_a_cluster_cannot_play_are_refused(spots: Spots, says: str) -> None:
     cluster = Cluster.of(["T", "T", "U"], [1, 1, 1])
     trace = Trace(Jobs.of(gpus=[2], work=[1], types=["T", "U"], throughput=[[1, 0]], names=["j"]))
-    with pytest.raises(BrokenSchedule, match=says):
+    with pytest.raises(WrongReturn, match=says):
         play(trace, {"j": spots}, cluster=cluster)
 
 

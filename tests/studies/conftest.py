@@ -25,9 +25,3 @@ def study(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Calla
         return fairopt("study", *options)
 
     return run
-
-
-@pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the pictures of pages, which take most of the time of a small study, where nobody looks at them."""
-    monkeypatch.setattr("fairopt.experiment.studies.page._svg", lambda draw, title: "")

@@ -15,7 +15,9 @@ from ran_command import Ran
 from study_examples import cells_of, spec_file, spec_text, study_process, without_times, words
 
 from fairopt.experiment.journal import TrialStatus
-from fairopt.experiment.studies.cells import StudyCell, code_version, planned, progress_text, run_study
+from fairopt.experiment.machine import Environment
+from fairopt.experiment.runner import place
+from fairopt.experiment.studies.cells import StudyCell, code_version, planned, play_cell, progress_text, run_study
 from fairopt.experiment.studies.results import StudyResults, require_whole
 from fairopt.experiment.studies.spec import StudySpec
 
@@ -88,6 +90,25 @@ def test_the_version_is_of_what_decides_outcomes(monkeypatch: pytest.MonkeyPatch
     assert code_version.__wrapped__() == before
     (copy / "models" / "baselines" / "srtf.py").write_text("# another")
     assert code_version.__wrapped__() != before
+
+
+def test_a_key_is_the_same_after_everything_was_used(tmp_path: Path) -> None:
+    spec = StudySpec.parse(spec_text(tmp_path))
+    before = [each.key for each in planned(spec)]
+    cluster = next(spec.settings()).place.made()
+    assert cluster.capacity.sum() == sum(len(hosts) for hosts in cluster.hosts_by_type) * 2  # worked out now, and kept
+    assert [each.key for each in planned(spec)] == before
+
+
+def test_a_worker_with_another_fairopt_or_other_files_says_so(tmp_path: Path) -> None:
+    spec = StudySpec.parse(spec_text(tmp_path))
+    cell, where = planned(spec)[0], Environment.starting(spec.source, ())
+    (tmp_path / "trace.csv").write_text("job_id,tenant,submit_s,gpus,duration_s\nj,a,0,1,60\n", encoding="utf-8")
+    with place(2, None) as (executor, _):  # a process that has read nothing yet
+        assert executor is not None
+        found, _ = executor.submit(play_cell, spec, cell, where).result()
+    assert found.status is TrialStatus.FAILED
+    assert "another here than where the study was begun. Give all workers the same fairopt and files" in found.message
 
 
 def test_a_failed_cell_is_kept_and_stops_no_other(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from study_examples import spec_text
 from fairopt.datasets import philly_trace
 from fairopt.errors import BadInput
 from fairopt.experiment.studies.playing import play
-from fairopt.experiment.studies.traces import Place, Source, compress, drawn, resample
+from fairopt.experiment.studies.traces import Place, Source, compress, drawn, origin, resample
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.simulation import Mechanics
 from fairopt.workloads import ErrorForm, WorkEstimates
@@ -54,6 +55,13 @@ def test_a_generator_is_named_and_draws_by_seed() -> None:
     assert not source.resampled
     with pytest.raises(BadInput, match="unknown key 'job'"):
         Source("even", generator="study_examples:Evenly", parameters={"job": 7}).check()
+
+
+def test_what_the_hash_of_the_code_does_not_cover_is_hashed_with_its_traces() -> None:
+    assert origin("fairopt.workloads.poisson") == origin("fairopt.models.baselines.srtf") == ""
+    file = Path(__file__).parents[2] / "benchmarks" / "workloads" / "fft.py"
+    paper = Source("fft", generator="fft-traces", parameters={"which": 2, "jobs": 60})
+    assert sha256(file.read_bytes()).hexdigest() in paper.content()
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from fairopt import allocate
 from fairopt.backends import Highs, Solver, apart, pyomo
 from fairopt.backends.batched import _Dictionaries
 from fairopt.backends.batched_tall import _Simplex
-from fairopt.backends.cvxpy import Clarabel, Cvxpy, Ecos, Scs
+from fairopt.backends.cvxpy import CLARABEL, ECOS, SCS, Cvxpy
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.pyomo import Pyomo
@@ -246,7 +246,7 @@ def die(draw: Random) -> Ending:
     number, name = draw.randrange(len(problems())), draw.choice(NAMES[:-1])
     market, right = problems()[number], truth(number, name)
     exact = draw.random() < 0.5
-    backend = draw.choice([Exact()] if exact else [Highs(), Highs(), Clarabel(), Pyomo(), None])
+    backend = draw.choice([Exact()] if exact else [Highs(), Highs(), CLARABEL, Pyomo(), None])
     with ExitStack() as stack:
         stack.callback(setattr, apart, "SMALL", apart.SMALL)
         apart.SMALL = 0
@@ -296,7 +296,7 @@ def _strike(number: int | None, which: signal.Signals) -> None:
 
 FLOATS, EXACTLY = partial(decide, exact=False), partial(decide, exact=True)
 KINDS = [
-    Kind("b", "spoiled answers behind cvxpy", partial(FLOATS, "cvxpy", (Clarabel(), Ecos(), Scs())), 30, 60),
+    Kind("b", "spoiled answers behind cvxpy", partial(FLOATS, "cvxpy", (CLARABEL, ECOS, SCS)), 30, 60),
     Kind("b", "spoiled answers behind Pyomo", partial(FLOATS, "pyomo", (Pyomo(),)), 30, 60),
     Kind("b", "spoiled hints to rationals", partial(EXACTLY, "hints", (Exact(), None)), 30, 30),
     Kind("b", "spoiled corrections to rationals", partial(EXACTLY, "corrections", (Exact(),)), 30, 30),

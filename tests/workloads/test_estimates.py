@@ -13,7 +13,7 @@ import pytest
 
 from fairopt import discovery, run
 from fairopt.datasets import philly_cluster, philly_trace
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, WrongReturn
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace, read_trace, write_trace
@@ -82,7 +82,7 @@ class _OfAnotherQueue(ShortestRemainingTimeFirst):
 
 @pytest.mark.parametrize("estimate", [None, [900, 100]])
 def test_a_schedule_of_another_queue_is_refused_with_and_without_estimates(estimate: list[int] | None) -> None:
-    with pytest.raises(ValueError, match="the schedule is of another queue"):
+    with pytest.raises(WrongReturn, match="the schedule is of another queue"):
         completions(Jobs.of(**SHORT_AND_LONG, estimate=estimate), _OfAnotherQueue())
 
 

@@ -19,6 +19,9 @@ import pytest
 from whole_data import whole
 
 from fairopt import discovery
+from fairopt.benchmarks.workloads.astraea import AstraeaPhilly, AstraeaVenus, Weights
+from fairopt.benchmarks.workloads.fft import KINDS, LARGE, FftTraces
+from fairopt.benchmarks.workloads.oef import Coming, OefTenants
 from fairopt.datasets import astraea_venus_cluster, fft_cluster, oef_cluster, philly_cluster
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, read_trace, write_trace
@@ -26,21 +29,14 @@ from fairopt.problem.files.trace import trace_to_csv
 from fairopt.testing.data_suites import workload_suite
 from fairopt.testing.suite import Outcome
 from fairopt.workloads import (
-    AstraeaPhilly,
-    AstraeaVenus,
     Counted,
-    FftTraces,
-    OefTenants,
     OnOff,
     Poisson,
     Speeds,
     TraceDriven,
     load_of,
 )
-from fairopt.workloads.astraea import Weights
 from fairopt.workloads.distributions import hours, marginals, tenants
-from fairopt.workloads.fft import KINDS, LARGE
-from fairopt.workloads.oef import Coming
 
 #: Generators in a small form, each with the cluster that it is tried on.
 SMALL = {
@@ -243,20 +239,22 @@ def test_astraeas_windows_are_real_jobs_with_their_tenants() -> None:
     cluster = astraea_venus_cluster()
     assert (len(cluster.hosts), int(cluster.capacity.sum())) == (100, 800)
     trace = AstraeaVenus().trace(0, cluster)
+    assert len(trace.jobs) == 11_304  # the paper's
     jobs = trace.jobs
     weights = dict(zip(jobs.tenants, jobs.tenant_weight, strict=True))
     assert weights["vcJsw"] == 200
-    asked = AstraeaVenus(weights=Weights.REQUESTED).trace(0, cluster).jobs
+    asked = AstraeaVenus(jobs=1000, weights=Weights.REQUESTED).trace(0, cluster).jobs
     first = asked.tenants[0]
     assert asked.tenant_weight[0] == asked.gpus[asked.tenant == 0].sum(), first
-    assert set(AstraeaVenus(weights=Weights.EQUAL).trace(0, cluster).jobs.tenant_weight) == {1}
+    assert set(AstraeaVenus(jobs=1000, weights=Weights.EQUAL).trace(0, cluster).jobs.tenant_weight) == {1}
 
 
-def test_astraeas_window_of_the_whole_trace_begins_with_the_excerpt() -> None:
+def test_astraeas_window_of_the_whole_trace_is_the_excerpt() -> None:
     path, cluster = whole("jobs_venus.csv.gz"), astraea_venus_cluster()
-    jobs = AstraeaVenus(data=str(path), begin_s=14_414_301, weights=Weights.EQUAL).trace(0, cluster).jobs
+    jobs = AstraeaVenus(data=str(path), begin_s=14_414_301, jobs=None).trace(0, cluster).jobs
     assert len(jobs) == 12_801  # of two weeks from 2020-09-01, with tenants
-    assert jobs.names[:1000] == AstraeaVenus().trace(0, cluster).jobs.names
+    excerpt = AstraeaVenus(jobs=None).trace(0, cluster).jobs
+    assert (jobs.names, jobs.work.tolist()) == (excerpt.names, excerpt.work.tolist())
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def too_large(owed: Entitlements, nodes: Sequence[int], held: Array, then: str) 
         if large:
             most = max(large, key=lambda gang: gangs.gpus[gang])
             many = f" ({counted(len(large), 'such gang')})" if len(large) > 1 else ""
-            gpus = counted(int(gangs.gpus[most]), "GPU")
+            gpus = counted(gangs.size(most), "GPU")
             name = f"{owed.nodes[node]}: {gangs.names[most]}"
             yield f"{name} needs {gpus} at once, more than its part of any type{many}: {then}"
 

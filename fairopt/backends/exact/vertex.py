@@ -151,7 +151,7 @@ def _improving(program: Program, basis: Basis, dual: UnreducedRatios, reduced: U
 
 # -- the square matrix of a basis, factored ----------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Pivot:
+class _Pivot:
     """One step of the elimination: the equation ``row`` gives the unknown ``column``, whose entry in it is ``value``.
 
     ``right``: the other unknowns of the equation, each with its entry. ``below``: the other equations that had the
@@ -172,7 +172,7 @@ class Kernel:
     ``rows``: the entries by column that are left in each row. ``left_rows`` and ``left_columns``: those of the nucleus.
     """
 
-    pivots: list[Pivot]
+    pivots: list[_Pivot]
     rows: list[dict[int, Any]]
     left_rows: list[int]
     left_columns: list[int]
@@ -248,12 +248,12 @@ def _flint(values: Array) -> list[Any]:
     return [fmpq(value.numerator, value.denominator) for value in values]
 
 
-def _eliminated(rows: list[dict[int, Any]], columns: list[set[int]]) -> list[Pivot]:
+def _eliminated(rows: list[dict[int, Any]], columns: list[set[int]]) -> list[_Pivot]:
     """Eliminate rows and columns with at most two entries, and return the pivots; ``rows`` and ``columns`` change.
 
     The pivot that changes the fewest other entries is taken first.
     """
-    pivots: list[Pivot] = []
+    pivots: list[_Pivot] = []
     queue: list[tuple[int, bool, int]] = []
 
     def cheapest(of_row: bool, index: int) -> tuple[int, int, int] | None:
@@ -305,5 +305,5 @@ def _eliminated(rows: list[dict[int, Any]], columns: list[set[int]]) -> list[Piv
         columns[j] = set()
         for column in row:
             enqueue(False, column)
-        pivots.append(Pivot(r, j, value, list(row.items()), below))
+        pivots.append(_Pivot(r, j, value, list(row.items()), below))
     return pivots

@@ -28,13 +28,13 @@ import numpy as np
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.highs import as_written, holds, write
-from fairopt.backends.solution import Status
+from fairopt.backends.solution import Interval, Status
 from fairopt.certificates import BOUND, Certificate
 from fairopt.codec import decode, encode
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.evidence import certify_solution
 from fairopt.experiment.bench import kinds
-from fairopt.experiment.bench.kinds import Instance, Interval
+from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.run import instances
 from fairopt.experiment.bench.spec import Spec
 from fairopt.numbers import in_full

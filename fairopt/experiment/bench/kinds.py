@@ -17,6 +17,7 @@ from math import nan
 from typing import Any, ClassVar
 
 from fairopt import discovery
+from fairopt.backends.solution import Interval
 from fairopt.codec import UNWRITTEN, decode
 from fairopt.errors import BadInput, FairoptError, NotCapable
 from fairopt.program import Program
@@ -87,22 +88,6 @@ class Judgement:
     objective: float = nan
     note: str = ""
     proven: bool = True
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An optimum is proven to lie from ``lower`` to ``upper``; ``by`` says who proved it.
-
-    ``of_file``: it is that of the program as it stands in a file, where numbers are rounded to decimals.
-
-    >>> Interval(3.4999, 3.5001, "prices").by
-    'prices'
-    """
-
-    lower: float
-    upper: float
-    by: str
-    of_file: bool = False
 
 
 class Task(ABC):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import traceback
 from collections.abc import Collection, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
@@ -188,9 +189,13 @@ def play_cell(spec: StudySpec, cell: StudyCell, where: Environment) -> tuple[Stu
     try:
         setting = next(each for each in spec.settings() if each.key == cell.setting)
         player = next(each for each in spec.policies if each.label == cell.policy)
+        policy = player.made()
+        if _key(spec, setting, player, policy, cell.seed) != cell.key:
+            problem = "fairopt, or a file of the study, is another here than where the study was begun"
+            raise BadInput(problem, place=platform.node(), remedy="Give all workers the same fairopt and files")
         trace = drawn(setting.source, setting.place, setting.load, setting.error, cell.seed)
         found["observed"] = play(
-            player.made(),
+            policy,
             trace,
             setting.place.made(),
             length=spec.length,

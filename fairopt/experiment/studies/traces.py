@@ -10,7 +10,7 @@ jobs, and not of hours, is ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -114,7 +114,8 @@ class Place:
 
     def content(self) -> str:
         """Return what the cluster consists of."""
-        return repr([np.asarray(value).tolist() for value in vars(self.made()).values()])
+        made = self.made()  # of which more is known once it has been used
+        return repr([np.asarray(getattr(made, each.name)).tolist() for each in fields(made)])
 
 
 @lru_cache(maxsize=4)
@@ -187,8 +188,8 @@ def _data_set(name: str, types: tuple[str, ...] = ()) -> Any:
 
 @cache
 def origin(module: str) -> str:
-    """Return the hash of a module that is not fairopt's own; "" for those that are."""
-    if module.partition(".")[0] == "fairopt":
+    """Return the hash of a module that the hash of the code does not cover; "" for those of fairopt that it covers."""
+    if module.partition(".")[0] == "fairopt" and not module.startswith("fairopt.benchmarks."):
         return ""
     found = find_spec(module)
     return sha256(Path(found.origin).read_bytes()).hexdigest() if found is not None and found.origin else module

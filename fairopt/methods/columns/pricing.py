@@ -58,7 +58,7 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False)
-class Cheapest:
+class _Cheapest:
     """For one job and each slot t = 1..T, the ``cost`` of the cheapest schedule that completes there, and which it is.
 
     All (T,): ``cost``, `Pricing.most` where there is none; place of ``mode``, ``host`` of the PS, workers ``here``.
@@ -117,11 +117,11 @@ class Pricing:
             self._needed[mode.worker, mode.slots] = max(self._needed[mode.worker, mode.slots], mode.workers)
         self._elsewhere: dict[tuple[int, int], Array] = {}
 
-    def cheapest(self, job: int, only: int | None = None) -> Cheapest:
+    def cheapest(self, job: int, only: int | None = None) -> _Cheapest:
         """Return the cheapest schedules of a job, of all modes or of the one at place ``only`` in `modes`."""
         slots = self.times.slots
         mode_at, host_at, here_at = np.zeros((3, slots), dtype=np.int64)
-        best = Cheapest(np.full(slots, self.most, dtype=self._totals[0].dtype), mode_at, host_at, here_at)
+        best = _Cheapest(np.full(slots, self.most, dtype=self._totals[0].dtype), mode_at, host_at, here_at)
         for number, mode in enumerate(self._modes[job]):
             if only not in (None, number):
                 continue
@@ -134,7 +134,7 @@ class Pricing:
                 self._offer(best, mode, number, here, starts, ends)
         return best
 
-    def _offer(self, best: Cheapest, mode: RunMode, number: int, here: int, starts: slice, ends: slice) -> None:
+    def _offer(self, best: _Cheapest, mode: RunMode, number: int, here: int, starts: slice, ends: slice) -> None:
         """Enter the schedules with ``here`` workers beside the PS where they are cheaper."""
         hosts = self._hosts
         ps = self._ps[mode.worker][mode.ps][mode.workers - here]
@@ -155,7 +155,7 @@ class Pricing:
         best.host[ends][better] = hosts[row[better]]
         best.here[ends][better] = here
 
-    def schedule(self, job: int, last: int, best: Cheapest) -> JobSchedule:
+    def schedule(self, job: int, last: int, best: _Cheapest) -> JobSchedule:
         """Return the schedule behind an entry of `Pricing.cheapest`: the one that completes in slot ``last``."""
         at = last - 1
         mode = self._modes[job][int(best.mode[at])]

@@ -29,7 +29,7 @@ SEED = 20250102
 
 
 @dataclass(frozen=True, eq=False)
-class JobStep:
+class _JobStep:
     """A step: ``pieces`` identical jobs, of ``gang`` GPUs in all, stay at ``base`` or go to one of ``to``.
 
     ``place``: the deviations that these are. Each choice, of which the first is to stay, has a ``change`` (types, ways,
@@ -49,7 +49,7 @@ class JobStep:
     @classmethod
     def of(
         cls, gang: int, pieces: int, base: int, to: Array, regret: Array, place: Array, projection: Array
-    ) -> JobStep:
+    ) -> _JobStep:
         """Return the step of some jobs; ``projection`` (types,)."""
         types, ways = len(projection), len(to) + 1
         change = np.zeros((types + 1, ways), dtype=np.int64)
@@ -94,7 +94,7 @@ def solve_by_states(
     return best_moves(Status.LIMIT, moved, best, min(bound, best))
 
 
-def _steps(deviations: Deviations) -> list[JobStep]:
+def _steps(deviations: Deviations) -> list[_JobStep]:
     """Return the steps in order, large gangs first: the small ones can fill what these leave."""
     priced, jobs = deviations.priced, deviations.priced.groups.count
     projection = np.random.default_rng(SEED).integers(1, 1 << 62, len(priced.duals))
@@ -107,18 +107,18 @@ def _steps(deviations: Deviations) -> list[JobStep]:
         gang, base, count = int(priced.groups.gang[each]), int(priced.base[each]), int(jobs[each])
         to, regret = deviations.to[own], deviations.regret[own]
         if count <= ONE_BY_ONE[len(own) > 1]:
-            steps += [JobStep.of(gang, 1, base, to, regret, own, projection)] * count
+            steps += [_JobStep.of(gang, 1, base, to, regret, own, projection)] * count
             continue
         # 1, 2, 4, ... jobs at a time reach every number of them; that types do not share one is checked at the end
         pieces = [1 << bit for bit in range((count + 1).bit_length() - 1)]
         pieces += [count - sum(pieces)] * (count > sum(pieces))
         for i in range(len(own)):
             part = slice(i, i + 1)
-            steps += [JobStep.of(gang, n, base, to[part], regret[part], own[part], projection) for n in pieces]
+            steps += [_JobStep.of(gang, n, base, to[part], regret[part], own[part], projection) for n in pieces]
     return sorted(steps, key=lambda step: (-(step.gang // step.pieces), float(step.regret.min())))
 
 
-def _tables(residual: Array, steps: list[JobStep]) -> Array | None:
+def _tables(residual: Array, steps: list[_JobStep]) -> Array | None:
     """Return bounds on the loss from each step on, by what one type lacks: (steps + 1, 2, types, lacks).
 
     Alone: each type counts the whole regret of what is moved to or from it, and the largest is a bound. Shared: two
@@ -159,7 +159,7 @@ def _bound(table: Array, lack: Array) -> Array:
 
 
 def _search(
-    deviations: Deviations, steps: list[JobStep], tables: Array, width: int, ceiling: float, ends: float | None
+    deviations: Deviations, steps: list[_JobStep], tables: Array, width: int, ceiling: float, ends: float | None
 ) -> tuple[Array, float, float]:
     """Return moves of a loss below ``ceiling``, it, and the least bound of states that ``width`` made it give up."""
     types, lacks = tables.shape[2:]

@@ -37,14 +37,14 @@ Limits: TypeAlias = Mapping[Kind, tuple[float, float]]
 TRIED, STEPS = 10, 30
 #: Numbers of gangs that are nearer to a whole one are whole.
 WHOLE = 1e-6
-#: GangPrices that prove all but this part of what is wanted of a case are made exact.
+#: Prices that prove all but this part of what is wanted of a case are made exact.
 NEAR = 1e-6
 #: What floats may be off by, as a part of the numbers that they are made of.
 OFF = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class GangPrices:
+class _GangPrices:
     """A price of a GPU by type and the reward of a busy one, from 0, and what a gang of a kind pays besides."""
 
     prices: list[Fraction]
@@ -94,7 +94,7 @@ def prove_gangs(problem: GangAssignment, found: Solution, *, time_limit: float |
         )
     runs = np.flatnonzero(type_of != IDLE)
     value = exact_sum(problem.cost[runs, type_of[runs]])
-    root = GangPrices([Fraction(-each) for each in down.tolist()], Fraction(float(reward)), {})
+    root = _GangPrices([Fraction(-each) for each in down.tolist()], Fraction(float(reward)), {})
     grain = Fraction(grain_of(problem.cost[problem.allowed])) or None
     cases = _Tree(problem, root, value, grain or Fraction(0), StageClock(time_limit))
     bound, told = cases.lower, list[Mapping[str, Any]]()
@@ -140,7 +140,7 @@ class _Tree:
     """
 
     def __init__(
-        self, problem: GangAssignment, root: GangPrices, value: Fraction, grain: Fraction, clock: StageClock
+        self, problem: GangAssignment, root: _GangPrices, value: Fraction, grain: Fraction, clock: StageClock
     ) -> None:
         self.problem, self.root, self.value, self.grain, self.clock = problem, root, value, grain, clock
         self._narrow(float(value))
@@ -192,7 +192,7 @@ class _Tree:
             own = tuple((each if each < types else IDLE, Fraction(cost[job, each])) for each in some.tolist())
             self.jobs[int(problem.gangs[job]), own] += 1
 
-    def _bound(self, at: GangPrices, limits: Limits) -> Fraction:
+    def _bound(self, at: _GangPrices, limits: Limits) -> Fraction:
         """Return what prices prove of the cost within limits, exactly."""
         pays = {kind: at.pays(*kind) for kind in {*self.settled, *self.every_kind}}
         least = self.spent + at.reward * self.problem.least
@@ -308,7 +308,7 @@ class _Tree:
             parts.append(self._case(limits))
         return chosen, parts
 
-    def _bounded(self, case: _Case) -> tuple[GangPrices, Fraction]:
+    def _bounded(self, case: _Case) -> tuple[_GangPrices, Fraction]:
         """Return prices of a case, and what they prove: those of HiGHS or, where these are a hair off, exact ones."""
         limits = case.limits
         if case.loss == INFINITY:
@@ -323,7 +323,7 @@ class _Tree:
                 return max((exact, self._bound(exact, limits)), (at, bound), key=lambda each: each[1])
         return at, bound
 
-    def _refuted(self, case: _Case) -> tuple[GangPrices, Fraction]:
+    def _refuted(self, case: _Case) -> tuple[_GangPrices, Fraction]:
         """Return prices that prove as much as is wanted of a case that nothing satisfies, by its ray."""
         best = (self.root, self.lower)
         for power in range(0, 120, 2):
@@ -333,7 +333,7 @@ class _Tree:
                 break
         return best
 
-    def _prices(self, dual: Array, limits: Limits) -> GangPrices:
+    def _prices(self, dual: Array, limits: Limits) -> _GangPrices:
         """Return the prices that duals of the rows stand for."""
         types, root = len(self.free), self.root
         down = [Fraction(each) for each in dual[: types + 1].tolist()]
@@ -343,4 +343,4 @@ class _Tree:
             toll = -Fraction(own)
             if toll and kind in limits and limits[kind][toll > 0] < INFINITY:
                 tolls[kind] = toll
-        return GangPrices(prices, max(root.reward - down[-1], Fraction(0)), tolls)
+        return _GangPrices(prices, max(root.reward - down[-1], Fraction(0)), tolls)

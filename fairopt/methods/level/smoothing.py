@@ -45,7 +45,7 @@ def smoothed_prices(problem: LevelProblem, most: int = MOST_SQUARES) -> Array:
     to an exponent of 2 of ``most``. Where numbers are far apart the result may be no numbers.
     """
     capacity, size = problem.capacity, problem.size
-    spending = Spending(problem.need, size)
+    spending = _Spending(problem.need, size)
     prices = np.maximum((spending.speed / spending.speed.sum(axis=0)).mean(axis=1), UNUSED) / capacity
     prices /= prices @ capacity
     enough = len(size).bit_length() + (len(size) > HANDFUL)
@@ -63,7 +63,7 @@ def follow(problem: LevelProblem, prices: Array, squares: int, top: int) -> Arra
 
     Prices at a power are off by about a constant part of 1 / power. Errors: `OutOfTime`, with the prices by then.
     """
-    spending, most = Spending(problem.need, problem.size), FIRST_STEPS
+    spending, most = _Spending(problem.need, problem.size), FIRST_STEPS
     while (found := spending.corrected(prices, problem.capacity, squares, most)) is not None:
         prices = found
         left(found=prices)
@@ -80,7 +80,7 @@ def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
 
     Users divide what they spend as in `smoothed_prices`, always by the same power. Floors and demands are ignored.
     """
-    capacity, spending = problem.capacity, Spending(problem.need, problem.rate)
+    capacity, spending = problem.capacity, _Spending(problem.need, problem.rate)
     prices = prices / (prices @ capacity)
     for _ in range(SHARED_STEPS):
         left()
@@ -93,7 +93,7 @@ def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
             return
 
 
-class Spending:
+class _Spending:
     """How users divide what they spend at prices: as ``part`` (k, n), by a power of 2 of how cheap types are.
 
     ``size`` (n,) is the throughput that each is to have; others hold ``load`` (k,) GPUs at all prices.
@@ -147,7 +147,7 @@ class Spending:
         change.ravel()[:: len(demand) + 1] -= divided * power - fixed + supply
         return np.asarray(np.linalg.solve(change, supply - demand))
 
-    def without_sure(self) -> Spending:
+    def without_sure(self) -> _Spending:
         """Return the same without those who spend all on their cheapest type, if they are many: they hold it."""
         sure = self.total < 1.0 + DIVIDED
         out, some = np.flatnonzero(sure), np.flatnonzero(~sure)
@@ -155,7 +155,7 @@ class Spending:
             return self
         type_ = self.part.take(out, axis=1).argmax(axis=0)
         load = self._load + np.bincount(type_, self.size[out] * self._need[type_, out], len(self.part))
-        return Spending(self._need.take(some, axis=1), self.size[some], load)
+        return _Spending(self._need.take(some, axis=1), self.size[some], load)
 
     def corrected(self, prices: Array, capacity: Array, squares: int, most: int) -> Array | None:
         """Return prices (k,) near ``prices`` that sell everything; None where so many steps do not lead there."""

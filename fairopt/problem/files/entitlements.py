@@ -44,7 +44,6 @@ from fairopt.problem.files.schema import (
     TableType,
     ValueType,
     check_unique,
-    count,
     number_schema,
     positive,
     tables,
@@ -145,7 +144,7 @@ GANG = TableType(
     (
         Column("name", NAME, "The name of the gang, which no other has."),
         Column("user", NAME, "The user that asked for it."),
-        Column("gpus", count(0), "How many GPUs it takes, all of one type; it runs with all of them or not at all."),
+        Column("gpus", _WEIGHT, "How many GPUs it takes, all of one type; it runs with all of them or not at all."),
         Column("types", NAMES, "The types on which it may run; all, where it is left out.", None),
         Column("on", NAME, "The type on which it runs; where it is left out it waits.", None),
         Column("tier", _INTEGER, "Its priority; higher goes first.", 0),
@@ -336,7 +335,7 @@ def _told_gang(owed: Entitlements, at: int) -> dict[str, Any]:
     return {
         "name": gangs.names[at],
         "user": owed.users[gangs.user[at]],
-        "gpus": int(gangs.gpus[at]),
+        "gpus": gangs.size(at),
         "types": None if allowed.all() else [owed.types[j] for j in np.flatnonzero(allowed)],
         "on": None if on == PENDING else owed.types[on],
         "tier": int(gangs.tier[at]),

@@ -74,14 +74,18 @@ def text_for(
 
 
 @contextmanager
-def naming(file: AnyPath = "", place: str = "", of: type[BadInput] = BadInput) -> Iterator[None]:
-    """Name the file, and the place, in every `BadInput`, or one of this type, that is raised inside and names none."""
+def naming(file: AnyPath = "", place: str = "", only: str = "") -> Iterator[None]:
+    """Name the file, and the place, in every `BadInput` that is raised inside and names none.
+
+    With ``only`` the file is named where the place begins so.
+    """
     try:
         yield
-    except of as error:
-        # a path may be called otherwise than it is opened
-        called = str(file) if isinstance(file, Path) else fspath(file)
-        error.file, error.place = error.file or called, error.place or place
+    except BadInput as error:
+        if error.place.startswith(only):
+            # a path may be called otherwise than it is opened
+            called = str(file) if isinstance(file, Path) else fspath(file)
+            error.file, error.place = error.file or called, error.place or place
         raise
 
 

@@ -78,14 +78,14 @@ class Starving:
                 most[at] += ceil(GRAIN * max(way.needs.get(at, 0) for way in gang))  # the sum of fractions may be long
         tight = [at for at, more in most.items() if at != column and more > GRAIN * can[at]]
         if column < len(self.owed.types) and not tight:
-            return self._fullest(gangs, int(can[column] // 1))
+            return self._fullest(gangs, int(can[column] * self.owed.gangs.parts // 1))
         return self._best(gangs, [column, *tight], can)
 
     def _fullest(self, gangs: list[list[Waiting]], room: int) -> tuple[Waiting, ...]:
         """Return those of gangs, for one type and with nothing else that bounds them, that take most of its room."""
         alike: dict[int, list[Waiting]] = defaultdict(list)
         for (gang,) in reversed(gangs):
-            alike[int(gang.needs[gang.type])].append(gang)
+            alike[round(gang.needs[gang.type] * self.owed.gangs.parts)].append(gang)
         sizes = self.chooser.fullest((size for size, each in alike.items() for _ in each), room)
         return tuple(alike[size].pop() for size in sizes)
 
@@ -117,7 +117,7 @@ class Starving:
         """The pending gangs of each user, with each type on which they may run."""
         gangs, found = self.owed.gangs, defaultdict[int, list[Waiting]](list)
         for gang, j in np.argwhere(gangs.allowed & gangs.pending[:, None]).tolist():
-            gpus = {j: int(gangs.gpus[gang])} if gangs.gpus[gang] else {}
+            gpus = {j: gangs.size(gang)} if gangs.gpus[gang] else {}
             found[int(gangs.user[gang])].append(Waiting(gang, j, gpus | dict(self.stands.goods(gang, j))))
         return found
 
@@ -198,7 +198,7 @@ class NobodyStarvesWhileLent(AllocationProperty):
             "user": owed.users[user],
             "type": own[0],
             "amount": amount,
-            "gangs": tuple((names.names[g], int(names.gpus[g]), owed.types[j]) for g, j, _ in gangs),
+            "gangs": tuple((names.names[g], names.size(g), owed.types[j]) for g, j, _ in gangs),
             "sources": own[1],
             "others": tuple((name, found) for name, found in others if any(lender for lender, _ in found)),
         }

@@ -52,7 +52,7 @@ class WholeGpuConservation(AllocationProperty):
         nearest: Number = INFINITY
         largest = None
         for gang in np.flatnonzero(gangs.pending & (gangs.gpus > 0)).tolist():
-            user, gpus = int(gangs.user[gang]), int(gangs.gpus[gang])
+            user, gpus = int(gangs.user[gang]), gangs.size(gang)
             if user not in rooms:
                 rooms[user] = np.minimum(free, np.minimum(stands.room(user)[:types], stands.more[user, :types]) + slop)
             for j in np.flatnonzero(gangs.allowed[gang]).tolist():

@@ -80,7 +80,7 @@ def scripted(
 ) -> History:
     """Return the run in which jobs lie where ``plan`` says, round by round; ``leases``: by (round, job), until when.
 
-    Errors: `BadInput` where rounds are told in which nobody is left; `BrokenSchedule`.
+    Errors: `BadInput` where rounds are told in which nobody is left; `WrongReturn`.
     """
     number = trace.jobs.arithmetic.number
     snapshot, rounds = begin(cluster.as_(number), number), list[Round]()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from fairopt.models.armada.fair_shares import fair_shares
+from fairopt.proofs.claims.armada.fair_shares import fair_shares
 
 #: Amounts of each resource (m,).
 Amounts = tuple[int, ...]

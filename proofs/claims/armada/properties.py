@@ -7,11 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import count, product
 
-from fairopt.ledger import Finding, Ruling
-from fairopt.models.armada.fair_shares import fair_shares
 from fairopt.proofs.claims.armada.cycle import Amounts, Job, State, cycle, evictable, preempted, small, waiting
+from fairopt.proofs.claims.armada.fair_shares import fair_shares
 from fairopt.proofs.claims.drf import divisible, real
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 SAYS = (
     "The documents: 'The Armada scheduler also satisfies (with some exceptions as noted throughout the documentation) "

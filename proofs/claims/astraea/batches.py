@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
-from fairopt.models.astraea.reference import Best, ScheduleSearch, centralised, distributed
+from fairopt.models.astraea.reference import Best, Reference, centralised, distributed
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Plan
 from fairopt.problem.batch import Batch
@@ -91,7 +91,7 @@ def violations(plan: Plan) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Deviating(ScheduleSearch):
+class Deviating(Reference):
     """Algorithm 3 with deviations, to find out which of them the printed example needs.
 
     ``all_chunks``: only as many workers as there are chunks are tried. ``central``: whether one server is tried.
@@ -115,7 +115,7 @@ class Deviating(ScheduleSearch):
         return found
 
     def _centralised(
-        self, state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: ScheduleSearch
+        self, state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Reference
     ) -> Best | None:
         one = centralised(state, job, start, workers, worker, ps, readings)
         if one is None or not self.least_used:

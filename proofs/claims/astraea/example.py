@@ -8,7 +8,6 @@ from itertools import permutations, product
 
 import numpy as np
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
 from fairopt.models.astraea.reference import Best, Reference, distributed
 from fairopt.models.astraea.round_state import RoundState
@@ -16,6 +15,7 @@ from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import JobSchedule
 from fairopt.proofs.claims.astraea.batches import NAMES, Deviating, example, random_batch, violations
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 #: theta = 16 for workers and PS, "by assuming" (Sec. 4.4); the jobs come in interval 2.
 SIXTEEN, INTERVAL = Theta(16, 16), 2

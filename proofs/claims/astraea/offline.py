@@ -9,8 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from fairopt.datasets.astraea_workload import astraea_small
-from fairopt.ledger import Finding, Ruling
+from fairopt.benchmarks.workloads.astraea_batches import astraea_small
 from fairopt.methods.columns.pricing import PackingEvidence
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
 from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
@@ -23,6 +22,7 @@ from fairopt.program import Number
 from fairopt.proofs.claims.astraea.batches import random_batch, violations
 from fairopt.proofs.claims.astraea.optimality import every_schedule, one_job
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties.schedules.pareto import Exhaustive
 

@@ -11,7 +11,6 @@ from random import Random
 
 import numpy as np
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
@@ -25,6 +24,7 @@ from fairopt.problem.utilities import Linear, Steps
 from fairopt.program import Number
 from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties.schedules.pareto import Exhaustive
 

@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
@@ -19,6 +18,7 @@ from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea.batches import example, random_batch, violations
 from fairopt.proofs.claims.astraea.example import as_printed, policy
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both
 from fairopt.properties import Answer
 from fairopt.properties.property import SlackCase

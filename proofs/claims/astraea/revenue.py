@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairopt.datasets.astraea_workload import astraea_workload
-from fairopt.ledger import Finding, Ruling
+from fairopt.benchmarks.workloads.astraea_batches import astraea_workload
 from fairopt.models import BatchPrivate, FirstComeFirstServed, PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 
 #: Fig. 4 and Sec. 5.2: how many times BatchSche's revenue.

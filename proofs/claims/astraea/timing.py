@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.datasets.astraea_workload import astraea_workload
-from fairopt.ledger import Finding, Ruling, measured
+from fairopt.benchmarks.workloads.astraea_batches import astraea_workload
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import Theta
-from fairopt.models.astraea.reference import Reference, ScheduleSearch
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling, measured
 
 #: "About 1.56 seconds" to compute a schedule for a job, on a laptop (Sec. 5.2).
 PRINTED = 1.56
@@ -132,7 +132,7 @@ def _round(batch: Batch) -> RoundState:
     return state
 
 
-def _timed(search: ScheduleSearch, state: RoundState, job: int) -> tuple[float, Any]:
+def _timed(search: Reference, state: RoundState, job: int) -> tuple[float, Any]:
     begun = process_time()
     best = search.best(state, job)
     return process_time() - begun, best

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from fairopt.backends.exact import Exact
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.drf.drf import program, rates
 from fairopt.proofs.claims.drf import real
 from fairopt.proofs.claims.drf.divisible import (
@@ -28,6 +27,7 @@ from fairopt.proofs.claims.drf.divisible import (
     strategy_proofness,
 )
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both, listed
 
 #: Random problems for each property; with and without demands of zero.

@@ -10,13 +10,13 @@ from itertools import product
 from typing import Any, ClassVar
 
 from fairopt.backends import Session
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.fft.fft import FFT
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.proofs.claims.fft.instances import LENGTH, scenes
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both, listed, percent
 from fairopt.simulation import Consolidated, by_throughput, choose, placed, run
 

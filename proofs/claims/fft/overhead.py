@@ -13,12 +13,12 @@ from typing import Any, cast
 import numpy as np
 
 from fairopt.errors import NotInstalled
-from fairopt.ledger import Finding, Ruling, measured
 from fairopt.methods.gang_assignment import GangAssignment
 from fairopt.models.fft.fft import FFT
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling, measured
 from fairopt.simulation import Mechanics, advance, begin, next_queue
 
 TYPES, PRINTED = 8, 1.53

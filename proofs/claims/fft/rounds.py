@@ -14,7 +14,6 @@ import numpy as np
 from fairopt.backends import Highs, Options
 from fairopt.backends.pyomo import Pyomo
 from fairopt.errors import NotSolved
-from fairopt.ledger import Finding, Ruling
 from fairopt.methods.gang_assignment import usable_gpus
 from fairopt.models.fft.fft import FFT
 from fairopt.models.fft.placement import HierarchicalPlacement
@@ -24,6 +23,7 @@ from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import Array, Number
 from fairopt.proofs.claims.fft.instances import LENGTH, Scene, present, queues, scenes
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import Change, Request, Round, run
 

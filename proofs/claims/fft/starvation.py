@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.fft.fft import FFT
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import Round, run
 

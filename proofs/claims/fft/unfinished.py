@@ -12,13 +12,13 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.fft.fft import FFT
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import Round, run
 from fairopt.simulation.engine import Engine

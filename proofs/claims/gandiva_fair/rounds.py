@@ -10,7 +10,6 @@ from math import sqrt
 from random import Random
 from statistics import fmean, stdev
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import backfilled, gang_aware
 from fairopt.models.gandiva_fair.split_stride import SplitStride
@@ -21,6 +20,7 @@ from fairopt.problem.cluster import Cluster
 from fairopt.problem.jobs import Jobs
 from fairopt.problem.trace import Trace
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed, percent, prints_as
 from fairopt.simulation import Change, Round, run
 

@@ -11,7 +11,6 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.split_stride import SplitStride, fair_tickets
 from fairopt.models.gandiva_fair.stride import GangAwareStride, Strides, gang_aware
@@ -21,6 +20,7 @@ from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.program import Number
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both, listed
 
 #: A mix of jobs: (GPUs, tickets) of each.

@@ -7,7 +7,6 @@ from random import Random
 
 from fairopt import allocate
 from fairopt.backends.exact import Exact
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.gandiva_fair.servers import Home, ServerLoads
 from fairopt.models.gandiva_fair.split_stride import fair_tickets
 from fairopt.models.gandiva_fair.tickets import effective_tickets, entitled
@@ -18,6 +17,7 @@ from fairopt.problem.jobs import Jobs
 from fairopt.problem.queue import Queue
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import bounded
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 
 #: How many random sets of users are compared with water filling.

@@ -14,7 +14,6 @@ import numpy as np
 from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gandiva_market, gandiva_table1, gandiva_table3
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import EqualSplit, SecondPriceTrading, WaterFilling
 from fairopt.models.gandiva_fair.second_price_trading import Trade
 from fairopt.policy import Allocation
@@ -22,6 +21,7 @@ from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import Stored, counterexample, theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, holds
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.proofs.ledger.wording import both, listed, percent, prints_as, rows, speedups

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.common.holdings import ratio
 from fairopt.models.kai.pool import QueueClaim, divided, share_weights, within_quota
 from fairopt.program import Number
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 READ = "Read at d5bc503a; no live cluster was run."
 

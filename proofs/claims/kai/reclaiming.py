@@ -7,13 +7,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.kai.kai import Kai
 from fairopt.models.kai.pool import QueueClaim, divided
 from fairopt.policy import Allocation, decide
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.proofs.claims.kai.dividing import READ
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 #: A gang: its queue, how many GPUs, whether it runs, whether it may be stopped.
 Row = tuple[str, int, bool, bool]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.karma.karma import Quantum, Slices, cut, cut_as_published, played, quantum
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 
 #: More than anybody can spend here.

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import z3
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Strategy
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 #: How many ClusterQueues and how many preemptions in a row are decided where there are no cohorts in cohorts.
 QUEUES, STEPS = 4, 6

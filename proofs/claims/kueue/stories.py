@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairopt import allocate
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.kueue.kueue import Kueue
 from fairopt.models.kueue.state import Preempts, Strategy
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 FAIR = Kueue(fair_sharing=True, reclaim_within_cohort=Preempts.ANY, within_cluster_queue=Preempts.LOWER_PRIORITY)
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 from itertools import combinations, product
 from random import Random
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import WaterFilling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness
 from fairopt.problem import Market
 from fairopt.proofs.claims.ltgf.playing import GivenSchedule, degree, drawn, known, one_host, played, values, who, work
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide
 from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import History

@@ -8,7 +8,6 @@ from fractions import Fraction
 from itertools import combinations, product
 from random import Random
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.ltgf.ltgf import LongTermGpuTimeFairness, new_jobs_first
 from fairopt.problem.cluster import Cluster
@@ -19,6 +18,7 @@ from fairopt.program import Number
 from fairopt.proofs.claims.ltgf.literal import Degrees, allocate_job, replay
 from fairopt.proofs.claims.ltgf.playing import GivenSchedule, degree, drawn, known, one_host, played, who, work
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.gpu_time import Window, gpu_time
 

@@ -20,8 +20,8 @@ from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
 from fairopt.experiment.studies.traces import drawn
 from fairopt.experiment.words import digits
-from fairopt.ledger import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, parts, readings, ruling
+from fairopt.proofs.ledger.entries import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.levels import FoundShare, PrintedShare, Readings, cases, levels, percentages
 from fairopt.proofs.ledger.studying import WHOLE, Extent, ends, results_of
 from fairopt.proofs.ledger.wording import listed, percent
@@ -213,7 +213,7 @@ def _played(*studies: StudyResults) -> str:
     return (
         f"Studies {names}: the first {size['jobs']} jobs of the real excerpt of Venus (run times cut to "
         f"{size['longest_hours']} hours) and draws of its blocks, on {places} of 8 GPUs; the paper has 11,304 jobs of "
-        "two weeks, which are not public with their tenants, on 100 hosts, where these jobs hardly queue."
+        "two weeks, which it does not name, on 100 hosts, where these jobs hardly queue (ltgf-jobfair-whole)."
     )
 
 

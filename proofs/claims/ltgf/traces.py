@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from fairopt.datasets.tables import records
-from fairopt.ledger import Finding, Ruling
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed, percent, prints_as
 
 HOUR, DAY = 3600, 86_400

@@ -15,13 +15,13 @@ from fairopt.backends.solution import Status
 from fairopt.certificates import bound_of_optimum
 from fairopt.datasets import oef_eq6, oef_example
 from fairopt.evidence import throughput_of
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation
 from fairopt.proofs.ledger.checking import proved, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, extent, extents, gains_of_lie, holds, of_share, only_optimum
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.proofs.ledger.wording import all_print_as, both, listed, percent, printed_table, prints_as, rows

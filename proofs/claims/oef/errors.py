@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt import allocate
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.policy import Policy
 from fairopt.program import Array
 from fairopt.proofs.claims.oef.tenants import TENANTS, RatioSpread, between, draw, market_of, tables
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed, percent
 
 DRAWS, SEED, ERROR = 100, 10, 0.2

@@ -11,12 +11,12 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.datasets import oef_example
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin, SecondPriceTrading
 from fairopt.problem import Market, allocation_from
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import NoLongerFollows, require
 from fairopt.proofs.ledger.citing import counterexample
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import checked, decide, extent, gains_of_lie, holds, only_optimum, with_demand
 from fairopt.proofs.ledger.wording import all_print_as, both, listed, misprints, percent, printed_table, rows
 from fairopt.properties import Answer, EnvyFreeness, Feasibility, ParetoEfficiency, SharingIncentive

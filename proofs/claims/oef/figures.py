@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt import allocate
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.policy import Policy
 from fairopt.problem import Market
@@ -34,6 +33,7 @@ from fairopt.proofs.claims.oef.tenants import (
 )
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, extent
 from fairopt.proofs.ledger.wording import both, listed, percent, rows
 

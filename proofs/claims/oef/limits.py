@@ -6,13 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.evidence import throughput_of
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency
 from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.citing import bounded, counterexample, theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie, of_share
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency, below_fair_share, envious
 from fairopt.proofs.ledger.searching import as_in_oef, first_by_ratios

@@ -11,12 +11,12 @@ import numpy as np
 from fairopt import allocate, discovery
 from fairopt.backends.exact import Exact
 from fairopt.datasets import oef_eq6, oef_example
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Policy
 from fairopt.problem import Market, market_from_dict
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Formulation, Program
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, holds, only_optimum
 from fairopt.proofs.ledger.wording import all_print_as, both, listed, percent, printed_table, rows
 from fairopt.properties import EnvyFreeness

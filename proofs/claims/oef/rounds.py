@@ -14,13 +14,13 @@ from random import Random
 
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF
 from fairopt.models.oef.rounding import carried, to_the_nearest, whole_gpus
 from fairopt.models.oef.rounds import OEFRounds
 from fairopt.problem import Cluster, Jobs, Market, Trace
 from fairopt.program import Array, Formulation
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, only_optimum
 from fairopt.proofs.ledger.wording import both, listed, rows, speedups
 from fairopt.simulation import run

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairopt.experiment.studies.results import StudyResults
-from fairopt.ledger import Finding, PrintedAndFound
 from fairopt.proofs.ledger.cases import PrintedRatio, parts, ruling
+from fairopt.proofs.ledger.entries import Finding, PrintedAndFound
 from fairopt.proofs.ledger.levels import Readings, cases, levels
 from fairopt.proofs.ledger.studying import WHOLE, Extent, between, ends, results_of
 from fairopt.proofs.ledger.wording import listed

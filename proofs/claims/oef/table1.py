@@ -9,13 +9,13 @@ from fractions import Fraction
 from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.datasets import oef_eq6
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF, SecondPriceTrading
 from fairopt.policy import Formulated
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef.theorems import no_optimum_has
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import Stored, counterexample, theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.proofs.ledger.wording import listed, rows, speedups

@@ -15,7 +15,6 @@ import numpy as np
 from fairopt import allocate
 from fairopt.backends.exact import Exact
 from fairopt.evidence import throughput_of
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxEfficiency, NonCooperativeOEF
 from fairopt.policy import Formulated
 from fairopt.policy.optima import is_extreme
@@ -23,6 +22,7 @@ from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import COUNTEREXAMPLES, bounded, bounded_refutation, counterexample, theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, extent, gains_of_lie, holds, only_optimum
 from fairopt.proofs.ledger.searching import as_in_oef, ordered_by_ratios
 from fairopt.proofs.ledger.wording import both, rows, speedups

@@ -16,12 +16,12 @@ import numpy as np
 
 from fairopt import allocate
 from fairopt.errors import NotInstalled
-from fairopt.ledger import Finding, Ruling, measured
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import NoLongerFollows
+from fairopt.proofs.ledger.entries import Finding, Ruling, measured
 from fairopt.proofs.ledger.wording import listed, percent
 
 SIZES, TYPES, SEED = (15, 30, 60, 120), 10, 10

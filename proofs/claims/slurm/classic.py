@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.slurm.tree import ROOT, AssociationTree, classic_factors, effective_usage
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 #: PriorityDecayHalfLife, by default 7 days, and shorter ones, in seconds.
 HALF_LIVES = (7 * 86400, 86400, 3600, 60, 10, 1)

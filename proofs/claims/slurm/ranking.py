@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.slurm.tree import ROOT, AssociationTree, Ranking, Ties, fair_tree, level_fair_shares
 from fairopt.proofs.claims.slurm import trees
 from fairopt.proofs.ledger.checking import found, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 Broken = Callable[[AssociationTree, Ranking], bool]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.common.holdings import Holdings, QueuedGang
 from fairopt.models.volcano.actions import allocate
 from fairopt.models.volcano.hdrf import QueueTree
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 #: The queue of a pod group, its name, how many pods, and what each takes of (CPU, GPU or memory).
 Group = tuple[int, str, int, dict[int, int]]

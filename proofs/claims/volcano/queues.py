@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cmp_to_key
 from itertools import permutations
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.volcano.capacity import VolcanoCapacity, quotas
 from fairopt.policy import Allocation, decide
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.program import INFINITY
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 READ = "Read at ed72c7c8; computed with the rule of its capacity plugin, and not run on a cluster."
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 from itertools import product
 
 from fairopt.importing.yarn_config import effective
-from fairopt.ledger import Finding, Ruling
 from fairopt.models.yarn.capacity import order
 from fairopt.problem.files.schema import ObjectPart
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 
 DOCUMENTS = "Read at 04cd33a0b7fcc3ee1d3f4dabc9e5d25eeba67142 of apache/hadoop; computed, and not run on a cluster."

@@ -36,12 +36,12 @@ from fractions import Fraction
 from fairopt.backends.exact import Exact
 from fairopt.certificates import bound_of_optimum
 from fairopt.evidence import throughput_of
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, EfficientOEF, NashWelfare
 from fairopt.problem import Market
 from fairopt.program import Array, Number, on_shares
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide
 from fairopt.testing.samples import sample_markets
 

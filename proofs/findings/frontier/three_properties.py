@@ -29,12 +29,12 @@ from statistics import mean, median
 from fairopt.certificates import Certificate
 from fairopt.datasets import gandiva_market, gandiva_table1, gavel_market, gavel_throughputs, oef_example
 from fairopt.discovery import policies
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, EfficientOEF, NashWelfare
 from fairopt.policy import Allocation, Trait
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import speedups
 from fairopt.properties import AllocationProperty, Answer

@@ -2,7 +2,7 @@
 
 P is the part of all weight that the liars have together, p the least part of one of them, and R such that no user's
 largest speedup is more than R times its least (in its own units). If each liar ends with at least g times what the
-truth gives it, then g is bounded. The proofs go on from those for one liar, `fairopt.properties.misreports.bounds`. U_s
+truth gives it, then g is bounded. The proofs go on from those for one liar, `fairopt.proofs.findings.liars.bounds`. U_s
 is liar s's true throughput after the lie, a_s its bundle, W_s the whole cluster for it, each in units of its least
 speedup.
 
@@ -37,7 +37,6 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import (
     CooperativeOEF,
     MaxMin,
@@ -49,12 +48,13 @@ from fairopt.models import (
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
 from fairopt.program import Array
+from fairopt.proofs.findings.liars.bounds import spread
 from fairopt.proofs.findings.liars.families import NEAR
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, exactly, extent
 from fairopt.proofs.ledger.wording import both, listed
-from fairopt.properties.misreports.bounds import spread
 
 Row = list[Fraction]
 ONE = Fraction(1)

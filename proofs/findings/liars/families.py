@@ -3,7 +3,7 @@
 User 1 is the liar, the other n - 1 are alike. Each family has the ratio by a formula, worked out by hand, which exact
 decisions must give again, and what it tends to as the report tends to the one that is named.
 
-Upper bounds, with their proofs: `fairopt.properties.misreports.bounds`.
+Upper bounds, with their proofs: `fairopt.proofs.findings.liars.bounds`.
 """
 
 from __future__ import annotations

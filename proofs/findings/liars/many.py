@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin, NashWelfare, NonCooperativeOEF, SecondPriceTrading
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.program import Array
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.properties.misreports.kinds import ANYTHING
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import CandidateReports, in_turn
@@ -76,7 +76,7 @@ def many_users(counts: Sequence[int] = (2, 4, 8, 16, 32, 64), markets: int = 4) 
         f"Mean of the best gain found of one user, with {counts[0]} and with {counts[-1]} users: {'; '.join(ends)}. "
         "Proved: under Nash welfare a gain is at "
         "most p / (f - p), p the liar's part of the weight and f the least part of all money spent on a type, so "
-        "that it vanishes as 1/n (proof in words: fairopt/properties/misreports/bounds.py, vanishing).\n"
+        "that it vanishes as 1/n (proof in words: proofs/findings/liars/bounds.py, vanishing).\n"
         f"With {', '.join(map(str, counts))} users, {markets} markets each, "
         f"{FIRST + 3 * (AROUND + 2 * TYPES)} reports: "
         f"{'; '.join(lines)}.\n"

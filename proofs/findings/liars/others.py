@@ -22,7 +22,6 @@ import numpy as np
 
 from fairopt import allocate
 from fairopt.compare.incentives import PaidMisreport, best_misreport
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import (
     CooperativeOEF,
     EqualSplit,
@@ -38,6 +37,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import both, listed, rows
 from fairopt.properties import Effort
@@ -232,7 +232,7 @@ def sybils() -> Finding:
         f"({listed(copied)}); what is proved of it: own-lies-weights, with f = 2.\n"
         "Divided: the bounds of rules without envy, of Nash welfare, of max-min and of equal throughput speak "
         f"of what the parts hold together ({listed(proofs)}), and that of trading of what the others keep (proof in "
-        "words: fairopt/properties/misreports/bounds.py).\n"
+        "words: proofs/findings/liars/bounds.py).\n"
         "Partial allocation: at most (2 - 1/n) (n / (n - 1))^(n - 1) for one of n users of equal weight, below 2 e "
         "(proof in words: coalitions.py).\n"
         f"Found: {listed(map(str, SPLIT))}. Every decision is certified.",

@@ -1,6 +1,6 @@
 """How much one liar can gain, policy by policy: the families decided exactly, the bounds asked of random markets.
 
-The proofs of the bounds are in words, in `fairopt.properties.misreports.bounds`. Here each is asked of random markets
+The proofs of the bounds are in words, in `fairopt.proofs.findings.liars.bounds`. Here each is asked of random markets
 and reports that are decided exactly: one ratio above its bound would end the row.
 """
 
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.ledger import Figure, Finding, Measure, Ruling
 from fairopt.models import (
     CooperativeOEF,
     DominantResourceFairness,
@@ -44,12 +43,13 @@ from fairopt.policy import Policy
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.program import Array
 from fairopt.proofs.findings.liars import families
+from fairopt.proofs.findings.liars.bounds import envy_free, equal_throughput, fair_share, max_min, spread, vanishing
 from fairopt.proofs.findings.liars.families import NEAR, Family
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Figure, Finding, Measure, Ruling
 from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import both, listed
-from fairopt.properties.misreports.bounds import envy_free, equal_throughput, fair_share, max_min, spread, vanishing
 
 #: Random markets and reports that a bound is asked of.
 ASKED = 60
@@ -108,7 +108,7 @@ def _checked(policy: Policy, bound: Bound, told: list[tuple[Market, Array]]) -> 
     return f"checked on {count} random lies, the largest ratio {float(most):.3f}"
 
 
-PROOF = "in words in fairopt/properties/misreports/bounds.py"
+PROOF = "in words in proofs/findings/liars/bounds.py"
 CERTIFIED = "(certified, for every optimum, and equal to the formula worked out by hand)"
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import (
     CooperativeOEF,
     FirstInFirstOut,
@@ -20,6 +19,7 @@ from fairopt.models import (
 )
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 from fairopt.simulation import run
 

@@ -8,7 +8,7 @@ such that no user's largest speedup is more than R times its least.
 `equal_split`: q / p, by definition. So it is under Nash welfare, at most: count money such that the liar has w at the
 truth and all have S together, p_j and q_j being prices before and after, r_j = q_j / p_j, x and y the liar's bundles.
 Who buys type j after the claim bought at the truth only types with r at least r_j (as in
-`fairopt.properties.misreports.bounds`),
+`fairopt.proofs.findings.liars.bounds`),
 so that sum_j q_j y_lj r_j <= q.x_l for every other user l. Added up: sum_j q_j r_j - q.y r <= S' - q.x, S' = S + (f -
 1) w. By Cauchy's inequality the first sum is at least S'^2 / S. What the liar buys after the claim is worth U q_j = f w
 v_j <= f u p_j to it, u its throughput at the truth; so r_j <= f u / U there, and q.x >= f w u / U, since nothing is
@@ -16,7 +16,7 @@ worth more to it than U / (f w) for a unit of money. With all of this S' (S' - S
 (S / S') u.
 
 `no_envy`, also with other speedups told: nobody envies who has the part q, so that U <= q W R^2 / (q R^2 + 1 - q) as in
-`fairopt.properties.misreports.bounds`, and at the truth it has p W: q / p times R^2 / (q R^2 + 1 - q).
+`fairopt.proofs.findings.liars.bounds`, and at the truth it has p W: q / p times R^2 / (q R^2 + 1 - q).
 
 `level`, max-min and water filling with positive speedups: where everybody has the same multiple of its fair share, a
 user of larger weight only lowers the multiple, for each unit of weight: at most f; and 1/p.
@@ -45,7 +45,6 @@ from typing import Any
 import numpy as np
 
 from fairopt import allocate
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import (
     CooperativeOEF,
     EfficientOEF,
@@ -60,11 +59,12 @@ from fairopt.models import (
 )
 from fairopt.policy import Policy
 from fairopt.problem import Market
+from fairopt.proofs.findings.liars.bounds import spread
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, exactly, extent
 from fairopt.proofs.ledger.wording import both, listed, speedups
-from fairopt.properties.misreports.bounds import spread
 
 ONE = Fraction(1)
 #: Random markets on which each bound is asked, and by how much weights are multiplied there.

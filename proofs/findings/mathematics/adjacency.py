@@ -25,11 +25,11 @@ from typing import Any
 
 import z3
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import bounded_refutation, theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, holds
 from fairopt.proofs.ledger.wording import rows
 from fairopt.properties import AdjacentTypes

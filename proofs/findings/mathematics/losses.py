@@ -20,13 +20,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairopt.ledger import Figure, Finding, Measure, Ruling
 from fairopt.models import CooperativeOEF, NonCooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.findings.mathematics.two_types import Users
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Figure, Finding, Measure, Ruling
 from fairopt.proofs.ledger.measuring import decide, only_optimum
 from fairopt.proofs.ledger.proving import SharingIncentiveEfficiency
 from fairopt.proofs.ledger.wording import both, listed, percent, rows, speedups

@@ -23,12 +23,12 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.datasets import gavel_example, oef_example
-from fairopt.ledger import Figure, Finding, Measure, Ruling
 from fairopt.models import MaxEfficiency, NashWelfare, PartialAllocation
 from fairopt.policy import Formulated, Policy
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import NoLongerFollows, found, require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Figure, Finding, Measure, Ruling
 from fairopt.proofs.ledger.figures import words_of
 from fairopt.proofs.ledger.measuring import decide, exactly, gains_of_lie, holds
 from fairopt.proofs.ledger.wording import lines, listed, percent, rows, speedups

@@ -23,12 +23,12 @@ from random import Random
 
 import numpy as np
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import NoLongerFollows, require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, holds
 from fairopt.proofs.ledger.wording import rows
 from fairopt.properties import EnvyFreeness, ParetoEfficiency

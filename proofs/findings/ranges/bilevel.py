@@ -10,10 +10,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fairopt.datasets import oef_example
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.properties.worst_reports import WorstShare, worst_share
 
 #: The two bounds on the part of an equal share meet within this.

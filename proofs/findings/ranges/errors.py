@@ -24,11 +24,11 @@ from itertools import product
 import numpy as np
 
 from fairopt import allocate
-from fairopt.ledger import Finding, Ruling
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import with_error
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import listed
 from fairopt.properties import Answer, EnvyFreeness, SharingIncentive
 from fairopt.testing.samples import sample_markets

@@ -7,11 +7,11 @@ from fractions import Fraction
 from fairopt import allocate
 from fairopt.certificates import PROPERTY, Certificate
 from fairopt.datasets import gandiva_table3, gavel_example, oef_example
-from fairopt.ledger import Finding, Ruling
 from fairopt.problem import Market
 from fairopt.problem.ranges import with_error
 from fairopt.program import Array
 from fairopt.proofs.ledger.checking import proved, require
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import lines, listed, percent
 from fairopt.properties import Answer, EnvyFreeness, ParetoEfficiency, SharingIncentive
 from fairopt.properties.property import AllocationProperty

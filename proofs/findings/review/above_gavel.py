@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef.printed_range import CUT, PRINTED_HIGH, PRINTED_LOW, GavelDual, most_above_gavel
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import exactly
 from fairopt.proofs.ledger.wording import percent
 

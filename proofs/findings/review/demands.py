@@ -13,7 +13,6 @@ from random import Random
 import numpy as np
 
 from fairopt.evidence import throughput_of
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF, MaxMin, NonCooperativeOEF
 from fairopt.policy import Formulated
 from fairopt.policy.optima import is_extreme
@@ -22,6 +21,7 @@ from fairopt.program import Array
 from fairopt.proofs.claims.oef.theorems import no_optimum_has
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import decide, exactly, extent, of_share
 from fairopt.proofs.ledger.searching import as_in_oef, ordered_by_ratios
 from fairopt.proofs.ledger.wording import listed, rows, speedups

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fairopt.ledger import Finding, Ruling
 from fairopt.proofs.claims.oef.theorems import factor_of_under_reporting
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both
 
 #: Sizes on which the factor is computed, with a true speedup and what is reported.

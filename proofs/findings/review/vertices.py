@@ -41,7 +41,6 @@ import numpy as np
 
 from fairopt.backends.exact import Exact
 from fairopt.evidence import extreme
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import CooperativeOEF
 from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
@@ -49,6 +48,7 @@ from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Sense
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.citing import theorem
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.measuring import exactly, only_optimum
 from fairopt.proofs.ledger.wording import listed, rows
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 
 from fairopt.backends.exact import Exact
 from fairopt.certificates import Certificate, bound_of_optimum
+from fairopt.proofs.findings.truthful.design import Design
+from fairopt.proofs.findings.truthful.efficient_rules import Contradiction, refute
+from fairopt.proofs.findings.truthful.profiles import Profiles
 from fairopt.proofs.ledger.checking import found
-from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.efficient_rules import Contradiction, refute
-from fairopt.properties.misreports.profiles import Profiles
 
 #: Two users, two types: first user 2 lies, then user 1.
 TWO_USERS = Profiles.of([[[2, 1], [1, 1]], [[2, 1], [1, 3]], [[1, 2], [1, 3]]])

@@ -13,14 +13,14 @@ import numpy as np
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
-from fairopt.ledger import Finding, Ruling
 from fairopt.program import Array, Formulation
 from fairopt.proofs.findings.truthful.chains import THREE_USERS, TWO_USERS, no_efficient_rule, truthful_and_fair
+from fairopt.proofs.findings.truthful.design import Design
+from fairopt.proofs.findings.truthful.efficient_rules import efficient_holders, refute
+from fairopt.proofs.findings.truthful.profiles import Profiles
 from fairopt.proofs.ledger.checking import proved, require
 from fairopt.proofs.ledger.citing import counterexample, theorem
-from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.efficient_rules import efficient_holders, refute
-from fairopt.properties.misreports.profiles import Profiles
+from fairopt.proofs.ledger.entries import Finding, Ruling
 
 SPLIT = (
     "With more types than two the same holds: a type that is split into equal ones, on each of which everybody is as "

@@ -19,9 +19,9 @@ from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.certificates import bound_of_optimum
 from fairopt.program import Array
+from fairopt.proofs.findings.truthful.design import Design
+from fairopt.proofs.findings.truthful.profiles import Profiles, grid, ranges
 from fairopt.proofs.ledger.checking import proved, require
-from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.profiles import Profiles, grid, ranges
 
 #: What is asked besides strategy-proofness: in words, and how.
 Asked = tuple[str, tuple[Callable[[Design], None], ...]]

@@ -10,10 +10,11 @@ import numpy as np
 
 from fairopt import allocate
 from fairopt.backends.exact import Exact
-from fairopt.ledger import Finding, Ruling
 from fairopt.models import PartialAllocation
 from fairopt.problem import Market
 from fairopt.proofs.findings.truthful.chains import SMALL_TOTAL, UNFAIR
+from fairopt.proofs.findings.truthful.design import Design
+from fairopt.proofs.findings.truthful.efficient_rules import fewest
 from fairopt.proofs.findings.truthful.levels import (
     ALL,
     COMPLETE,
@@ -26,12 +27,11 @@ from fairopt.proofs.findings.truthful.levels import (
     best,
     interval,
 )
+from fairopt.proofs.findings.truthful.profiles import Profiles
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.citing import counterexample
+from fairopt.proofs.ledger.entries import Finding, Ruling
 from fairopt.proofs.ledger.wording import both, listed
-from fairopt.properties.misreports.design import Design
-from fairopt.properties.misreports.efficient_rules import fewest
-from fairopt.properties.misreports.profiles import Profiles
 
 
 def proportional_two_by_two() -> Finding:
@@ -165,7 +165,7 @@ def _how(size: Size) -> str:
         "Bounds from above are exact optima at single reports, with certificates that are accepted: they hold for "
         "every rule. From below there is a rule that is the same on ranges of reports, found by an exact linear "
         "program, then checked by its definition against all lies. That it keeps its promise between the corners of "
-        "the ranges is a proof in words (fairopt/properties/misreports/design.py), "
+        "the ranges is a proof in words (proofs/findings/truthful/design.py), "
         f"checked on {corners} markets at the corners."
     )
 

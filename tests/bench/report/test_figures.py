@@ -218,7 +218,7 @@ def test_every_goal_chooses_an_instance_that_its_contenders_answer(name: str) ->
 
 
 def test_the_number_of_offers_in_the_goal_of_posted_prices_is_right() -> None:
-    from fairopt.datasets.astraea_workload import astraea_workload
+    from fairopt.benchmarks.workloads.astraea_batches import astraea_workload
 
     [goal] = Spec.parse(Spec.shipped()["quick-posted-prices"]).goals
     plan = decide(policy("posted-prices"), astraea_workload(jobs=100, servers=100, seed=1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -70,12 +69,6 @@ def saying(words: str) -> Reader:
 def of(records: list[Record]) -> Study:
     [study] = studies(records)
     return study
-
-
-@pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw no pictures, which take most of the time of a page, where nobody looks at them."""
-    monkeypatch.setattr("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairopt.datasets.astraea_workload import Ranges, astraea_example, astraea_small, astraea_workload
+from fairopt.benchmarks.workloads.astraea_batches import Ranges, astraea_small, astraea_workload
+from fairopt.datasets import astraea_example
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta, own_use
 from fairopt.models.astraea.reference import Reference

@@ -10,7 +10,7 @@ import pytest
 
 from fairopt import allocate
 from fairopt.backends import Highs, Session
-from fairopt.backends.cvxpy import Clarabel
+from fairopt.backends.cvxpy import CLARABEL
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gavel_market, gavel_pair_speeds
 from fairopt.errors import BadInput
@@ -51,12 +51,12 @@ def test_without_pairs_it_is_max_min() -> None:
     ).min()
 
 
-@pytest.mark.parametrize("backend", [Highs, Clarabel], ids=lambda each: each.name)
+@pytest.mark.parametrize("backend", [Highs(), CLARABEL], ids=lambda each: each.name)
 def test_measured_pairs_gain_and_fit(backend: Any) -> None:
     jobs = {"a": "A3C", "b": ("LM", 10), "c": ("ResNet-18", 32), "d": ("Recommendation", 512)}
     market = gavel_market(jobs, {"K80": 1, "P100": 1, "V100": 1}, unit=None, digits=None, demand=[1] * 4)
     pairs = Pairs.of(market, gavel_pair_speeds(jobs, market.types))
-    found = max_min_with_space_sharing(market, pairs, Session(backend()))
+    found = max_min_with_space_sharing(market, pairs, Session(backend))
     least = (allocate(MaxMin(), market, exact=True).utilities / market.fair_utility()).min()
     assert found.objective > 1.1 * float(least)
     used = np.asarray(found.values["share"].sum(axis=0) + found.values["shared"].sum(axis=0), dtype=float)

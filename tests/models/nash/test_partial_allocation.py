@@ -149,7 +149,7 @@ def test_demands_are_kept():
 
 
 def test_a_back_end_solves_the_nash_programs():
-    clarabel = pytest.importorskip("fairopt.backends.cvxpy").Clarabel()
+    clarabel = pytest.importorskip("fairopt.backends.cvxpy").CLARABEL
     market = Market.of([[1, 2], [1, 5]], [1, 1])
     decision = partial(market, clarabel)
     assert decision.backend == "clarabel"

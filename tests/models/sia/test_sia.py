@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, WrongReturn
 from fairopt.models.common.schedulers import Adapted
 from fairopt.models.sia.sia import Configurations, Sia
-from fairopt.policy import BrokenSchedule, Schedule, decide
+from fairopt.policy import Schedule, decide
 from fairopt.policy.schedule import refuse_broken
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.profile import Profile
@@ -147,7 +147,7 @@ def test_gangs_of_other_sizes_are_refused() -> None:
         if fine:
             refuse_broken(schedule)
         else:
-            with pytest.raises(BrokenSchedule, match="gets 3 GPUs of the 1 or 2 or 4 that it needs"):
+            with pytest.raises(WrongReturn, match="gets 3 GPUs of the 1 or 2 or 4 that it needs"):
                 refuse_broken(schedule)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import slurm as importer
+from fairopt.models import Kueue
 from fairopt.models.slurm.slurm import SlurmFairTree, SlurmMultifactor
 from fairopt.models.slurm.tree import Ties
 from fairopt.policy.decide import decide
@@ -62,7 +63,7 @@ def test_why_jobs_of_the_sample_wait() -> None:
     assert evidence.waits == {
         "105": "the limit of vision/eve: 8 h100, of which it holds 4",
         "107": "the limit of astro: 4 a100, of which it holds 4",
-        "109": "the limit of ml: 12 h100, of which it holds 10",
+        "109": "the limit of ml: 12 h100, of which it holds 6",
     }
 
 
@@ -187,3 +188,14 @@ def test_2000_associations_10_types_and_50000_jobs_take_few_steps() -> None:
     for policy in (SlurmFairTree(), SlurmMultifactor(backfill=True, weight_fairshare=1000, weight_age=10)):
         with CountedSteps(STEPS):
             decide(policy, asked)
+
+
+def test_other_rules_leave_what_slurm_sets_alone(tmp_path: Path) -> None:
+    """Kueue's rule took ClusterName for an option of its own."""
+    path = tmp_path / "assoc.txt"
+    path.write_text("Cluster|Account|User|Share|MaxJobs\nalpha|root||1|\nalpha| ml||1|\nalpha|  ml|ann|1|2\n")
+    found = importer.read(path, SAMPLES / "config.txt").problem
+    owed = found.entitlements
+    assert owed is not None
+    assert (owed.settings[""]["ClusterName"], owed.settings["ml/ann"]) == ("alpha", {"MaxJobs": "2"})
+    assert decide(Kueue(), found).shares.sum() == 0

@@ -1,0 +1,1 @@
+"""The generators of traces with which papers evaluate their schedulers."""

@@ -1,0 +1,184 @@
+"""The pods of KAI Scheduler's pod groups: what they ask for, parts of GPUs too, and which of them start together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+from fairopt.errors import require
+from fairopt.importing import kai_objects as kai
+from fairopt.importing.imported import Places
+from fairopt.importing.kai_objects import GPUS
+from fairopt.importing.kubernetes import Objects, pod_requests
+from fairopt.problem.files.schema import ObjectPart
+from fairopt.problem.numbers import MOST_GPUS, exact
+
+NONE = Fraction(0)
+#: How the resources begin that are slices of GPUs.
+MIG = "nvidia.com/mig-"
+#: The label of the memory of a node's GPUs, in MiB, and what KAI takes where it is not there.
+_MEMORY, LEAST_MEMORY = "nvidia.com/gpu.memory", 100
+#: The label of the GPU that a pod shares, and how those of further ones begin.
+_GROUP = "runai-gpu-group"
+#: The labels of a node whose GPUs are sliced, and of how.
+_SLICED, _STRATEGY = "node-role.kubernetes.io/mig-enabled", "nvidia.com/mig.strategy"
+#: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
+_UTILITIES = ("kai-resource-reservation", "scaling-pod")
+_LONE = "its pod group is not in the files: it counts for that queue, and starts alone"
+Amounts = dict[str, Fraction]
+
+
+class Pod(NamedTuple):
+    """A pod that runs or waits; ``sliced``: it asks for slices of GPUs, of which nobody says how many GPUs they are.
+
+    ``devices``: on how many GPUs it takes how much of each. ``node``: where it runs, "" while it waits. ``groups``: the
+    names of the GPUs that it shares, as far as the file says them.
+    """
+
+    runs: bool
+    takes: Amounts
+    sliced: bool = False
+    devices: tuple[Fraction, int] = (NONE, 0)
+    node: str = ""
+    groups: tuple[str, ...] = ()
+
+
+def together_of(name: str, queue: str, pods: list[Pod], first: int, places: Places) -> Iterator[list[Pod]]:
+    """Yield the pods of each gang of a group: its first pods together, and each of the others by itself."""
+    for runs in (True, False):
+        some = [pod for pod in pods if pod.runs is runs]
+        start, rest = some[:first], some[first:]
+        first -= len(start)
+        for together in ([start] if start else []) + [[pod] for pod in rest]:
+            if any(pod.sliced for pod in together):
+                why = "slices of GPUs are no parts of one: what they are is not known"
+                places.note("PodGroup with slices of GPUs", name, queue, why)
+            else:
+                yield together
+
+
+def told(pods: list[Pod]) -> str:
+    """Return on how many GPUs each pod takes what part, and where it runs, as `fairopt.models.kai.devices` reads it.
+
+    >>> told([Pod(True, {}, devices=(Fraction(1, 2), 1), node="n1", groups=("a",)), Pod(False, {}, devices=(NONE, 0))])
+    '1/2*1@n1:a 0*0'
+    """
+    return " ".join(
+        f"{pod.devices[0]}*{pod.devices[1]}"
+        + (f"@{pod.node}" + f":{','.join(pod.groups)}" * bool(pod.groups)) * pod.runs
+        for pod in pods
+    )
+
+
+def pods_of(
+    found: Objects, scheduler: str, memory: int | None, places: Places
+) -> tuple[dict[str, list[Pod]], list[tuple[str, Amounts]]]:
+    """Return the pods of each pod group that take part; and what others' pods take, with their nodes.
+
+    ``memory``: the least of a GPU of any node, None where no node says how much it has.
+    """
+    bound: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for part in found["BindRequest"].values():
+        spec, metadata = part.part("spec"), part.part("metadata")
+        if part.part("status").text("phase") in ("", "Pending"):
+            space, pod = metadata.text("namespace"), spec.text("podName", metadata.text("name"))
+            on = spec.text("selectedNode"), tuple(map(str, spec.value.get("selectedGPUGroups") or ()))
+            bound["/".join(filter(None, (space, pod)))] = on
+    members: dict[str, list[Pod]] = {name: [] for name in found["PodGroup"]}
+    others = []
+    for name, part in found["Pod"].items():
+        spec, metadata = part.part("spec"), part.part("metadata")
+        phase, group = part.part("status").text("phase", "Pending"), metadata.part("annotations").text("pod-group-name")
+        chosen, selected = bound.get(name, ("", ()))
+        node = spec.text("nodeName") or chosen
+        takes, sliced, devices = _takes(name, part, memory, places)
+        if phase not in ("Pending", "Running"):
+            places.note("Pod, status.phase", name, phase, "it takes nothing")
+        elif spec.text("schedulerName", "default-scheduler") != scheduler:
+            if node and metadata.part("labels").text("app") not in _UTILITIES:
+                others.append((node, takes))
+        elif metadata.text("deletionTimestamp"):
+            places.note("Pod, metadata.deletionTimestamp", name, "set", "it ends: KAI does not count it as held")
+        elif not node and spec.parts("schedulingGates"):
+            places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
+        else:
+            owner = "/".join(filter(None, (metadata.text("namespace"), group)))
+            if (not group or owner not in members) and metadata.part("labels").text(kai.QUEUE):
+                owner = name if name not in members else f"{name} (pod)"
+                found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
+                places.note(f"Pod, label {kai.QUEUE}", name, group or "no pod group", _LONE)
+            if not group and owner not in members:
+                places.note("Pod", name, "no annotation pod-group-name", "of no queue")
+            elif owner not in members:
+                places.note("Pod, pod-group-name", name, group, "no such pod group")
+            else:
+                runs = bool(node) or phase == "Running"
+                members[owner].append(Pod(runs, takes, sliced, devices, node, selected or _groups(part)))
+    return members, others
+
+
+def _groups(pod: ObjectPart) -> tuple[str, ...]:
+    """Return the names of the GPUs that a pod shares. Source: pkg/common/resources/gpu_sharing.go, GetGpuGroups."""
+    labels = pod.at("metadata.labels").value
+    more = (str(value) for key, value in labels.items() if key.startswith(f"{_GROUP}/"))
+    return (str(labels[_GROUP]), *more) if _GROUP in labels else ()
+
+
+def memory_of(node: ObjectPart) -> int:
+    """Return the memory of a GPU of a node in MiB, in full hundreds; 100 where it does not say.
+
+    Source: pkg/scheduler/api/node_info/node_info.go, getNodeGpuMemory.
+    """
+    said = node.at("metadata.labels").text(_MEMORY)
+    if not said.isascii() or not said.isdigit():
+        return LEAST_MEMORY
+    found = int(said) if int(said) < 2**20 else int(said) // 2**20
+    return max(1, found - found % 100)
+
+
+def is_sliced(node: ObjectPart) -> bool:
+    """Return whether a node's GPUs are sliced, so that it takes no parts of them.
+
+    Source: node_info.go, IsMIGEnabled and isTaskAllocatableOnNonAllocatedResources.
+    """
+    labels = node.at("metadata.labels")
+    return labels.text(_SLICED) == "true" or labels.text(_STRATEGY) in ("single", "mixed")
+
+
+def _takes(
+    name: str, pod: ObjectPart, memory: int | None, places: Places
+) -> tuple[Amounts, bool, tuple[Fraction, int]]:
+    """Return what a pod asks for, whether it asks for slices of GPUs, and how much of how many GPUs it takes.
+
+    Source: pod_info.go, getPodResourceRequest and updatePodAdditionalFields; gpu_sharing_node_info.go,
+    getGpuMemoryFractionalOnNode: of a GPU's memory so much that hundredths are whole.
+    """
+    notes, whole = pod.at("metadata.annotations"), pod_requests(pod.part("spec"), limits=False)
+    takes = {each: whole.get(each, NONE) for each in ("cpu", "memory")}
+    takes["gpu"] = sum((whole.get(each, NONE) for each in GPUS), NONE)
+    share, devices, sliced = Fraction(1), takes["gpu"], False
+    if notes.text("gpu-fraction") or notes.text("gpu-memory"):
+        devices = exact(notes.text("gpu-fraction-num-devices") or 1, f"{notes.place}, gpu-fraction-num-devices")
+        whole_count = devices.denominator == 1 and 0 < devices <= MOST_GPUS
+        require(whole_count, str(devices), f"{notes.place}, gpu-fraction-num-devices", "Give a whole number from 1")
+    if notes.text("gpu-fraction"):
+        share = exact(notes.text("gpu-fraction"), f"{notes.place}, gpu-fraction")
+        require(0 < share <= 1, str(share), f"{notes.place}, gpu-fraction", "Give more than 0 and at most 1")
+    elif notes.text("gpu-memory"):
+        wanted = exact(notes.text("gpu-memory"), f"{notes.place}, gpu-memory")
+        require(wanted > 0, str(wanted), f"{notes.place}, gpu-memory", "Give more than 0")
+        if memory is None:
+            why = f"no node says by {_MEMORY} how much memory its GPUs have: KAI and fairopt take {LEAST_MEMORY} MiB"
+            places.note("Pod, annotation gpu-memory", name, notes.text("gpu-memory"), why)
+        share = Fraction(ceil(100 * wanted / (memory or LEAST_MEMORY)), 100)
+    takes["gpu"] = share * devices
+    for resource, found in whole.items():
+        if resource.startswith(MIG):
+            sliced = True
+            places.note(f"Pod, {resource}", name, str(found), "slices of GPUs are not counted")
+        elif resource not in (*GPUS, "cpu", "memory"):
+            places.note(f"Pod, {resource}", name, str(found), "a resource that no queue counts")
+    require(devices.denominator == 1, str(devices), f"{pod.place}, GPUs", "Give whole GPUs")
+    return takes, sliced, (share, int(devices))

@@ -1,1 +1,0 @@
-"""Armada: fair shares of queues, capped by what they demand."""
