@@ -260,8 +260,8 @@ class LongTermGpuTimeFairness(Policy):
             placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
         names = problem.jobs.names
-        for row in placements:
-            gpu_time.jobs[names[row]] = replace(gpu_time.jobs[names[row]], ran=True)
+        ran = {names[row]: replace(gpu_time.jobs[names[row]], ran=True) for row in placements}
+        gpu_time = replace(gpu_time, jobs={**gpu_time.jobs, **ran})
         return Schedule(
             self.name,
             problem,
