@@ -137,7 +137,8 @@ def _lies(policy: Policy, truth: Allocation, random: Random) -> Iterator[Sample]
         if gain > Fraction(1, 10**6):  # parts that are roots are rounded
             proofs = policy.certify(truth), policy.certify(misreported)
             yield Sample(
-                f"lie to {policy.name}", Certificate(MISREPORT, market, policy.name, name, report, gain, *proofs)
+                f"lie to {policy.name}",
+                Certificate(MISREPORT, market, policy.told(market), name, report, gain, *proofs),
             )
         if _ranges(policy, truth):
             best = extreme(policy, truth, throughput_of(market, user), Sense.MAXIMIZE)
