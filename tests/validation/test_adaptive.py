@@ -1,4 +1,4 @@
-"""Figures of jobs that adapt: the page is what the tables say, what is off has a cause, and how figures are counted."""
+"""Figures of jobs that adapt: the page is what the tables say, what is off is named, and how figures are counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_page_is_what_the_tables_say() -> None:
     assert play.into(page, play.block(play.table(play.OURS))) == page
 
 
-def test_published_figures_are_within_a_tenth_or_have_a_cause() -> None:
+def test_published_figures_are_within_a_tenth_or_named() -> None:
     ours = {(row["setting"], row["policy"]): row for row in play.table(play.OURS) if not row["change"]}
     off = set()
     for row in play.table(play.PUBLISHED):
