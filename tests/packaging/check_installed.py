@@ -46,7 +46,6 @@ COMMANDS: tuple[tuple[int, str], ...] = (
     (0, "audit DATA/clusters/slurm --metrics metrics.txt"),
     (0, "explain DATA/clusters/kueue/cluster.json search"),
     (0, "whatif DATA/clusters/kueue/cluster.json --set search.h100.quota=16"),
-    (0, "plan DATA/clusters/kueue/cluster.json --policy oef-cooperative --throughput throughput.csv"),
     (0, "frontier DATA/oef_example.toml"),
     (0, "incentives DATA/oef_example.toml"),
     (0, "study list"),
