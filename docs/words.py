@@ -9,8 +9,8 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 #: The most words of a page that people read from its beginning, and of all pages together.
 PAGE, TOTAL = 2_500, 35_000
-#: Pages and folders that are looked up and not read: they are made by scripts, are templates, or list names.
-LOOKED_UP = ("ledger.md", "reference/renamed.md", "templates", "_generated", "_templates")
+#: Pages and folders that are looked up and not read: they are made by scripts, or are templates.
+LOOKED_UP = ("ledger.md", "templates", "_generated", "_templates")
 #: What a script writes between two marks, such as a table of measurements.
 WRITTEN = re.compile(r"<!-- ([\w ,-]+): (?:begin|written by)[^>]*-->.*?<!-- \1: end -->", re.S)
 #: A block between fences: its fence, what stands after it, and what it holds.
@@ -42,7 +42,7 @@ class Words(NamedTuple):
 def pages() -> dict[str, Words]:
     """Return the words of every page that people read, by its path under docs/."""
     names = sorted(path.relative_to(HERE) for path in HERE.rglob("*.md"))
-    read = (name for name in names if not {name.parts[0], name.as_posix()} & {*LOOKED_UP})
+    read = (name for name in names if name.parts[0] not in LOOKED_UP)
     return {name.as_posix(): Words.of((HERE / name).read_text(encoding="utf-8")) for name in read}
 
 
