@@ -252,7 +252,9 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, default=Path("build/differential.jsonl"), help="what is done already")
     parser.add_argument("--certificates", type=int, default=CERTIFICATES, help="so many of kinds that both know")
     parser.add_argument("--minutes", type=float, default=24 * 60.0, help="stop after so many minutes")
-    parser.add_argument("--only", metavar="KIND", default="", help="of this kind, or property, alone; not beside --write")
+    parser.add_argument(
+        "--only", metavar="KIND", default="", help="of this kind, or property, alone; not beside --write"
+    )
     parser.add_argument("--write", type=Path, help="put the counts into this page")
     given = parser.parse_args()
     if given.only and given.write:
