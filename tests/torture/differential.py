@@ -59,7 +59,7 @@ NAMES = [
     "null",
 ]
 #: Under these keys stand names of users, groups and types.
-NAMED = "name types user envied fixed at_least buyer seller fast slow groups in".split()
+NAMED = ["name", "types", "user", "envied", "fixed", "at_least", "buyer", "seller", "fast", "slow", "groups", "in"]
 MEMORY = next((each for each in ("/dev/shm",) if Path(each).is_dir()), None)
 BEGIN, END = "<!-- counts: begin, written by make differential -->", "<!-- counts: end -->"
 
@@ -252,9 +252,7 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, default=Path("build/differential.jsonl"), help="what is done already")
     parser.add_argument("--certificates", type=int, default=CERTIFICATES, help="so many of kinds that both know")
     parser.add_argument("--minutes", type=float, default=24 * 60.0, help="stop after so many minutes")
-    parser.add_argument(
-        "--only", metavar="KIND", default="", help="of this kind, or property, alone; not beside --write"
-    )
+    parser.add_argument("--only", metavar="KIND", default="", help="of this kind or property; not beside --write")
     parser.add_argument("--write", type=Path, help="put the counts into this page")
     given = parser.parse_args()
     if given.only and given.write:
