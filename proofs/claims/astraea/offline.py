@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.benchmarks.workloads.astraea_batches import astraea_small
 from fairopt.methods.columns.pricing import PackingEvidence
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
-from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
+from fairopt.models.astraea.packing import CompactExponentialPacking, most_earned, revenue
 from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide
@@ -182,9 +182,10 @@ def ratios() -> Finding:
     exact = total = 0
     for form, jobs, servers, seed in product(FORMS, JOBS, SERVERS, range(SEEDS)):
         batch = astraea_small(jobs=jobs, servers=servers, seed=seed, convex=form == "convex")
-        one = ratio(batch, decide(PostedPricePacking(), batch))
-        found[form].setdefault((jobs, servers), []).append(one.revenue / one.best)
-        exact, total = exact + one.exact, total + 1
+        plan = decide(PostedPricePacking(), batch)
+        most = most_earned(batch, plan)
+        found[form].setdefault((jobs, servers), []).append(revenue(plan) / Fraction(most.upper))
+        exact, total = exact + (most.lower == most.upper), total + 1
     least = {form: min(min(each) for each in sizes.values()) for form, sizes in found.items()}
     above = [form for form in FORMS if least[form] > LEAST]
     told = "; ".join(f"{form} utilities: {_table(sizes)}" for form, sizes in found.items())
