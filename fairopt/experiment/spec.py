@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -120,7 +121,11 @@ def _entries(
     if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
         raise BadInput(f"got {shown(given)}", place=f"key {key!r}", remedy=f"Give tables [[{key}]]")
     places = [f"{key} {number}" for number in range(1, len(given) + 1)]
-    made = tuple(decode(kind, prepared(each, place), place) for each, place in zip(given, places, strict=True))
+    try:
+        made = tuple(decode(kind, prepared(each, place), place) for each, place in zip(given, places, strict=True))
+    except BadInput as error:  # what refuses itself may call its place by the same word
+        error.place = re.sub(rf"^({key} \d+, ){key}, ", r"\1", error.place)
+        raise
     labels = [getattr(each, "label", place) for each, place in zip(made, places, strict=True)]
     for number, (label, place) in enumerate(zip(labels, places, strict=True)):
         if label in labels[:number]:

@@ -101,7 +101,7 @@ def planned(spec: StudySpec) -> list[StudyCell]:
             cluster=setting.place.label,
             load=setting.load,
             error=setting.error.label,
-            mechanics=setting.costs.label,
+            mechanics=setting.mechanics.label,
             seed=seed,
             key=_key(spec, setting, player, policy, seed),
             status=TrialStatus.SKIPPED,
@@ -121,7 +121,7 @@ def _key(spec: StudySpec, setting: StudySetting, player: Player, policy: Policy,
         encode(spec.window),
         # labels do not matter
         [value for name, value in encode(setting.error).items() if name != "label"],
-        [value for name, value in encode(setting.costs).items() if name != "label"],
+        [value for name, value in encode(setting.mechanics).items() if name != "label"],
         code_version(),
     ]
     return sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
@@ -199,7 +199,7 @@ def play_cell(spec: StudySpec, cell: StudyCell, where: Environment) -> tuple[Stu
             trace,
             setting.place.made(),
             length=spec.length,
-            mechanics=setting.costs.made(),
+            mechanics=setting.mechanics,
             rounds=spec.rounds,
             rows=spec.window.rows(len(trace.jobs)),
             detailed=cell.seed == spec.seeds[0],
