@@ -9,10 +9,10 @@
 
 From Coq Require Import List QArith Qminmax.
 From Verified Require Import Syntax.
+From Verified Require Export Owed.
 Import ListNotations.
 Local Open Scope Q_scope.
 
-Definition sum (l : list Q) : Q := fold_right Qplus 0 l.
 (** a_0 b_0 + a_1 b_1 + ... *)
 Fixpoint dot (a b : list Q) : Q :=
   match a, b with x :: a, y :: b => x * y + dot a b | _, _ => 0 end.
@@ -131,6 +131,19 @@ Definition has_property (x : table) (p : property) : Prop :=
   | ParetoEfficiency => pareto_efficient x
   end.
 
+(** *** With entitlements: those of [Owed], and envy, of what others hold beyond their guarantees *)
+Definition no_peer_is_envied (e : entitlements) (x : table) : Prop :=
+  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v, c) ->
+    siblings e i l -> worth u (in_place m e i l (weight u / weight v) b c) <= worth u b.
+Definition has_owed (e : entitlements) (x : table) (could : nat -> nat -> option Q) (p : owed_property) : Prop :=
+  match p with
+  | GuaranteeKept => guarantee_kept m e x could
+  | CapKept => cap_kept m e x
+  | WholeGpus => whole_gpus m e x could
+  | GroupFairness => group_fair m e x could
+  | PeersEnvyFree => no_peer_is_envied e x
+  end.
+
 (** ** Policies *)
 
 (** Feasible, and nobody holds what it cannot use or does not demand. *)
@@ -224,7 +237,8 @@ End Market.
 (** ** Partial allocation: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division, EC 2013 *)
 
 Definition left_out {A} (i : nat) (l : list A) : list A := firstn i l ++ skipn (S i) l.
-Definition market_without (m : market) (i : nat) : market := Market (types m) (capacity m) (left_out i (users m)).
+Definition market_without (m : market) (i : nat) : market := 
+  Market (types m) (capacity m) (left_out i (users m)) (entitled m).
 (** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it, up
     to 1/10^12. *)
 Definition keeps_part (m : market) (powers : list nat) (together : table) (i : nat) (part : Q) : Prop :=
@@ -274,8 +288,20 @@ Definition authors_optimum (p : program) (m : market) (x : table) (v : Q) : Prop
 Definition like_user (u v : user) : Prop :=
   name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
   match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
+Definition like_limits (a b : list (list (option Q))) : Prop :=
+  Forall2 (Forall2 (fun p q => match p, q with Some p, Some q => p == q | None, None => True | _, _ => False end)) a b.
+Definition like_gang (g h : gang) : Prop :=
+  waiting g = waiting h /\ gang_gpus g == gang_gpus h /\ allowed g = allowed h /\
+  Forall2 (fun p q => fst p = fst q /\ snd p == snd q) (takes g) (takes h).
+Definition like_entitlements (a b : entitlements) : Prop :=
+  groups a = groups b /\ around a = around b /\ goods a = goods b /\ Forall2 Qeq (stock a) (stock b) /\
+  like_limits (guarantees a) (guarantees b) /\ like_limits (caps a) (caps b) /\
+  Forall2 Qeq (borrow_weight a) (borrow_weight b) /\ tier a = tier b /\
+  Forall2 (Forall2 Qeq) (in_hand a) (in_hand b) /\ Forall2 (Forall2 Qeq) (pinned a) (pinned b) /\
+  Forall2 like_gang (pending a) (pending b).
 Definition like (m m' : market) : Prop :=
-  types m = types m' /\ Forall2 Qeq (capacity m) (capacity m') /\ Forall2 like_user (users m) (users m').
+  types m = types m' /\ Forall2 Qeq (capacity m) (capacity m') /\ Forall2 like_user (users m) (users m') /\
+  match entitled m, entitled m' with Some a, Some b => like_entitlements a b | None, None => True | _, _ => False end.
 (** The market in which user [who] reports other speedups. *)
 Fixpoint replaced (l : list user) (who : nat) (report : list Q) : list user :=
   match l, who with
@@ -284,7 +310,7 @@ Fixpoint replaced (l : list user) (who : nat) (report : list Q) : list user :=
   | u :: l, S who => u :: replaced l who report
   end.
 Definition misreported (m : market) (who : N) (report : list Q) : market :=
-  Market (types m) (capacity m) (replaced (users m) (N.to_nat who) report).
+  Market (types m) (capacity m) (replaced (users m) (N.to_nat who) report) (entitled m).
 
 Definition meaning (s : statement) : Prop :=
   match s with
@@ -298,6 +324,11 @@ Definition meaning (s : statement) : Prop :=
   | HasProperty m x p holds possible =>
       valid m /\ shaped m x /\ (if holds then has_property m x p else ~ has_property m x p) /\
       (possible = true <-> feasible m x)
+  | HasOwed m x p holds possible goods_told =>
+      valid m /\ shaped m x /\ (possible = true <-> feasible m x) /\
+      exists e could, entitled m = Some e /\ well_formed m e /\ could_use m e x could /\
+        (if holds then has_owed m e x could p else ~ has_owed m e x could p) /\
+        (goods_told = true <-> (now m e x = true \/ goods e = []))
   | Envies m x i l own theirs possible =>
       valid m /\ (exists u b v c, said_of m x i u b /\ said_of m x l v c /\ worth u b == own /\
         worth u (scaled (weight u / weight v) c) == theirs /\ own < theirs) /\
