@@ -73,7 +73,9 @@ class Playing:
     @property
     def mechanics(self) -> Mechanics:
         """What starting and moving jobs costs."""
-        given = {name: exact(getattr(self, name), f"--{name}") for name in ("restart", "launch", "spread")}
+        given: dict[str, Any] = {
+            name: exact(getattr(self, name), f"--{name}") for name in ("restart", "launch", "spread")
+        }
         try:
             return Mechanics(**given, local_data=self.local_data)
         except BadInput as error:

@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.numbers import counted
 from fairopt.problem import Trace
 from fairopt.program import Array, Number, short_text
-from fairopt.report import Grid, Short, Tabular
+from fairopt.report import Grid, Tabular, short_repr
 from fairopt.simulation.gpu_time import Window, overlap, overlaps, ratio
 
 PERCENTILES = (50, 90, 99)
@@ -21,7 +21,7 @@ WORSE_OFF_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, repr=False)
-class Spread(Short):
+class Spread:
     """One number per job: count, mean (exact if they are), extremes, percentiles in floats; None without jobs."""
 
     count: int
@@ -29,6 +29,8 @@ class Spread(Short):
     least: Number | None
     most: Number | None
     percentiles: Mapping[int, float | None]
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, values: Sequence[Number]) -> Spread:
@@ -51,7 +53,7 @@ def summed(before: Number, values: Array) -> Number:
 
 
 @dataclass(frozen=True, repr=False)
-class TenantMeasures(Short):
+class TenantMeasures:
     """One tenant: its jobs that arrived, those completed, their mean JCT, the GPU-time it held, and its LTGF."""
 
     jobs: int
@@ -60,9 +62,11 @@ class TenantMeasures(Short):
     held: Number
     ltgf: Number | None
 
+    __repr__ = short_repr
+
 
 @dataclass(repr=False)
-class GpuUse(Short):
+class GpuUse:
     """GPU-time in GPUs times the trace's unit of time, over the rounds in which somebody was present.
 
     ``usable``: of hosts that worked when a round began. ``held``: by jobs, until they were done or their host failed;
@@ -85,6 +89,8 @@ class GpuUse(Short):
     scattered: Number
     mixed: Number
     held_back: Number
+
+    __repr__ = short_repr
 
     def add(
         self, window: Window | None, gpus: Array, begin: Array, end: Array, setup: Array, lost: Mapping[int, Number]
