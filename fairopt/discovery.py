@@ -361,10 +361,15 @@ def _made(group: str, name: str, kind: Any) -> Any:
 
 def _registered(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, as they are while no folder of packages changes."""
-    # strings, not Paths: every name that is looked up asks all folders
-    return _read(
-        group, tuple((path, os.stat(path or ".").st_mtime_ns) for path in sys.path if os.path.exists(path or "."))
-    )
+    return _read(group, tuple((path, changed) for path in sys.path if (changed := _changed(path)) is not None))
+
+
+def _changed(folder: str) -> int | None:
+    """Return when a folder was changed last; every name that is looked up asks all folders, so each is asked once."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:  # a folder that is not there
+        return None
 
 
 @lru_cache(maxsize=1)

@@ -128,7 +128,7 @@ def test_every_folder_has_its_arrows() -> None:
 def test_arrows(folder: str) -> None:
     allowed = [
         f"fairopt.{name}"
-        for name in (folder, "errors", "deadline", "numbers", "replacing", "report", *ALLOWED[folder].split())
+        for name in (folder, "errors", "deadline", "later", "numbers", "replacing", "report", *ALLOWED[folder].split())
     ]
     for path in python_files(TOOLKIT / folder):
         strangers = {

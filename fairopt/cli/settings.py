@@ -75,7 +75,9 @@ class Playing:
         """What starting and moving jobs costs."""
         from fairopt.simulation import Mechanics  # here, so that what plays nothing begins sooner
 
-        given = {name: exact(getattr(self, name), f"--{name}") for name in ("restart", "launch", "spread")}
+        given: dict[str, Any] = {
+            name: exact(getattr(self, name), f"--{name}") for name in ("restart", "launch", "spread")
+        }
         try:
             return Mechanics(**given, local_data=self.local_data)
         except BadInput as error:

@@ -119,7 +119,7 @@ def _rests_on(file: str, name: str) -> str:
         raise NotInstalled(
             f"only Coq can check {file}.v, and it is not installed: in a checkout, `make proofs` installs it"
         )
-    asked = {file: [name]}  # about all statements of a file it is three times as slow
+    asked = {file: [name]}
     try:
         if _up_to_date(file):
             return coq.rests_on(THEOREMS, asked)[file, name]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from fairopt.backends import Session
 from fairopt.discovery import policies, policy
-from fairopt.errors import WrongReturn
+from fairopt.errors import NotSolved, WrongReturn
 from fairopt.models import FifoQuota, LeastAttainedService, ShortestRemainingTimeFirst, ShortestServiceQueues, Themis
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.program import Number
-from fairopt.simulation import History, Mechanics, Setting, Stalled, run
+from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
 from fairopt.testing.round_changes import check_engine as check_against
 from fairopt.testing.round_samples import sample_settings
@@ -81,8 +81,8 @@ def drawn(draw: st.DrawFn) -> Setting:
 def test_on_drawn_settings(setting: Setting, rule: Policy, cut: int) -> None:
     try:
         check_engine(rule, setting, cut=cut)
-    except Stalled:  # a host is gone for good, or a quota is too small: the engine must say so, too
-        with pytest.raises(Stalled):
+    except NotSolved:  # a host is gone for good, or a quota is too small: the engine must say so, too
+        with pytest.raises(NotSolved):
             list(Engine(rule, setting.trace, setting.cluster, length=setting.length, mechanics=setting.mechanics))
 
 
