@@ -13,10 +13,6 @@ From Verified Require Export Owed.
 Import ListNotations.
 Local Open Scope Q_scope.
 
-(** a_0 b_0 + a_1 b_1 + ... *)
-Fixpoint dot (a b : list Q) : Q :=
-  match a, b with x :: a, y :: b => x * y + dot a b | _, _ => 0 end.
-
 (** ** Programs that the certificate holds *)
 
 (** low <= x <= high, where there are such bounds. *)
@@ -135,13 +131,26 @@ Definition has_property (x : table) (p : property) : Prop :=
 Definition no_peer_is_envied (e : entitlements) (x : table) : Prop :=
   forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v, c) ->
     siblings e i l -> worth u (in_place m e i l (weight u / weight v) b c) <= worth u b.
-Definition has_owed (e : entitlements) (x : table) (could : nat -> nat -> option Q) (p : owed_property) : Prop :=
+(** What a bundle is worth for what user [i] asks for; its guarantee of GPUs, at most all that there is. *)
+Definition room_of (b : list Q) (j : nat) : option Q := Some (nth j b 0).
+Definition worth_asked (e : entitlements) (i : nat) (u : user) (b : list Q) (t : Q) : Prop :=
+  if usage_told m e then most_served (kinds m) (speedup u) (asks m e i u) (room_of b) t else t == worth u b.
+Definition guaranteed (e : entitlements) (i : nat) : list Q := map (owed m e i) (seq 0 (kinds m)).
+Definition worths_are (e : entitlements) (x : table) (own sure : nat -> Q) : Prop :=
+  forall i u b, nth_error (combine (users m) x) i = Some (u, b) ->
+    worth_asked e i u b (own i) /\ worth_asked e i u (guaranteed e i) (sure i).
+Definition owed_is (e : entitlements) (x : table) (p : owed_property) (holds : bool) : Prop :=
+  let answer (P : Prop) := if holds then P else ~ P in
+  let given_what_they_could_use P := exists could, could_use m e x could /\ answer (P could) in
   match p with
-  | GuaranteeKept => guarantee_kept m e x could
-  | CapKept => cap_kept m e x
-  | WholeGpus => whole_gpus m e x could
-  | GroupFairness => group_fair m e x could
-  | PeersEnvyFree => no_peer_is_envied e x
+  | CapKept => answer (cap_kept m e x)
+  | PeersEnvyFree => answer (no_peer_is_envied e x)
+  | GuaranteeKept => given_what_they_could_use (guarantee_kept m e x)
+  | WholeGpus => given_what_they_could_use (whole_gpus m e x)
+  | GroupFairness => given_what_they_could_use (group_fair m e x)
+  | NobodyStarves => given_what_they_could_use (nobody_starves m e x)
+  | GuaranteeIncentive =>
+      exists own sure, worths_are e x own sure /\ answer (forall i, (i < people m)%nat -> sure i <= own i)
   end.
 
 (** ** Policies *)
@@ -326,8 +335,7 @@ Definition meaning (s : statement) : Prop :=
       (possible = true <-> feasible m x)
   | HasOwed m x p holds possible goods_told =>
       valid m /\ shaped m x /\ (possible = true <-> feasible m x) /\
-      exists e could, entitled m = Some e /\ well_formed m e /\ could_use m e x could /\
-        (if holds then has_owed m e x could p else ~ has_owed m e x could p) /\
+      exists e, entitled m = Some e /\ well_formed m e /\ owed_is m e x p holds /\
         (goods_told = true <-> (now m e x = true \/ goods e = []))
   | Envies m x i l own theirs possible =>
       valid m /\ (exists u b v c, said_of m x i u b /\ said_of m x l v c /\ worth u b == own /\

@@ -133,7 +133,8 @@ Definition property_meaning (p : property) (m : market) : text :=
 Definition owed_word (p : owed_property) : text :=
   codes (match p with
          | GuaranteeKept => "guarantee_kept" | CapKept => "cap_kept" | WholeGpus => "whole_gpu_conservation"
-         | GroupFairness => "group_fairness" | PeersEnvyFree => "envy_within_peers" end).
+         | GroupFairness => "group_fairness" | PeersEnvyFree => "envy_within_peers"
+         | GuaranteeIncentive => "guarantee_incentive" | NobodyStarves => "nobody_starves_while_lent" end).
 Definition owed_meaning (p : owed_property) : text :=
   match p with
   | GuaranteeKept =>
@@ -145,6 +146,13 @@ Definition owed_meaning (p : owed_property) : text :=
   | PeersEnvyFree =>
     codes "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
       ++ codes " weights and within the own caps, in the place of what it holds so itself"
+  | GuaranteeIncentive =>
+    codes "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
+      ++ codes " asks for"
+  | NobodyStarves =>
+    codes "no user could run more whole gangs (or any part, where nobody says what is asked for) within its"
+      ++ codes " guarantee and the caps above it on what is idle and what others, and each group around that but not"
+      ++ codes " around the user, hold beyond their guarantees and can be taken back"
   end.
 
 Definition impossible (possible : bool) : text := if possible then [] else codes ", which gives out what is not there".
