@@ -163,8 +163,8 @@ def alternative(market: Market, policy: Policy) -> Alternative:
     grounds = decision.evidence if isinstance(decision.evidence, DecisionReason) else None
     shares, after, rounded = decision.shares, decision.leaves(market), False
     if grounds is None:
-        made = whole(market, shares)
-        rounded, shares, after = not np.array_equal(made.shares, shares), made.shares, made.market
+        given, (after, shares) = shares, whole(market, shares)
+        rounded = not np.array_equal(given, shares)
     more = shares - said.held[:, :k]
     gains: dict[str, dict[str, Number]] = {}
     for i, j in zip(*np.nonzero(more), strict=True):
