@@ -111,7 +111,8 @@ def chosen(
     said = market.entitlements
     assert said is not None
     large = is_large(market)
-    names = [name for name in discovery.names(discovery.POLICIES) if (name in own or not large) and name not in other]
+    names = discovery.names(discovery.ENTITLED_POLICIES)
+    names = [name for name in names if (name in own or not large) and name not in other]
     found = [discovery.policy(name) for name in names]
     return sorted(
         (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.supports),
