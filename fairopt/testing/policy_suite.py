@@ -53,8 +53,7 @@ TO_BE_PROVED = frozenset({Trait.PROGRAM, Trait.EXACT})
 def policy_suite(expected_failures: Known | None = None, *, searches: int = 4, markets: int = 30) -> Suite[Policy]:
     """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}.
 
-    ``searches`` is the number of markets on which misreports are searched for, for each claim about them; a check asks
-    on at most so many ``markets``.
+    Each claim about misreports is tried on so many markets (``searches``); a check asks on at most ``markets``.
 
     >>> [each.name for each in policy_suite().checks][:2]
     ['says what it is', 'claims hold']
@@ -163,8 +162,7 @@ def float_agrees_with_fraction(policy: Policy, given: PolicySamples) -> None:
     for market in sample_markets(min(20, given.count), seed=5, weights=False):
         in_fractions = allocate(policy, market, exact=True)
         assert in_fractions.arithmetic.exact, f"declares exact decisions; got floats on {market}"
-        in_floats = decide(policy, market.as_(float), vertex=True)
-        _same_choice(policy, in_fractions, in_floats, market)
+        _same_choice(policy, in_fractions, decide(policy, market.as_(float), vertex=True), market)
 
 
 def order_of_users_and_types_does_not_matter(policy: Policy, given: PolicySamples) -> None:
@@ -287,8 +285,7 @@ def canonical_choice_does_not_depend_on_the_solver(policy: Policy) -> None:
     """Guards against a canonical choice that is only what one solver happens to return."""
     for market in sample_markets(6, seed=12, users=(1, 3), types=(1, 3)):
         in_fractions = allocate(policy, market, exact=True, canonical=True)
-        in_floats = allocate(policy, market, canonical=True)
-        _close(in_floats.shares, in_fractions.shares, f"canonical shares on {market}")
+        _close(allocate(policy, market, canonical=True).shares, in_fractions.shares, f"canonical shares on {market}")
 
 
 @requires("examples")
