@@ -147,7 +147,7 @@ def whole_quotas(
     )
     plain = replace(market.as_(Fraction), entitlements=tree, demand=None)
     quota = owed.guarantee.copy()
-    quota[:n, :k] = whole(plain, divided(market, nodes, shares, may)).shares
+    quota[:n, :k] = whole(plain, divided(market, nodes, shares, may))[1]
     for column, good in enumerate(owed.goods, start=k):
         if good.flavor in owed.types and INFINITY not in owed.guarantee[:n, column]:
             gpus = quota[:n, owed.types.index(good.flavor)]
