@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput, FairoptError
+from fairopt.numbers import objects
 from fairopt.policy import Allocation, Optima, Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.numbers import LEAST, MOST
@@ -21,6 +21,8 @@ from fairopt.properties.property import MechanismProperty, SlackCase
 
 #: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
+#: The ends of these intervals around 1, as whole numbers.
+_ENDS = tuple(tuple(Fraction(1 + sign * width).as_integer_ratio() for sign in (-1, 1)) for width in NEIGHBOURHOODS)
 #: Parts of the way from the truth to the float report; the best misreport often is just short of one that fails.
 PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
@@ -168,19 +170,29 @@ def candidates(market: Market, found: Found, kind: MisreportKind) -> list[Array]
     out: dict[tuple[Fraction, ...], Array] = {}
     nearest: Array | None = None
     ways = (found.report,) if found.first is None else (found.first, found.report)
-    for way, part, width in itertools.product(ways, PARTS, NEIGHBOURHOODS):
-        report = truth.copy()
-        for j, value in enumerate(way.tolist()):
-            told = truth[j] + part * (Fraction(value) - truth[j])
-            told = min(max(told, LEAST), MOST)
-            low, high = told * Fraction(1 - width), told * Fraction(1 + width)
-            if value != float(truth[j]) and not low <= truth[j] <= high:  # else keep it: fewer changes are simpler
-                report[j] = simplest(low, high)
-        if (report != truth).any() and kind.allows(truth, report):
-            out.setdefault(tuple(report), report)
-            nearest = report if part == 1 else nearest
+    for way, part in itertools.product(ways, PARTS):
+        near = [_simple(true, value, part) for true, value in zip(truth.tolist(), way.tolist(), strict=True)]
+        for numbers in zip(*near, strict=True):
+            report = objects(numbers)
+            if (report != truth).any() and kind.allows(truth, report):
+                out.setdefault(numbers, report)
+                nearest = report if part == 1 else nearest
     plainest = sorted(out.values(), key=lambda report: sum(value.numerator + value.denominator for value in report))
     return plainest if nearest is None else [each for each in plainest if each is not nearest] + [nearest]
+
+
+def _simple(true: Fraction, value: float, part: Fraction) -> list[Fraction]:
+    """Return the simplest number in each neighbourhood of that part of the way to a value, the true one if it is in."""
+    if value == float(true):
+        return [true] * len(NEIGHBOURHOODS)
+    told = min(max(true + part * (Fraction(value) - true), LEAST), MOST)
+    out, (top, bottom) = [], told.as_integer_ratio()
+    for (less, of), (more, of_more) in _ENDS:
+        low, high = (top * less, bottom * of), (top * more, bottom * of_more)
+        kept = low[0] * true.denominator <= true.numerator * low[1]  # fewer changes are simpler
+        kept = kept and true.numerator * high[1] <= high[0] * true.denominator
+        out.append(true if kept else Fraction(*_simplest(*low, *high)))
+    return out
 
 
 def simplest(low: Fraction, high: Fraction) -> Fraction:
@@ -190,7 +202,14 @@ def simplest(low: Fraction, high: Fraction) -> Fraction:
     """
     if not 0 <= low <= high:
         raise BadInput(f"got {low} and {high}", place="simplest fraction", remedy="Give 0 <= low <= high")
-    if math.ceil(low) <= high:
-        return Fraction(math.ceil(low))
-    below = math.floor(low)
-    return below + 1 / simplest(1 / (high - below), 1 / (low - below))
+    return Fraction(*_simplest(*low.as_integer_ratio(), *high.as_integer_ratio()))
+
+
+def _simplest(top: int, bottom: int, high_top: int, high_bottom: int) -> tuple[int, int]:
+    """Return the same for top / bottom and the high one, in whole numbers, since thousands are asked for."""
+    below, rest = divmod(top, bottom)
+    whole = below + (rest > 0)
+    if whole * high_bottom <= high_top:
+        return whole, 1
+    over, under = _simplest(high_bottom, high_top - below * high_bottom, bottom, rest)
+    return below * over + under, over
