@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -47,7 +48,9 @@ class ExactReports:
         self.asked, self.policy, self.problem = asked, policy, problem
         self.truth = truth or exact_or_none(policy, problem)
         self._best: dict[int, Fraction | None] = {}
+        self._worst: dict[tuple[int, tuple[Any, ...]], Fraction | None] = {}
         self._after: dict[tuple[int, tuple[Any, ...]], Allocation | None] = {}
+        self._known: dict[tuple[int, tuple[Any, ...]], float] = {}
 
     def misreport(self, user: int, report: Array) -> SlackCase | None:
         """Return the result of a report (k,) of Fractions, whether the user gains or loses."""
@@ -64,10 +67,20 @@ class ExactReports:
             return found
         if user not in self._best:
             self._best[user] = self._extreme(self.truth, user, Sense.MAXIMIZE)
-        best, worst = self._best[user], self._extreme(after, user, Sense.MINIMIZE)
+        key = user, tuple(found.report)
+        if key not in self._worst:
+            self._worst[key] = self._extreme(after, user, Sense.MINIMIZE)
+        best, worst = self._best[user], self._worst[key]
         if best is None or worst is None:
             return found
         return found.but(least_gain=worst - best, every_optimum=worst > best)
+
+    def foresee(self, asked: Reports, found: Mapping[MisreportKind, Found], tolerance: float) -> None:
+        """Decide in floats, all together, on the reports near those that gain most: `best` of each kind asks for it."""
+        if self.problem.speedup.size <= EXACT_UP_TO:
+            paid = [(kind, each) for kind, each in found.items() if each.share > tolerance]
+            near = [(each.user, report) for kind, each in paid for report in candidates(self.problem, each, kind)]
+            self._levels(asked, near)
 
     def best(
         self, asked: Reports, found: Found, others: list[Found], kind: MisreportKind, tolerance: float
@@ -89,13 +102,13 @@ class ExactReports:
             reports += [(each.user, report) for each in more for report in candidates(self.problem, each, kind)]
         if not reports:
             return None
-        levels = _levels(asked, reports)
+        levels = self._levels(asked, reports)
         promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
         return most_paid(*(self.misreport(*reports[place]) for place in promising))
 
     def _simplest(self, asked: Reports, found: Found, near: list[Array]) -> SlackCase | None:
         best: SlackCase | None = None
-        levels = _levels(asked, [(found.user, each) for each in near])
+        levels = self._levels(asked, [(found.user, each) for each in near])
         for report, level in zip(near, levels, strict=True):
             if (level + 1) * WORTH < found.level and report is not near[-1]:
                 continue
@@ -109,6 +122,15 @@ class ExactReports:
             if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
                 break
         return best
+
+    def _levels(self, asked: Reports, reports: list[tuple[int, Array]]) -> Array:
+        """Return what reports of users gain in floats, as in `Found.level`, but for the rounding."""
+        keys = [(user, tuple(report)) for user, report in reports]
+        if new := list(dict.fromkeys(key for key in keys if key not in self._known)):
+            users = np.array([user for user, _ in new])
+            gains = asked.gains(users, np.array([report for _, report in new]).astype(float))
+            self._known |= zip(new, (gains / asked.fair[users] / LEVEL).tolist(), strict=True)
+        return np.array([self._known[key] for key in keys])
 
     def _decided(self, user: int, report: Array) -> Allocation | None:
         """Return the decision on a report; it is asked for again by other kinds, and for the extremes."""
@@ -136,13 +158,6 @@ class ExactReports:
             return Fraction(optima.extreme(weight, sense))
         except FairoptError:
             return None  # undecided: `least_gain` stays None
-
-
-def _levels(asked: Reports, reports: list[tuple[int, Array]]) -> Array:
-    """Return what reports of users gain in floats, as in `Found.level`, but for the rounding."""
-    users = np.array([user for user, _ in reports])
-    gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
-    return np.asarray(gains / asked.fair[users] / LEVEL)
 
 
 def most_paid(*misreports: SlackCase | None) -> SlackCase | None:
