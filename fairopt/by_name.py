@@ -143,7 +143,7 @@ def run(
     snapshot to go on from, ``mechanics`` what starting and moving jobs costs (nothing, by default). `History.of` holds
     the rounds of a run, for measures and tables.
 
-    Errors: `BadInput` where trace and cluster do not fit; `WrongReturn` for an impossible decision; `Stalled`.
+    Errors: `BadInput` where trace and cluster do not fit; `WrongReturn` for an impossible decision; `NotSolved`.
     Source: that of the policy.
 
     >>> from fairopt import run

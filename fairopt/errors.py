@@ -111,6 +111,8 @@ class NotCapable(FairoptError, TypeError):
 class NotSolved(FairoptError, RuntimeError):
     """Solving ended without an optimum; ``solution`` is the solver's answer, an incumbent included, None if nothing.
 
+    Of a run: jobs wait, but nothing runs and nothing will change; the message names the jobs.
+
     >>> raise NotSolved("the time limit has passed")
     Traceback (most recent call last):
         ...

@@ -290,21 +290,20 @@ class Tabular(ABC):
         )
 
 
-class Short:
-    """A base of dataclasses with numbers: `repr` is on one line, and long fractions in it are rounded, as "≈0.333333".
+def short_repr(of: Any) -> str:
+    """Return a dataclass with numbers on one line, long fractions rounded, as "≈0.333333": its ``__repr__``.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(repr=False)
-    ... class Gain(Short):
+    ... class Gain:
     ...     user: str
     ...     gain: Fraction
+    ...     __repr__ = short_repr
     >>> Gain("A", Fraction(10**70, 3 * 10**70 + 1))
     Gain(user='A', gain=≈0.333333)
     """
-
-    def __repr__(self) -> str:
-        shown = (f"{each.name}={_SHORT.repr(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]
-        return f"{type(self).__name__}({', '.join(shown)})"
+    shown = (f"{each.name}={_SHORT.repr(getattr(of, each.name))}" for each in fields(of) if each.repr)
+    return f"{type(of).__name__}({', '.join(shown)})"
 
 
 class _ShortNumbers(reprlib.Repr):

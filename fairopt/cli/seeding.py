@@ -10,7 +10,6 @@ import os
 from collections.abc import Sequence
 from os import fspath
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -21,10 +20,11 @@ from fairopt.cli.settings import Playing, read_trace_on
 from fairopt.cli.tables import progress
 from fairopt.errors import BadInput
 from fairopt.experiment.runner import place
+from fairopt.experiment.spec import Entrant
 from fairopt.experiment.statistics import Better
 from fairopt.experiment.studies.cells import StudyCell, run_study
 from fairopt.experiment.studies.results import StudyResults
-from fairopt.experiment.studies.spec import MOST_SEEDS, Costs, Player, Question, StudySpec
+from fairopt.experiment.studies.spec import MOST_SEEDS, Question, StudySpec
 from fairopt.experiment.studies.traces import Place, Source
 from fairopt.policy import Policy
 from fairopt.problem import exact
@@ -57,18 +57,16 @@ def seeded(
     if seeds > MOST_SEEDS:
         raise BadInput(f"got {seeds}", place="--seeds", remedy=f"Give at most {MOST_SEEDS}")
     read_trace_on(file, cluster)  # refused here, and not in each cell
-    costs = playing.mechanics
-    numbers: dict[str, Any] = {name: float(getattr(costs, name)) for name in ("restart", "launch", "spread")}
     spec = StudySpec(
         name="compare",
         title=f"{file} on {cluster}",
         length=float(length_of(exact(playing.length, "--length"))),
         rounds=playing.rounds,
         seeds=tuple(range(seeds)),
-        policies=tuple(Player(each.name, each.name) for each in policies),
+        policies=tuple(Entrant(each.name, each.name) for each in policies),
         traces=(Source(str(file), file=fspath(file)),),
         clusters=(Place(str(cluster), file=fspath(cluster)),),
-        mechanics=(Costs(**numbers, local_data=costs.local_data),),
+        mechanics=(playing.mechanics,),
         compare=QUESTIONS,
     )
     total = len(policies) * len(spec.seeds)

@@ -1,6 +1,7 @@
 """Documents of other tools: JSON and YAML, from files that nobody vouches for, within stated limits, as objects.
 
-A file of up to `SMALL` bytes is read at once, with the line of what is wrong; a larger one is streamed.
+A file of JSON of up to `WHOLE` bytes is read at once, with the line of what is wrong; a larger one is streamed, which
+takes four times as long.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ from fairopt.problem.files.schema import ObjectPart, ValueType, kind_of
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import MOST_DIGITS, exact, shown
 
+#: The documents of a YAML text of so many characters are kept, for who reads it next.
+KEPT = 200_000
 #: The largest file that is read, unless a caller says otherwise, in bytes.
 LARGEST = 2 * 1024**3
-#: A larger file is streamed; a larger YAML text is refused, since it cannot be.
+#: A larger YAML text is refused, since it cannot be streamed.
 SMALL = 50 * 1024**2
+#: A larger JSON text is streamed.
+WHOLE = 200 * 1024**2
 #: Objects and lists inside each other.
 DEEPEST = 100
 #: A packed file may be this many times as large unpacked; text rarely packs better than 1 to 100.
@@ -64,7 +69,7 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
                 remedy = "Write it as .json, which is read piece by piece"
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
             yield from _flat(yaml_documents(read_text(path)))
-        elif size <= SMALL:
+        elif size <= WHOLE:
             yield from json_documents(read_text(path))
         else:
             with open(path, "rb") as stream:
@@ -151,7 +156,7 @@ def bounded(value: Any) -> Any:
 
 def _streamed(stream: IO[bytes]) -> Iterator[ObjectPart]:
     """Yield the objects in the list ``items``, one at a time."""
-    ijson = library("ijson", "a file of more than 50 MB", "import")
+    ijson = library("ijson", "a file of more than 200 MB", "import")
     number = 0
     try:
         for item in ijson.items(stream, "items.item"):
@@ -171,6 +176,16 @@ def yaml_documents(text: str) -> Iterator[tuple[str, Any]]:
     Errors: `BadInput` with the line for what is no YAML, for aliases, more than `DEEPEST` levels, and keys
     that stand twice.
     """
+    return iter(_kept_documents(text)) if len(text) <= KEPT else _yaml_documents(text)
+
+
+@lru_cache(maxsize=4)
+def _kept_documents(text: str) -> list[tuple[str, Any]]:
+    """Return the same for a short text: each importer that may know the file reads it."""
+    return list(_yaml_documents(text))
+
+
+def _yaml_documents(text: str) -> Iterator[tuple[str, Any]]:
     yaml = library("yaml", "a YAML file", "import")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

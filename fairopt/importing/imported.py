@@ -210,7 +210,7 @@ class Places:
     """
 
     def __init__(self) -> None:
-        self._above: dict[int, tuple[Mapping[str, str], set[str], list[str]]] = {}
+        self._roots: dict[tuple[str, int], _Field] = {}
         self._seen: dict[tuple[str, str], list[Any]] = {}
 
     def note(self, where: str, name: str, value: object, why: str) -> None:
@@ -223,19 +223,32 @@ class Places:
 
         A path that ends in "*" stands for all that begin like it and have no entry; the longest such counts.
         """
-        if id(known) not in self._above:  # the table is kept too, so that no other has its id
-            parts = {path[:at] for path in known for at, sign in enumerate(path) if sign == "."}
+        root = self._roots.get((kind, id(known)))
+        if root is None:  # the table is kept too, so that no other has its id
+            above = {path[:at] for path in known for at, sign in enumerate(path) if sign == "."}
             begins = sorted((path[:-1] for path in known if path.endswith("*")), key=len, reverse=True)
-            self._above[id(known)] = known, parts, begins
-        _, above, begins = self._above[id(known)]
-        for path, found in _fields(value, above):
-            why = known.get(path)
-            if why is None:
-                begin = next((each for each in begins if path.startswith(each)), None)
-                why = UNKNOWN if begin is None else known[f"{begin}*"]
-                path = begin.rstrip(".") if begin is not None and why in MINOR else path
-            if why:
-                self.note(f"{kind}, {path}", name, found, why)
+            root = self._roots[kind, id(known)] = _Field(kind, "", known, above, begins)
+        self._walk(name, root, value)
+
+    def _walk(self, name: str, field: _Field, found: Any) -> None:
+        if field.above and type(found) is dict:
+            below = field.below
+            for key, each in found.items():
+                deeper = below.get(key)
+                if deeper is None:
+                    deeper = below[key] = field.to(f"{field.path}.{key}" if field.path else str(key))
+                if not deeper.taken:
+                    self._walk(name, deeper, each)
+        elif field.lists and type(found) is list:
+            items = field.items
+            if items is None:
+                items = field.items = field.to(f"{field.path}[]")
+            for each in found:
+                self._walk(name, items, each)
+        elif field.why and found not in (None, "", [], {}):
+            if field.seen is None:
+                field.seen = self._seen.setdefault((f"{field.kind}, {field.where}", field.why), [name, found, 0])
+            field.seen[2] += 1
 
     @property
     def listed(self) -> tuple[Unplaced, ...]:
@@ -265,17 +278,31 @@ def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:
     return Unplaced(f"{kind}, {names}" if names else kind, f"{len(fields)} fields" if why in MINOR else said, why)
 
 
-def _fields(value: Mapping[str, Any], above: Iterable[str]) -> Iterable[tuple[str, Any]]:
-    """Yield the fields by dotted path, down to those that are not in ``above``; "[]" stands for the items of a list."""
-    stack: list[tuple[str, Any]] = [("", value)]
-    while stack:
-        path, found = stack.pop()
-        if isinstance(found, dict) and (not path or path in above):
-            stack += [(f"{path}.{key}" if path else str(key), each) for key, each in reversed(list(found.items()))]
-        elif isinstance(found, list) and f"{path}[]" in above:
-            stack += [(f"{path}[]", each) for each in reversed(found)]
-        elif found not in (None, "", [], {}):
-            yield path, found
+class _Field:
+    """What is known of the fields at one dotted path, found once for all objects of a kind; "[]" stands for items.
+
+    ``above`` and ``lists``: whether an object and a list there are looked into. ``taken``: it is read, whatever stands
+    there. Else ``why`` it has no place and ``where``, and what was ``seen`` there.
+    """
+
+    __slots__ = ("_table", "above", "below", "items", "kind", "lists", "path", "seen", "taken", "where", "why")
+
+    def __init__(self, kind: str, path: str, known: Mapping[str, str], above: set[str], begins: Sequence[str]) -> None:
+        self.kind, self.path, self._table = kind, path, (known, above, begins)
+        self.above, self.lists = not path or path in above, f"{path}[]" in above
+        self.below: dict[str, _Field] = {}
+        self.items: _Field | None = None
+        self.seen: list[Any] | None = None
+        why, where = known.get(path), path
+        if why is None:
+            begin = next((each for each in begins if path.startswith(each)), None)
+            why = UNKNOWN if begin is None else known[f"{begin}*"]
+            where = begin.rstrip(".") if begin is not None and why in MINOR else path
+        self.why, self.where, self.taken = why, where, not (why or self.above or self.lists)
+
+    def to(self, path: str) -> _Field:
+        """Return the field at a path below."""
+        return _Field(self.kind, path, *self._table)
 
 
 def _short(value: object) -> str:

@@ -18,14 +18,13 @@ from fairopt.importing.kai_pods import (
     MIG,
     NONE,
     Amounts,
-    Pod,
     is_sliced,
     memory_of,
     pods_of,
     together_of,
     told,
 )
-from fairopt.importing.kubernetes import Objects, add, objects
+from fairopt.importing.kubernetes import Objects, Pod, add, objects
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming

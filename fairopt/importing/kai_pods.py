@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
-from typing import NamedTuple
 
 from fairopt.errors import require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.imported import Places
 from fairopt.importing.kai_objects import GPUS
-from fairopt.importing.kubernetes import Objects, pod_requests
+from fairopt.importing.kubernetes import Objects, Pod, pod_requests
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, exact
 
@@ -28,21 +27,6 @@ _SLICED, _STRATEGY = "node-role.kubernetes.io/mig-enabled", "nvidia.com/mig.stra
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
 _LONE = "its pod group is not in the files: it counts for that queue, and starts alone"
 Amounts = dict[str, Fraction]
-
-
-class Pod(NamedTuple):
-    """A pod that runs or waits; ``sliced``: it asks for slices of GPUs, of which nobody says how many GPUs they are.
-
-    ``devices``: on how many GPUs it takes how much of each. ``node``: where it runs, "" while it waits. ``groups``: the
-    names of the GPUs that it shares, as far as the file says them.
-    """
-
-    runs: bool
-    takes: Amounts
-    sliced: bool = False
-    devices: tuple[Fraction, int] = (NONE, 0)
-    node: str = ""
-    groups: tuple[str, ...] = ()
 
 
 def together_of(name: str, queue: str, pods: list[Pod], first: int, places: Places) -> Iterator[list[Pod]]:
@@ -115,7 +99,8 @@ def pods_of(
                 places.note("Pod, pod-group-name", name, group, "no such pod group")
             else:
                 runs = bool(node) or phase == "Running"
-                members[owner].append(Pod(runs, takes, sliced, devices, node, selected or _groups(part)))
+                groups = selected or _groups(part)
+                members[owner].append(Pod(runs, takes, sliced=sliced, devices=devices, node=node, groups=groups))
     return members, others
 
 

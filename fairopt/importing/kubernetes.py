@@ -161,6 +161,23 @@ def unpacked(
             yield path, ObjectPart(place, {**named, **value})
 
 
+class Pod(NamedTuple):
+    """A pod that runs, or has a node, or waits: what it ``takes``, and whether it ``may_stop``.
+
+    ``sliced``: it asks for slices of GPUs, of which nobody says how many GPUs they are. ``devices``: on how many GPUs
+    it takes how much of each. ``node``: where it runs, "" while it waits. ``groups``: the names of the GPUs that it
+    shares, as far as the file says them.
+    """
+
+    runs: bool
+    takes: dict[str, Fraction]
+    may_stop: bool = True
+    sliced: bool = False
+    devices: tuple[Fraction, int] = (Fraction(0), 0)
+    node: str = ""
+    groups: tuple[str, ...] = ()
+
+
 class Stock(NamedTuple):
     """What is counted: GPU types with their resources, other resources, how much of each, and the flavor of goods."""
 

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import AMOUNTS, SECONDS
+from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
-from fairopt.importing.kubernetes import Objects, add, pod_requests
+from fairopt.importing.kubernetes import Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
-from fairopt.importing.kueue_quotas import FlavorColumns, in_units
+from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, pod_sets_of, text_of
+from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, shown
 
-Amounts = dict[str, Fraction]
+#: So many Workloads that differ are remembered.
+MOST_ALIKE = 5_000
 #: Which workloads count: those with quota, and of them those that were let run.
 _RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admittedWorkloads", "flavorsUsage"))
 
 
-class PodSet(NamedTuple):
-    """Pods that are alike: what all of them take, flavors by resource where they run, their own spec and topology.
+@dataclass(eq=False, slots=True)
+class _Alike:
+    """Workloads that differ in their names and queues alone: their pod sets, and the gangs they are on some flavors.
 
-    ``number``: how many there are; the workload may start without ``spare`` of them.
+    A gang is what is added to a Workload's name, and what else it is; with it goes what there is to note.
     """
 
-    name: str
-    amounts: Amounts
-    flavors: Mapping[str, str]
-    pod: ObjectPart
-    topology: ObjectPart
-    number: int
-    spare: int
+    admitted: bool
+    pod_sets: tuple[PodSet, ...]
+    gangs: dict[_Flavors, tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, str, str]]]] = field(
+        default_factory=dict
+    )
 
 
 def gangs_in(
@@ -54,8 +57,11 @@ def gangs_in(
     counted: dict[str, Amounts] = {
         name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, Fraction(0)) for name, owner in queues.items()
     }
-    flavors = {name: _Flavors(owner.guarantee or {}, found["ResourceFlavor"], found["Topology"], columns)
-               for name, owner in queues.items()}  # fmt: skip
+    listed = {name: tuple(owner.guarantee or ()) for name, owner in queues.items()}
+    flavors = {goods: _Flavors(goods, found["ResourceFlavor"], found["Topology"], columns)
+               for goods in dict.fromkeys(listed.values())}  # fmt: skip
+    alike: dict[str, _Alike] = {}
+    tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
     partial = partly(found["Configuration"])
@@ -69,11 +75,17 @@ def gangs_in(
         if not admitted and not spec.flag("active", True):
             places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
             continue
-        asked, pod_sets = spec.text("queueName"), tuple(_pod_sets(spec, status, admitted, partial))
+        asked, key = spec.text("queueName"), text_of(spec, status, admitted)
+        same = alike.get(key)
+        if same is None:
+            if len(alike) >= MOST_ALIKE:
+                alike.clear()
+            same = alike[key] = _Alike(bool(admitted), tuple(pod_sets_of(spec, status, admitted, partial)))
         own = "/".join(filter(None, (part.part("metadata").text("namespace"), asked)))
         waits_for, stopped = local.get(own, ("", ""))
         queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
-        _count(counted.get(queue, {}), pod_sets, admitted=bool(admitted), let_run=let_run)
+        if queue in counted:
+            tally[queue, let_run, same] += 1
         gang = ImportedGang(
             name, queue, 0, None, None, {}, spec.whole("priority", 0, least=-(2**31)),
             since=part.part("metadata").read("creationTimestamp", SECONDS, 0),
@@ -88,7 +100,17 @@ def gangs_in(
             why = "there is no such ResourceFlavor, so that Kueue holds the ClusterQueue inactive: it does not wait"
             places.note("Workload, flavors", name, lacking, why)
         else:
-            gangs += _of_work(gang, pod_sets, flavors[queue], found, columns, places, runs=bool(admitted))
+            own_flavors = flavors[listed[queue]]
+            if own_flavors not in same.gangs:
+                noted = list[tuple[str, str, str]]()
+                parts = list(_of_work(name, same.pod_sets, own_flavors, found, columns, noted, runs=bool(admitted)))
+                same.gangs[own_flavors] = parts, noted
+            made, notes = same.gangs[own_flavors]
+            for where, value, why in notes:
+                places.note(where, name, value, why)
+            gangs += [gang._replace(name=name + called, **more) for called, more in made]
+    for (name, let_run, same), times in tally.items():
+        _count(counted[name], same, times, let_run=let_run)
     for name, owner in queues.items() if found["Workload"] else ():
         for (good, nominal), (_, usage) in product((owner.guarantee or {}).items(), (_RESERVING, _ADMITTED)):
             total = counted[name].get(f"{usage} {good} total", Fraction(0))
@@ -106,69 +128,38 @@ def _lacking(queue: ImportedQueue, flavors: Mapping[str, ObjectPart]) -> str:
     return next((each for each in named if flavors and each not in flavors), "")
 
 
-def _count(row: Amounts, pod_sets: Iterable[PodSet], *, admitted: bool, let_run: bool) -> None:
-    """Count a Workload in what its ClusterQueue says of them."""
-    if not admitted:
-        add(row, {"pendingWorkloads": Fraction(1)})
+def _count(row: Amounts, alike: _Alike, times: int, *, let_run: bool) -> None:
+    """Count so many Workloads in what their ClusterQueue says of them."""
+    if not alike.admitted:
+        add(row, {"pendingWorkloads": Fraction(times)})
         return
     for count, usage in (_RESERVING, _ADMITTED)[: 1 + let_run]:
-        add(row, {count: Fraction(1)})
-        for pods in pod_sets:
+        add(row, {count: Fraction(times)})
+        for pods in alike.pod_sets:
             for resource, flavor in pods.flavors.items():
                 amount = pods.amounts.get(resource, Fraction(0))
-                add(row, {f"{usage} {Good(resource, flavor)} total": amount})
-
-
-def _pod_sets(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bool) -> Iterator[PodSet]:
-    assigned = {each.text("name", "main"): each for each in status.part("admission").parts("podSetAssignments")}
-    done = {each.text("name", "main"): each.whole("count", 0) for each in status.parts("reclaimablePods")}
-    told = {each.text("name", "main"): each.read("resources", AMOUNTS, {}) for each in status.parts("resourceRequests")}
-    for each in spec.parts("podSets"):
-        name, count = each.text("name", "main"), each.whole("count", 1)
-        left = max(0, count - done.get(name, 0))
-        pod = each.at("template.spec")
-        flavors: Mapping[str, Any] = {}
-        if admitted:
-            # pkg/workload/workload.go, totalRequestsFromAdmission: pods that are done give their part back
-            own = assigned.get(name, ObjectPart(each.place, {}))
-            count = own.whole("count", count)
-            amounts, flavors = own.read("resourceUsage", AMOUNTS, {}), own.part("flavors").value
-            for resource, flavor in flavors.items():
-                require(isinstance(flavor, str), shown(flavor), f"{own.place}, flavors, {resource}", "Give a name")
-        elif name in told:
-            amounts, count = told[name], left
-        else:
-            takes = pod_requests(pod)
-            own = pod.part("resources")  # of the whole pod
-            takes |= own.read("limits", AMOUNTS, {}) | own.read("requests", AMOUNTS, {})
-            amounts = {key: in_units(key, value) for key, value in takes.items()}
-            amounts = amounts if left == 1 else {key: value * left for key, value in amounts.items()}
-            amounts["pods"], count = Fraction(left), left
-        if left < count:
-            amounts = {resource: amount / count * left for resource, amount in amounts.items()}
-        spare = 0 if admitted or not partial else max(0, left - each.whole("minCount", left))
-        yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"), left, spare)
+                add(row, {f"{usage} {Good(resource, flavor)} total": amount * times})
 
 
 # -- gangs ---------------------------------------------------------------------------------------------------------
 def _of_work(
-    gang: ImportedGang,
-    pod_sets: Iterable[PodSet],
+    workload: str,
+    pod_sets: tuple[PodSet, ...],
     flavors: _Flavors,
     found: Objects,
     columns: FlavorColumns,
-    places: Places,
+    notes: list[tuple[str, str, str]],
     *,
     runs: bool,
-) -> Iterator[ImportedGang]:
-    """Yield the gangs of a Workload: one where a single type can hold all of its GPUs, else one for each pod set.
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the gangs of a Workload, as `_Alike` has them: one where a single type holds all, else one a pod set.
 
-    ``gang`` says all but what it takes and where; ``flavors`` are those of its ClusterQueue.
+    ``flavors`` are those of its ClusterQueue. ``notes`` get what has no place.
     """
     fits = None if runs else flavors
     covered, free = flavors.covered, uncounted(found["Configuration"])
     parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
-    pod_sets = tuple(pod_sets)
+    settings: Mapping[str, str] = {}
     for pods in pod_sets:
         strange = [each for each, amount in pods.amounts.items() if amount and each not in covered and each != "pods"]
         if free is not None:
@@ -178,21 +169,21 @@ def _of_work(
             unless = (
                 "" if free is not None else " unless its Configuration, which is not given, leaves the resource out"
             )
-            places.note(f"Workload, {strange[0]}", gang.name, in_full(pods.amounts[strange[0]]), why + unless)
+            notes.append((f"Workload, {strange[0]}", in_full(pods.amounts[strange[0]]), why + unless))
             if free is not None:
                 return
         asked = [each for each in columns.resources if pods.amounts.get(each)]
         other = {each: amount for each, amount in pods.amounts.items() if amount and each not in columns.resources}
         for each in other:
             if each not in columns.counted and each != "pods":
-                places.note(f"Workload, {each}", gang.name, in_full(other[each]), "no quota counts this resource")
+                notes.append((f"Workload, {each}", in_full(other[each]), "no quota counts this resource"))
         if not asked:
             parts.append((pods.name, 0, _types_for(pods, fits, None, columns), other))
         for number, each in enumerate(asked):
-            gpus = _whole(pods.amounts[each], f"Workload {gang.name}, pod set {pods.name}, {each}")
+            gpus = _whole(pods.amounts[each], f"Workload {workload}, pod set {pods.name}, {each}")
             allowed = _types_for(pods, fits, each, columns)
             parts.append((pods.name, gpus, allowed, {} if number else other))
-        _counted_elsewhere(pods, columns, gang.name, places)
+        notes += _counted_elsewhere(pods, columns)
     common = set(columns.types).intersection(*(allowed for _, _, allowed, _ in parts))
     if parts and common:
         total: Amounts = {}
@@ -201,26 +192,28 @@ def _of_work(
         gpus = sum(gpus for _, gpus, _, _ in parts)
         if sum(bool(each[1]) for each in parts) > 1 and len(common) > 1 and not runs:
             why = "pod sets share one flavor here, and Kueue finds one for each"
-            places.note("Workload, spec.podSets", gang.name, "several", why)
+            notes.append(("Workload, spec.podSets", "several", why))
         parts = [("", gpus, tuple(each for each in columns.types if each in common), total)]
-        gang = gang._replace(settings=_fewer_pods(pod_sets, columns, gang.name, places))
+        settings = _fewer_pods(pod_sets, columns, notes)
     elif len(parts) > 1 and not runs:
         why = "pod sets on several flavors start apart here, not together"
-        places.note("Workload, spec.podSets", gang.name, "apart", why)
+        notes.append(("Workload, spec.podSets", "apart", why))
         if any(pods.spare for pods in pod_sets):
             why = "partial admission is not modelled where pod sets start apart"
-            places.note("Workload, spec.podSets[].minCount", gang.name, "fewer pods", why)
+            notes.append(("Workload, spec.podSets[].minCount", "fewer pods", why))
     for number, (name, gpus, allowed, other) in enumerate(parts):
         if not allowed:
             where = "flavors of its ClusterQueue" if not runs else "an unknown flavor"
-            places.note("Workload, flavors", gang.name, where, "no flavor with quotas fits its pods, so it is left out")
+            notes.append(("Workload, flavors", where, "no flavor with quotas fits its pods, so it is left out"))
             continue
         again = "" if name not in [each[0] for each in parts[:number]] else f"/{number + 1}"
-        called, on = f"{gang.name}/{name}{again}" if name else gang.name, allowed[0] if runs else None
-        yield gang._replace(name=called, gpus=gpus, allowed=allowed, on=on, other=other)
+        own = {"gpus": gpus, "allowed": allowed, "on": allowed[0] if runs else None, "other": other}
+        yield f"/{name}{again}" if name else "", own | {"settings": settings}
 
 
-def _fewer_pods(pod_sets: Sequence[PodSet], columns: FlavorColumns, name: str, places: Places) -> dict[str, str]:
+def _fewer_pods(
+    pod_sets: Sequence[PodSet], columns: FlavorColumns, notes: list[tuple[str, str, str]]
+) -> dict[str, str]:
     """Return without how many pods a Workload may start, and what one of them takes, as the rule's setting.
 
     Source: pkg/scheduler/flavorassigner/podset_reducer.go.
@@ -231,7 +224,7 @@ def _fewer_pods(pod_sets: Sequence[PodSet], columns: FlavorColumns, name: str, p
         shared = {"gpu": sum((one.pop(each) for each in columns.resources if each in one), Fraction(0))}
         if shared["gpu"].denominator != 1:
             why = "partial admission is not modelled where one pod takes a part of what is shared"
-            places.note("Workload, spec.podSets[].minCount", name, in_full(shared["gpu"]), why)
+            notes.append(("Workload, spec.podSets[].minCount", in_full(shared["gpu"]), why))
             return {}
         takes = ", ".join(f"{each} {amount}" for each, amount in (shared | one).items() if amount)
         said += [f"{pods.spare}: {takes}"] * bool(pods.spare)
@@ -263,7 +256,7 @@ class _Flavors:
 
         Source: tas_flavorassigner.go, checkPodSetAndFlavorMatchForTAS; workload.go, IsExplicitlyRequestingTAS.
         """
-        key = flavor.place, repr([pods.topology.value, *map(pods.pod.value.get, _PLACING)])
+        key = flavor.place, repr([pods.topology.value, *map(pods.pod.value.get, PLACING)])
         if key not in self.found:
             self.found[key] = self._fits(pods, flavor)
         return self.found[key]
@@ -278,8 +271,6 @@ class _Flavors:
         return _fits(pods.pod, flavor)
 
 
-#: What of a pod says where it may run.
-_PLACING = ("nodeSelector", "affinity", "tolerations")
 #: What a pod set may ask of a topology; the first three name a level.
 _LEVELS = ("required", "preferred", "podSetSliceRequiredTopology", "unconstrained", "podSetSliceSize")
 
@@ -305,13 +296,14 @@ def _types_for(pods: PodSet, listed: _Flavors | None, resource: str | None, colu
     return allowed or (columns.types if resource is None else ())
 
 
-def _counted_elsewhere(pods: PodSet, columns: FlavorColumns, name: str, places: Places) -> None:
+def _counted_elsewhere(pods: PodSet, columns: FlavorColumns) -> Iterator[tuple[str, str, str]]:
+    """Yield what there is to note of a resource that is of another flavor than the GPUs."""
     types = {columns.type_of.get(Good(each, pods.flavors.get(each, ""))) for each in columns.resources} - {None}
     for resource, flavor in pods.flavors.items():
         good = columns.good_of.get(Good(resource, flavor))
         beside = any(Good(resource, kind or "") in columns.goods for kind in types)
         if good is not None and good.flavor not in types and beside:
-            places.note(f"Workload, flavor of {resource}", name, flavor, "here it is counted where the GPUs are")
+            yield f"Workload, flavor of {resource}", flavor, "here it is counted where the GPUs are"
 
 
 def _fits(pod: ObjectPart, flavor: ObjectPart) -> bool:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, Places
-from fairopt.importing.kubernetes import Objects, Stock, add, named, pod_requests
+from fairopt.importing.kubernetes import Objects, Pod, Stock, add, named, pod_requests
 from fairopt.problem.files.schema import ObjectPart
 
 #: The annotation that names a pod's group, and what says whether it may be stopped.
@@ -19,17 +19,9 @@ GROUP_NAME, STOPS = "scheduling.k8s.io/group-name", "volcano.sh/preemptable"
 Amounts: TypeAlias = Mapping[str, Fraction]
 
 
-class GroupPod(NamedTuple):
-    """A pod of a group: whether it has a node, what it takes, and whether it may be stopped."""
-
-    runs: bool
-    takes: Amounts
-    may_stop: bool
-
-
-def pods_of(found: Objects, places: Places) -> dict[str, list[GroupPod]]:
+def pods_of(found: Objects, places: Places) -> dict[str, list[Pod]]:
     """Return the pods of each pod group that run or wait; nothing where the files have none."""
-    members: dict[str, list[GroupPod]] = {}
+    members: dict[str, list[Pod]] = {}
     for name, part in found["Pod"].items():
         metadata, phase = part.part("metadata"), part.part("status").text("phase", "Pending")
         notes, labels = metadata.part("annotations"), metadata.part("labels")
@@ -42,12 +34,12 @@ def pods_of(found: Objects, places: Places) -> dict[str, list[GroupPod]]:
             owner = "/".join(filter(None, (metadata.text("namespace"), group)))
             stops = labels.text(STOPS, notes.text(STOPS, "true")) != "false"
             runs = bool(part.part("spec").text("nodeName"))
-            members.setdefault(owner, []).append(GroupPod(runs, pod_requests(part.part("spec")), stops))
+            members.setdefault(owner, []).append(Pod(runs, pod_requests(part.part("spec")), stops))
     return members
 
 
 def of_pods(
-    part: ObjectPart, queue: str, pods: Sequence[GroupPod], columns: Stock, places: Places, classes: Mapping[str, int],
+    part: ObjectPart, queue: str, pods: Sequence[Pod], columns: Stock, places: Places, classes: Mapping[str, int],
     over: ObjectPart,
 ) -> Iterator[ImportedGang]:  # fmt: skip
     """Yield the gangs of a pod group's pods: the least number together, and each of the others by itself."""

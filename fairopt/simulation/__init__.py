@@ -12,7 +12,7 @@ from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics, Setting
 from fairopt.simulation.placement import Consolidated, Placement, Request, by_throughput, choose, placed
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot, begin, snapshot_from, snapshot_text
-from fairopt.simulation.rounds import Stalled, advance, next_queue, present
+from fairopt.simulation.rounds import advance, next_queue, present
 
 __all__ = [
     "Change",
@@ -26,7 +26,6 @@ __all__ = [
     "Round",
     "Setting",
     "Snapshot",
-    "Stalled",
     "advance",
     "begin",
     "by_throughput",

@@ -97,7 +97,7 @@ def standings(after: Snapshot | None, trace: Trace, cluster: Cluster) -> list[di
 
 def mechanics_to_json(mechanics: Mechanics) -> dict[str, Any]:
     """Return a model of a cluster by its options, and by its class where that is not `Mechanics`."""
-    known = {each.name: told(getattr(mechanics, each.name)) for each in fields(Mechanics)}
+    known = {each.name: told(getattr(mechanics, each.name)) for each in fields(Mechanics) if each.name != "label"}
     kind = type(mechanics)
     return known if kind is Mechanics else known | {"model": f"{kind.__module__}.{kind.__qualname__}"}
 

@@ -141,7 +141,7 @@ class Engine:
         return Snapshot(at.round, at.now, at.arrived, present, at.held, at.state, at.started, at.idle)
 
     def __iter__(self) -> Iterator[Changes]:
-        """Yield what changes, in rounds where something does, or once a second. Errors: `WrongReturn`, `Stalled`."""
+        """Yield what changes, in rounds where something does, or once a second. Errors: `WrongReturn`, `NotSolved`."""
         return self._changes(BEAT)
 
     def rounds(self) -> Iterator[Round]:
@@ -320,7 +320,7 @@ class Engine:
         return tuple(new)
 
     def _refuse_stall(self, after: _Moment) -> None:
-        """Raise `Stalled` where nothing will ever happen."""
+        """Raise `NotSolved` where nothing will ever happen."""
         names, rows = self._trace.jobs.names, after.states.rows
         waiting = (names[row] for row in rows[self._fits[rows]].tolist())
         now = Snapshot(after.round, after.now, after.arrived, {}, after.held, idle=after.idle)
@@ -348,7 +348,7 @@ def run(
     left.
 
     Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
-    Errors: `BadInput` where trace and cluster name different types or hosts; `WrongReturn`; `Stalled`.
+    Errors: `BadInput` where trace and cluster name different types or hosts; `WrongReturn`; `NotSolved`.
 
     >>> from fairopt.models import FirstInFirstOut
     >>> from fairopt.datasets import philly_cluster, philly_trace

@@ -15,11 +15,11 @@ from fairopt.problem.jobs import Pattern
 from fairopt.problem.profile import Course
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
-from fairopt.report import Short
+from fairopt.report import short_repr
 
 
 @dataclass(frozen=True, repr=False)
-class Mechanics(Short):
+class Mechanics:
     """A job's speed on given hosts, and its loading time before it makes progress.
 
     * ``restart``: time to stop a job, save its state and start it again, on any host.
@@ -28,6 +28,7 @@ class Mechanics(Short):
       one host; 1 means that the network costs nothing.
     * ``local_data``: whether a dataset must be copied to each host that does not hold it; else it is read from a shared
       store in advance.
+    * ``label``: what tables of a study call it.
 
     Times are in the trace's unit. Subclass and override `speed` or `setup` for another model of a cluster.
     Errors: `BadInput` for a negative time, and for a factor that is not above 0 and at most 1.
@@ -43,6 +44,9 @@ class Mechanics(Short):
     launch: Fraction = Fraction(0)
     spread: Fraction = Fraction(1)
     local_data: bool = False
+    label: str = field(default="", repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         for name in ("restart", "launch", "spread"):
@@ -156,7 +160,7 @@ def length_of(length: object) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Setting(Short):
+class Setting:
     """What policies of rounds are compared on; ``length`` is that of a round, in the trace's unit of time.
 
     >>> from fairopt.datasets import philly_cluster, philly_trace
@@ -168,6 +172,8 @@ class Setting(Short):
     trace: Trace
     mechanics: Mechanics = field(default_factory=Mechanics)
     length: Fraction = LENGTH
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", length_of(self.length))

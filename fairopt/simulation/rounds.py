@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, FairoptError, NotCapable
+from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.numbers import counted
 from fairopt.policy import Schedule
 from fairopt.policy.schedule import refuse_broken
@@ -27,14 +27,6 @@ from fairopt.simulation.whole_rounds import WholeRounds
 
 #: After this many rounds in which nothing ran and nothing changed, the run is stalled.
 PATIENCE = 10_000
-
-
-class Stalled(FairoptError, RuntimeError):
-    """Jobs wait, but nothing runs and nothing will change; the message names the jobs.
-
-    >>> issubclass(Stalled, RuntimeError)
-    True
-    """
 
 
 def check_matches(trace: Trace, cluster: Cluster) -> None:
@@ -277,7 +269,7 @@ def change(queue: Queue, row: int, spots: Spots) -> Change:
 def end_of(schedule: Schedule, mechanics: Mechanics) -> Number:
     """Return the first event after ``schedule`` has begun: what is known to come, or a job that is done.
 
-    Errors: `NotCapable` where the schedule does not stand; `Stalled` where nothing will ever happen.
+    Errors: `NotCapable` where the schedule does not stand; `NotSolved` where nothing will ever happen.
     """
     queue, stands = schedule.queue, schedule.stands
     if stands is None or stands <= queue.now:
@@ -294,15 +286,15 @@ def end_of(schedule: Schedule, mechanics: Mechanics) -> Number:
         return end
     waiting = [queue.jobs.names[row] for row in queue.fitting]
     if waiting:
-        raise Stalled(f"{schedule.policy} runs nothing, with jobs waiting: {', '.join(waiting[:5])}")
+        raise NotSolved(f"{schedule.policy} runs nothing, with jobs waiting: {', '.join(waiting[:5])}")
     return queue.now
 
 
 def refuse_stall(after: Snapshot, trace: Trace, policy: str, waiting: Iterable[str]) -> None:
-    """Raise `Stalled` where nothing has run for long, no job will arrive and no host will come back."""
+    """Raise `NotSolved` where nothing has run for long, no job will arrive and no host will come back."""
     if after.idle < PATIENCE or after.arrived < len(trace.jobs):
         return
     if any(outage.end > after.now and outage.end != float("inf") for outage in trace.outages):
         return
     jobs = ", ".join(islice(waiting, 5))
-    raise Stalled(f"{policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")
+    raise NotSolved(f"{policy} has run nothing for {PATIENCE} rounds, with jobs waiting: {jobs}")

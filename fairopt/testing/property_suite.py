@@ -22,6 +22,7 @@ from fairopt.properties.lattice import contradictions
 from fairopt.testing import mechanism_checks, verdict_checks
 from fairopt.testing.samples import entitled_markets, sample_markets
 from fairopt.testing.suite import Suite, Traits, checks_of
+from fairopt.testing.verdict_checks import Cases, asked_once
 
 __all__ = ["mechanism_suite", "property_suite"]
 
@@ -34,7 +35,7 @@ def property_suite() -> Suite[AllocationProperty]:
     """
     return Suite(
         "properties of allocations",
-        checks_of(verdict_checks, sys.modules[__name__], given=_asked),
+        checks_of(verdict_checks, sys.modules[__name__], given=asked_once(_asked)),
         lambda each: Traits(each.name),
     )
 
@@ -48,11 +49,11 @@ def mechanism_suite() -> Suite[MechanismProperty]:
     return Suite("properties of policies", checks_of(mechanism_checks), lambda each: Traits(each.name))
 
 
-def exact_and_float_agree_away_from_the_boundary(each: AllocationProperty) -> None:
+def exact_and_float_agree_away_from_the_boundary(each: AllocationProperty, given: Cases) -> None:
     """Guards against strict float comparisons: 28 of 40 right HiGHS answers were once called envious by 2.7e-15."""
     compared = 0
-    for market, shares in _asked(each):
-        exact, rounded = each.check(market, shares), each.check(market, shares.astype(float))
+    for (market, shares), exact in given(each):
+        rounded = each.check(market, shares.astype(float))
         assert exact.exact
         assert exact.margin is not None
         if exact.margin == 0 or abs(float(exact.margin)) > 1e-3:
@@ -61,11 +62,11 @@ def exact_and_float_agree_away_from_the_boundary(each: AllocationProperty) -> No
     assert compared
 
 
-def units_do_not_matter(each: AllocationProperty) -> None:
+def units_do_not_matter(each: AllocationProperty, given: Cases) -> None:
     """Guards against checkers that compare throughputs of different users, who have units of their own."""
-    for market, shares in _asked(each):
+    for (market, shares), verdict in given(each):
         factors = {user: Fraction(10 ** (3 * i), 7) for i, user in enumerate(market.users)}
-        assert each.check(market, shares).answer is each.check(market.rescaled(factors), shares).answer
+        assert verdict.answer is each.check(market.rescaled(factors), shares).answer
 
 
 def is_undecided_where_it_is_not_asked(each: AllocationProperty) -> None:
@@ -75,12 +76,11 @@ def is_undecided_where_it_is_not_asked(each: AllocationProperty) -> None:
             assert each.check(market, shares).answer is Answer.UNDECIDED
 
 
-def lattice_is_respected(each: AllocationProperty) -> None:
+def lattice_is_respected(each: AllocationProperty, given: Cases) -> None:
     """Guards against one checker contradicting another (no envy and nothing left over give sharing incentive)."""
-    for (market, shares), others in zip(cases(), _verdicts_of_all(), strict=True):
-        if not each.asked_of(market):
-            continue
-        verdicts = {**others, each.name: each.check(market, shares)}
+    others = (said for case, said in zip(cases(), _verdicts_of_all(), strict=True) if each.asked_of(case[0]))
+    for ((market, shares), verdict), said in zip(given(each), others, strict=True):
+        verdicts = {**said, each.name: verdict}
         broken = contradictions(verdicts, demands=market.demand is not None)
         assert not broken, f"{broken} on {shares.tolist()}"
 
@@ -105,6 +105,16 @@ def _asked(each: AllocationProperty) -> Iterator[tuple[Market, Array]]:
 
 def cases() -> Iterator[tuple[Market, Array]]:
     """Yield exact markets with exact allocations: fair, lopsided, wasteful, traded, with demands, and entitled."""
+    return ((market, shares.copy()) for market, shares in _sampled())
+
+
+@cache
+def _sampled() -> tuple[tuple[Market, Array], ...]:
+    """Return `cases`: drawing and trading take as long as most checks."""
+    return tuple(_drawn())
+
+
+def _drawn() -> Iterator[tuple[Market, Array]]:
     random = np.random.default_rng(7)
     for market in sample_markets(25, seed=21, users=(2, 4), types=(1, 3), demands=True):
         n, k = market.shape

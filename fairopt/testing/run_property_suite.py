@@ -21,6 +21,7 @@ from fairopt.simulation import History, Setting
 from fairopt.testing import verdict_checks
 from fairopt.testing.round_samples import sample_settings
 from fairopt.testing.suite import Suite, Traits, checks_of
+from fairopt.testing.verdict_checks import Cases, asked_once
 
 __all__ = ["run_property_suite"]
 
@@ -38,7 +39,7 @@ def run_property_suite() -> Suite[RunProperty]:
     """
     return Suite(
         "properties of runs",
-        checks_of(verdict_checks, sys.modules[__name__], given=lambda _: ((history,) for history in cases())),
+        checks_of(verdict_checks, sys.modules[__name__], given=asked_once(lambda _: ((each,) for each in cases()))),
         lambda each: Traits(each.name),
     )
 
@@ -49,12 +50,11 @@ def says_what_it_counts(each: RunProperty) -> None:
     assert each.of == "run"
 
 
-def exact_and_float_agree_away_from_the_boundary(each: RunProperty) -> None:
+def exact_and_float_agree_away_from_the_boundary(each: RunProperty, given: Cases) -> None:
     """Guards against strict comparisons in floats, where a job that runs alone may take 1e-16 too long."""
     compared = 0
-    for setting, name, exact in _played():
-        rounded = _history(setting.as_(float), name)
-        one, other = each.check(exact), each.check(rounded)
+    for (_, one), rounded in zip(given(each), _in_floats(), strict=True):
+        other = each.check(rounded)
         assert not other.exact
         if one.margin is None or one.margin == 0 or not -AWAY <= one.margin <= AWAY:
             compared += 1
@@ -76,13 +76,12 @@ def a_run_that_was_cut_is_undecided_unless_it_fails(each: RunProperty) -> None:
     assert undecided
 
 
-def no_failure_is_undone_by_what_comes_later(each: RunProperty) -> None:
+def no_failure_is_undone_by_what_comes_later(each: RunProperty, given: Cases) -> None:
     """Guards against failures of a run that was cut which are none once it goes on."""
-    for history in cases():
-        whole = each.check(history).answer
+    for (history,), whole in given(each):
         for count in range(1, len(history.rounds), 3):
             fails = each.check(replace(history, rounds=history.rounds[:count])).answer is Answer.FAILS
-            assert not fails or whole is Answer.FAILS, f"after {count} rounds it fails, then {whole}"
+            assert not fails or whole.answer is Answer.FAILS, f"after {count} rounds it fails, then {whole.answer}"
 
 
 def cases() -> Iterator[History]:
@@ -96,6 +95,11 @@ def _played() -> tuple[tuple[Setting, str, History], ...]:
     settings = [*sample_settings(6, seed=8, outages=False), *sample_settings(2, seed=9)]
     chosen = [*((setting, "srtf") for setting in settings), *((setting, "fifo-quota") for setting in settings[:3])]
     return tuple((setting, name, _history(setting, name)) for setting, name in chosen)
+
+
+@cache
+def _in_floats() -> tuple[History, ...]:
+    return tuple(_history(setting.as_(float), name) for setting, name, _ in _played())
 
 
 def _history(setting: Setting, name: str) -> History:

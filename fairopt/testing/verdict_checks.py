@@ -8,8 +8,20 @@ from typing import Any
 
 from fairopt.properties import Answer
 
-#: Exact cases on which a property is asked, on some of which it fails.
-Cases = Callable[[Any], Iterable[tuple[Any, ...]]]
+#: Exact cases on which a property is asked, on some of which it fails, each with the property's verdict.
+Cases = Callable[[Any], Iterable[tuple[tuple[Any, ...], Any]]]
+
+
+def asked_once(cases: Callable[[Any], Iterable[tuple[Any, ...]]]) -> Cases:
+    """Return ``cases`` of a property with its verdicts, which all checks of the property share."""
+    kept: list[Any] = [None, []]
+
+    def given(each: Any) -> Iterable[tuple[tuple[Any, ...], Any]]:
+        if kept[0] is not each:
+            kept[:] = each, [(case, each.check(*case)) for case in cases(each)]
+        return kept[1]  # type: ignore[no-any-return]
+
+    return given
 
 
 def says_what_it_is(each: Any) -> None:
@@ -33,8 +45,8 @@ def instances_hold_and_fail(each: Any) -> None:
 def witness_refutes_by_the_bare_definition(each: Any, given: Cases) -> None:
     """Guards against witnesses that do not show what they are said to show."""
     failed = 0
-    for case in (*given(each), *(instance.case for instance in each.instances)):
-        verdict = each.check(*case)
+    instances = ((instance.case, each.check(*instance.case)) for instance in each.instances)
+    for case, verdict in (*given(each), *instances):
         if verdict.answer is Answer.FAILS:
             failed += 1
             assert verdict.witness.refutes(*case), f"{verdict.witness} does not refute {case}"
@@ -46,16 +58,14 @@ def witness_refutes_by_the_bare_definition(each: Any, given: Cases) -> None:
 
 def margin_agrees_with_answer(each: Any, given: Cases) -> None:
     """Guards against margins whose sign says something else than the answer."""
-    for case in given(each):
-        verdict = each.check(*case)
+    for _, verdict in given(each):
         fails = verdict.margin is not None and verdict.margin < 0
         assert fails == (verdict.answer is Answer.FAILS), verdict
 
 
 def verdict_is_json(each: Any, given: Cases) -> None:
     """Guards against witnesses that cannot be printed, and against NaN in JSON."""
-    for case in given(each):
-        verdict = each.check(*case)
+    for _, verdict in given(each):
         for exact in (False, True):
             text = json.dumps(verdict.to_json(exact=exact), allow_nan=False)
             assert json.loads(text)["answer"] == verdict.answer.value

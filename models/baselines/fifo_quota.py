@@ -55,7 +55,7 @@ class FifoQuota(Policy):
     * ``overtake``: a job that does not fit is skipped; else it blocks the later jobs of its tenant.
     * ``borrow``: a job that is larger than its tenant's quota on every type that could hold it runs on idle GPUs, once
       no other job of its tenant runs and no other tenant wants them. Else it waits for ever, and a run that has nothing
-      else to do ends with `Stalled`. `Schedule.notes` says so in both cases.
+      else to do ends with `NotSolved`. `Schedule.notes` says so in both cases.
     * ``placement``: how hosts are chosen.
 
     Quotas are static: they count all tenants of the trace, present or not, and all hosts, up or not. Only such a

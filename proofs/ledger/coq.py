@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -23,7 +23,7 @@ CLOSED = "Closed under the global context"
 SECONDS = 300
 
 #: Comments nest; a string in a comment may hold their marks, and ``""`` is a quotation mark in a string.
-TOKEN = re.compile(r'\(\*|\*\)|"(?:[^"]|"")*"|.', re.DOTALL)
+TOKEN = re.compile(r'\(\*|\*\)|"(?:[^"]|"")*"|[^(*"]+|.', re.DOTALL)
 SENTENCE = re.compile(r"\.(?=\s|$)")
 #: What may stand before the first word of a sentence: bullets, braces, attributes, and words that change how it counts.
 BEFORE = re.compile(r"(?:[-+*{}\s]|#\[[^\]]*\]|(?:Local|Global|Polymorphic|Monomorphic|Program|Time|Timeout\s+\d+)\b)*")
@@ -89,7 +89,7 @@ def code(text: str) -> str:
     kept, depth = [], 0
     for token in TOKEN.findall(text):
         depth += (token == "(*") - (token == "*)" and depth > 0)
-        hidden = depth > 0 or len(token) > 1
+        hidden = depth > 0 or token == "*)" or (token[0] == '"' and len(token) > 1)
         kept.append("\n" * token.count("\n") + " " if hidden else token)
     return "".join(kept)
 
@@ -118,19 +118,34 @@ def rests_on(folder: Path, names: Mapping[str, Sequence[str]], library: str = LI
     said_there = project.read_text(encoding="utf-8") if project.exists() else ""
     others = [(path, name) for path, name in re.findall(r"^-R (\S+) (\S+)$", said_there, re.MULTILINE) if path != "."]
     loads = [each for path, name in [(".", library), *others] for each in ("-R", str(folder / path), name)]
-    script = "".join(f"From {library} Require {file}.\n" for file in names) + "".join(
+    requires = "".join(f"From {library} Require {file}.\n" for file in names)
+
+    def said(questions: str) -> str:
+        with NamedTemporaryFile("w", suffix=".v") as script:
+            script.write(requires + questions)
+            script.flush()
+            return run(["coqtop", "-q", "-batch", *loads, "-w", "none", "-l", script.name])
+
+    if len(asked) > 1 and _together(asked, library, said) == CLOSED:
+        return dict.fromkeys(asked, CLOSED)
+    each_alone = (
         f'Goal True. idtac "about {file} {name}". Abort.\nPrint Assumptions {library}.{file}.{name}.\n'
         for file, name in asked
     )
-    with NamedTemporaryFile("w", suffix=".v") as questions:
-        questions.write(script)
-        questions.flush()
-        said = run(["coqtop", "-q", "-batch", *loads, "-w", "none", "-l", questions.name])
-    parts = re.split(r"^about (\S+) (\S+)$", said, flags=re.MULTILINE)[1:]
+    parts = re.split(r"^about (\S+) (\S+)$", said("".join(each_alone)), flags=re.MULTILINE)[1:]
     answers = {(file, name): answer.strip() for file, name, answer in zip(*[iter(parts)] * 3, strict=True)}
     if answers.keys() != set(asked):
         raise CoqFails(f"Coq does not say what {sorted(set(asked) - answers.keys())} rest on")
     return answers
+
+
+def _together(asked: Sequence[tuple[str, str]], library: str, said: Callable[[str], str]) -> str:
+    """Return what all statements together rest on: of each alone, Coq walks through the libraries again."""
+    terms = "".join(f"  let _ := @{library}.{file}.{name} in\n" for file, name in asked)
+    try:
+        return said(f"Definition all_together : True :=\n{terms}  I.\nPrint Assumptions all_together.\n").strip()
+    except CoqFails as fails:  # about each alone, Coq says which one it is
+        return str(fails)
 
 
 def run(command: Sequence[str], folder: Path | None = None) -> str:

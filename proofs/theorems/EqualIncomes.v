@@ -128,32 +128,32 @@ Proof.
 by move=> same; rewrite /total !mulr_sumr; apply: ler_sum => i _; apply: equal_incomes_most_each same.
 Qed.
 
-(** More than that, where there is more than one user: not all can have (n + 1)/2 times as much at once. *)
-Theorem equal_incomes_total_more w :
-  (1 < n)%N -> (forall l, weight m l = w) -> 2%:R * total m y < (n%:R + 1) * total m x.
+(** Not all can have [most / least] > 1 times as much at once: so the total is less than that. *)
+Lemma total_less (least most : R) :
+  (0 < n)%N -> 0 < least -> least < most -> (forall i, least * utility m y i <= most * utility m x i) ->
+  least * total m y < most * total m x.
 Proof.
-move=> n1 same; rewrite ltNge; apply/negP => ge.
-have each i : (n%:R + 1) * utility m x i <= 2%:R * utility m y i.
-  have ge0 l : true -> 0 <= (n%:R + 1) * utility m x l - 2%:R * utility m y l.
-    by move=> _; rewrite subr_ge0; apply: equal_incomes_most_each same.
-  have zero : \sum_l ((n%:R + 1) * utility m x l - 2%:R * utility m y l) = 0.
+move=> npos least0 lt le; rewrite ltNge; apply/negP => ge.
+have each i : most * utility m x i <= least * utility m y i.
+  have ge0 l : true -> 0 <= most * utility m x l - least * utility m y l by rewrite subr_ge0.
+  have zero : \sum_l (most * utility m x l - least * utility m y l) = 0.
     apply/eqP; rewrite eq_le; apply/andP; split; last by apply: sumr_ge0 => l; apply: ge0.
     by rewrite sumrB subr_le0 -!mulr_sumr.
   by have := psumr_eq0P ge0 zero (i := i) isT => /eqP; rewrite subr_eq0 => /eqP ->.
-pose i0 := Ordinal (ltn_trans (ltn0Sn 0) n1).
-have w0 : 0 < w by rewrite -(same i0) weight_gt0.
-have few := equilibrium_proportionally_fair eq useful fy.
-have many : \sum_(i < n) (n%:R + 1) * w <= \sum_i 2%:R * (weight m i * (utility m y i / utility m x i)).
-  apply: ler_sum => i _; rewrite same mulrCA [(_ + 1) * w]mulrC ler_pmul2l // mulrA ler_pdivl_mulr ?each //.
+have fair := equilibrium_proportionally_fair eq useful fy.
+have : most * total_weight m <= least * total_weight m.
+  apply: le_trans (ler_wpmul2l (ltW least0) fair); rewrite /total_weight !mulr_sumr; apply: ler_sum => i _.
+  rewrite mulrCA [leLHS]mulrC ler_pmul2l ?weight_gt0 // mulrA ler_pdivl_mulr ?each //.
   exact: (equilibrium_utility_gt0 eq useful).
-have : n%:R * ((n%:R + 1) * w) <= 2%:R * (n%:R * w).
-  apply: (@le_trans _ _ (\sum_i 2%:R * (weight m i * (utility m y i / utility m x i)))).
-    by apply: le_trans many; rewrite sumr_const card_ord mulr_natl.
-  rewrite -mulr_sumr ler_pmul2l ?ltr0n //; apply: le_trans few _; apply: le_of_eq.
-  by rewrite /total_weight; under eq_bigr do rewrite same; rewrite sumr_const card_ord mulr_natl.
-have npos : 0 < n%:R :> R by rewrite ltr0n (ltn_trans _ n1).
-rewrite [leRHS]mulrCA ler_pmul2l // ler_pmul2r // (_ : n%:R + 1 = n.+1%:R) ?ler_nat; last by rewrite -addn1 natrD.
-by rewrite leqNgt ltnS n1.
+by rewrite leNgt ltr_pmul2r ?lt // (total_weight_gt0 m (Ordinal npos)).
+Qed.
+
+(** More than that, where there is more than one user. *)
+Theorem equal_incomes_total_more w :
+  (1 < n)%N -> (forall l, weight m l = w) -> 2%:R * total m y < (n%:R + 1) * total m x.
+Proof.
+move=> n1 same; apply: total_less => [|||i]; rewrite ?(ltn_trans _ n1) ?ltr0n //; last exact: equal_incomes_most_each same.
+by rewrite -mulrSr ltr_nat ltnS.
 Qed.
 
 End EqualIncomes.

@@ -1,7 +1,7 @@
 (** * The checker, and that what it accepts is so *)
 
 From Coq Require Import List QArith String.
-From Verified Require Import Syntax Meaning Programs Decided Pareto Shares Decisions Dominated NashBounds Assigned Parts.
+From Verified Require Import Syntax Meaning Programs Decided Pareto Standing Shares Decisions Dominated NashBounds Assigned Parts.
 Import ListNotations.
 
 Definition check_certificate (c : certificate) : result :=
@@ -11,6 +11,7 @@ Definition check_certificate (c : certificate) : result :=
   | Bound m p x v bound gap duals named => check_bound m p x v bound gap duals named
   | Infeasible m wanted duals => check_infeasible m wanted duals
   | Property m x p holds => check_property m x p holds
+  | OwedProperty m x p holds => check_owed m x p holds
   | Envy m x i l => check_envy m x i l
   | Dominance m x y => check_dominance m x y
   | DominanceOptima m x y optima => check_dominance_optima m x y optima
@@ -31,6 +32,7 @@ Proof.
   - apply check_bound_sound.
   - apply check_infeasible_sound.
   - apply check_property_sound.
+  - apply check_owed_sound.
   - apply check_envy_sound.
   - apply check_dominance_sound.
   - apply check_dominance_optima_sound.

@@ -24,12 +24,15 @@ Proof.
     intro e; injection e as -> -> ->; repeat split; congruence.
 Qed.
 
+(** Markets with entitlements are none of these here. *)
 Definition identical_market (m m' : market) : bool :=
   all2 same_text (types m) (types m') && all2 identical (capacity m) (capacity m') &&
-    all2 identical_user (users m) (users m').
+    all2 identical_user (users m) (users m') &&
+    match entitled m, entitled m' with None, None => true | _, _ => false end.
 Lemma identical_market_ok m m' : identical_market m m' = true -> m = m'.
 Proof.
-  unfold identical_market; destruct m, m'; simpl.
+  unfold identical_market; destruct m as [? ? ? [?|]], m' as [? ? ? [?|]]; simpl; rewrite ?andb_false_r, ?andb_true_r;
+    try discriminate.
   rewrite !andb_true_iff, (all2_ok _ _ same_text_ok), (all2_ok _ _ identical_ok), (all2_ok _ _ identical_user_ok),
     !Forall2_eq.
   intros [[-> ->] ->]; reflexivity.

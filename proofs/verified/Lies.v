@@ -1,7 +1,7 @@
 (** * A lie that pays *)
 
 From Coq Require Import List QArith Qminmax Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Pareto Optima.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Pareto Optima Served.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -37,19 +37,57 @@ Proof.
   destruct (demand u), (demand v); rewrite ?sameP; intuition discriminate.
 Qed.
 
+Definition like_limits_b : list (list (option Q)) -> list (list (option Q)) -> bool :=
+  all2 (all2 (fun p q => match p, q with Some p, Some q => same p q | None, None => true | _, _ => false end)).
+Definition like_gang_b (g h : gang) : bool :=
+  Nat.eqb (waiting g) (waiting h) && same (gang_gpus g) (gang_gpus h) && all2 Nat.eqb (allowed g) (allowed h) &&
+  all2 (fun p q => same_text (fst p) (fst q) && same (snd p) (snd q)) (takes g) (takes h).
+Definition same_good (g h : text * text) : bool := same_text (fst g) (fst h) && same_text (snd g) (snd h).
+Definition like_entitlements_b (a b : entitlements) : bool :=
+  all2 same_text (groups a) (groups b) && all2 same_group (around a) (around b) && all2 same_good (goods a) (goods b) &&
+  all2 same (stock a) (stock b) && like_limits_b (guarantees a) (guarantees b) && like_limits_b (caps a) (caps b) &&
+  all2 same (borrow_weight a) (borrow_weight b) && all2 Z.eqb (tier a) (tier b) &&
+  all2 (all2 same) (in_hand a) (in_hand b) && all2 (all2 same) (pinned a) (pinned b) &&
+  all2 like_gang_b (pending a) (pending b).
+
 Definition like_b (m m' : market) : bool :=
-  all2 same_text (types m) (types m') && all2 same (capacity m) (capacity m') && all2 like_user_b (users m) (users m').
+  all2 same_text (types m) (types m') && all2 same (capacity m) (capacity m') && all2 like_user_b (users m) (users m')
+  && match entitled m, entitled m' with
+     | Some a, Some b => like_entitlements_b a b | None, None => true | _, _ => false end.
 
 Lemma Forall2_eq {A} (a b : list A) : Forall2 eq a b <-> a = b.
 Proof.
   split; [induction 1; congruence|intros ->; induction b; constructor; auto].
 Qed.
 
+Lemma like_limits_ok a b : like_limits_b a b = true <-> like_limits a b.
+Proof.
+  apply all2_ok; apply all2_ok; intros [p|] [q|]; rewrite ?sameP; intuition discriminate.
+Qed.
+
+Lemma like_gang_ok g h : like_gang_b g h = true <-> like_gang g h.
+Proof.
+  unfold like_gang_b, like_gang; rewrite !andb_true_iff, Nat.eqb_eq, sameP, (all2_ok _ _ Nat.eqb_eq), Forall2_eq.
+  rewrite (all2_ok _ (fun p q : text * Q => fst p = fst q /\ snd p == snd q)); [tauto|].
+  intros p q; rewrite andb_true_iff, same_text_ok, sameP; reflexivity.
+Qed.
+
+Lemma like_entitlements_ok a b : like_entitlements_b a b = true <-> like_entitlements a b.
+Proof.
+  unfold like_entitlements_b, like_entitlements.
+  rewrite !andb_true_iff, !like_limits_ok, (all2_ok _ _ same_text_ok), (all2_ok _ _ Z.eqb_eq), !(all2_ok _ _ sameP),
+    !(all2_ok _ _ (all2_ok _ _ sameP)), (all2_ok _ _ like_gang_ok).
+  rewrite (all2_ok same_group eq), (all2_ok same_good eq), !Forall2_eq; [tauto| |].
+  - intros [p q] [r t]; unfold same_good; simpl; rewrite andb_true_iff, !same_text_ok.
+    split; [intros [-> ->]; reflexivity|intro e; injection e; auto].
+  - exact same_group_ok.
+Qed.
+
 Lemma like_ok m m' : like_b m m' = true <-> like m m'.
 Proof.
   unfold like_b, like; rewrite !andb_true_iff, (all2_ok _ _ same_text_ok), (all2_ok _ _ sameP),
     (all2_ok _ _ like_user_ok), Forall2_eq.
-  tauto.
+  destruct (entitled m), (entitled m'); rewrite ?like_entitlements_ok; intuition discriminate.
 Qed.
 
 (** ** Within its demand, a user uses all that it can run on *)
@@ -223,7 +261,7 @@ Proof.
   split; [exact (proj1 fo)|split; [exact pos|split]].
   { intro h; apply like_ok in h; congruence. }
   exists (on_market o'); split; [exact lk|split; [exact (proj1 fo')|]]; cbv zeta.
-  destruct lk as (_ & caps & lk).
+  destruct lk as (_ & caps & lk & _).
   destruct (Forall2_at _ _ _ _ _ lk (replaced_at _ _ report _ eu)) as (u' & eu' & (_ & _ & _ & dem)); simpl in dem.
   assert (lu : List.length (speedup u) = List.length (capacity (on_market o))).
   { apply (proj2 (proj2 (proj2 (proj2 (proj1 fo)))) u (nth_error_In _ _ eu)). }

@@ -69,10 +69,10 @@ Proof.
 Qed.
 
 Lemma dot_nth s : forall b, length b = length s ->
-  dot s b == Meaning.sum (map (fun j => nth j s 0 * nth j b 0) (seq 0 (length s))).
+  dot s b == sum (map (fun j => nth j s 0 * nth j b 0) (seq 0 (length s))).
 Proof.
   induction s as [|x s IH]; intros [|y b] l; try discriminate; [reflexivity|].
-  simpl length; cbn [seq map Meaning.sum fold_right dot]; rewrite IH by (simpl in l; lia).
+  simpl length; cbn [seq map sum fold_right dot]; rewrite IH by (simpl in l; lia).
   rewrite <- seq_shift, map_map; reflexivity.
 Qed.
 

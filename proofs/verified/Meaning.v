@@ -9,13 +9,9 @@
 
 From Coq Require Import List QArith Qminmax.
 From Verified Require Import Syntax.
+From Verified Require Export Owed.
 Import ListNotations.
 Local Open Scope Q_scope.
-
-Definition sum (l : list Q) : Q := fold_right Qplus 0 l.
-(** a_0 b_0 + a_1 b_1 + ... *)
-Fixpoint dot (a b : list Q) : Q :=
-  match a, b with x :: a, y :: b => x * y + dot a b | _, _ => 0 end.
 
 (** ** Programs that the certificate holds *)
 
@@ -131,6 +127,32 @@ Definition has_property (x : table) (p : property) : Prop :=
   | ParetoEfficiency => pareto_efficient x
   end.
 
+(** *** With entitlements: those of [Owed], and envy, of what others hold beyond their guarantees *)
+Definition no_peer_is_envied (e : entitlements) (x : table) : Prop :=
+  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v, c) ->
+    siblings e i l -> worth u (in_place m e i l (weight u / weight v) b c) <= worth u b.
+(** What a bundle is worth for what user [i] asks for; its guarantee of GPUs, at most all that there is. *)
+Definition room_of (b : list Q) (j : nat) : option Q := Some (nth j b 0).
+Definition worth_asked (e : entitlements) (i : nat) (u : user) (b : list Q) (t : Q) : Prop :=
+  if usage_told m e then most_served (kinds m) (speedup u) (asks m e i u) (room_of b) t else t == worth u b.
+Definition guaranteed (e : entitlements) (i : nat) : list Q := map (owed m e i) (seq 0 (kinds m)).
+Definition worths_are (e : entitlements) (x : table) (own sure : nat -> Q) : Prop :=
+  forall i u b, nth_error (combine (users m) x) i = Some (u, b) ->
+    worth_asked e i u b (own i) /\ worth_asked e i u (guaranteed e i) (sure i).
+Definition owed_is (e : entitlements) (x : table) (p : owed_property) (holds : bool) : Prop :=
+  let answer (P : Prop) := if holds then P else ~ P in
+  let given_what_they_could_use P := exists could, could_use m e x could /\ answer (P could) in
+  match p with
+  | CapKept => answer (cap_kept m e x)
+  | PeersEnvyFree => answer (no_peer_is_envied e x)
+  | GuaranteeKept => given_what_they_could_use (guarantee_kept m e x)
+  | WholeGpus => given_what_they_could_use (whole_gpus m e x)
+  | GroupFairness => given_what_they_could_use (group_fair m e x)
+  | NobodyStarves => given_what_they_could_use (nobody_starves m e x)
+  | GuaranteeIncentive =>
+      exists own sure, worths_are e x own sure /\ answer (forall i, (i < people m)%nat -> sure i <= own i)
+  end.
+
 (** ** Policies *)
 
 (** Feasible, and nobody holds what it cannot use or does not demand. *)
@@ -224,7 +246,8 @@ End Market.
 (** ** Partial allocation: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division, EC 2013 *)
 
 Definition left_out {A} (i : nat) (l : list A) : list A := firstn i l ++ skipn (S i) l.
-Definition market_without (m : market) (i : nat) : market := Market (types m) (capacity m) (left_out i (users m)).
+Definition market_without (m : market) (i : nat) : market := 
+  Market (types m) (capacity m) (left_out i (users m)) (entitled m).
 (** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it, up
     to 1/10^12. *)
 Definition keeps_part (m : market) (powers : list nat) (together : table) (i : nat) (part : Q) : Prop :=
@@ -274,8 +297,20 @@ Definition authors_optimum (p : program) (m : market) (x : table) (v : Q) : Prop
 Definition like_user (u v : user) : Prop :=
   name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
   match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
+Definition like_limits (a b : list (list (option Q))) : Prop :=
+  Forall2 (Forall2 (fun p q => match p, q with Some p, Some q => p == q | None, None => True | _, _ => False end)) a b.
+Definition like_gang (g h : gang) : Prop :=
+  waiting g = waiting h /\ gang_gpus g == gang_gpus h /\ allowed g = allowed h /\
+  Forall2 (fun p q => fst p = fst q /\ snd p == snd q) (takes g) (takes h).
+Definition like_entitlements (a b : entitlements) : Prop :=
+  groups a = groups b /\ around a = around b /\ goods a = goods b /\ Forall2 Qeq (stock a) (stock b) /\
+  like_limits (guarantees a) (guarantees b) /\ like_limits (caps a) (caps b) /\
+  Forall2 Qeq (borrow_weight a) (borrow_weight b) /\ tier a = tier b /\
+  Forall2 (Forall2 Qeq) (in_hand a) (in_hand b) /\ Forall2 (Forall2 Qeq) (pinned a) (pinned b) /\
+  Forall2 like_gang (pending a) (pending b).
 Definition like (m m' : market) : Prop :=
-  types m = types m' /\ Forall2 Qeq (capacity m) (capacity m') /\ Forall2 like_user (users m) (users m').
+  types m = types m' /\ Forall2 Qeq (capacity m) (capacity m') /\ Forall2 like_user (users m) (users m') /\
+  match entitled m, entitled m' with Some a, Some b => like_entitlements a b | None, None => True | _, _ => False end.
 (** The market in which user [who] reports other speedups. *)
 Fixpoint replaced (l : list user) (who : nat) (report : list Q) : list user :=
   match l, who with
@@ -284,7 +319,7 @@ Fixpoint replaced (l : list user) (who : nat) (report : list Q) : list user :=
   | u :: l, S who => u :: replaced l who report
   end.
 Definition misreported (m : market) (who : N) (report : list Q) : market :=
-  Market (types m) (capacity m) (replaced (users m) (N.to_nat who) report).
+  Market (types m) (capacity m) (replaced (users m) (N.to_nat who) report) (entitled m).
 
 Definition meaning (s : statement) : Prop :=
   match s with
@@ -298,6 +333,10 @@ Definition meaning (s : statement) : Prop :=
   | HasProperty m x p holds possible =>
       valid m /\ shaped m x /\ (if holds then has_property m x p else ~ has_property m x p) /\
       (possible = true <-> feasible m x)
+  | HasOwed m x p holds possible goods_told =>
+      valid m /\ shaped m x /\ (possible = true <-> feasible m x) /\
+      exists e, entitled m = Some e /\ well_formed m e /\ owed_is m e x p holds /\
+        (goods_told = true <-> (now m e x = true \/ goods e = []))
   | Envies m x i l own theirs possible =>
       valid m /\ (exists u b v c, said_of m x i u b /\ said_of m x l v c /\ worth u b == own /\
         worth u (scaled (weight u / weight v) c) == theirs /\ own < theirs) /\

@@ -8,13 +8,35 @@ Local Open Scope list_scope.
 Local Open Scope Z_scope.
 
 (** ** Markets and programs: in full where they are small, and by their digest *)
+Definition json_limits (row : list (option Q)) : text := json_list (map json_or_null row).
+Definition json_place (i : nat) : text := natural (Z.of_nat i).
+Definition gang_digested (g : gang) : text :=
+  let gpus := Qred (gang_gpus g) in
+  json_list [json_place (waiting g); if (Zpos (Qden gpus) =? 1)%Z then decimal (Qnum gpus) else json_number gpus;
+             json_list (map json_place (allowed g));
+             json_list (map (fun '(r, q) => json_list [json_string r; json_number q]) (takes g))].
+Definition node_names (m : market) (e : entitlements) : list text := map name (users m) ++ groups e.
+Definition entitlements_digested (m : market) (e : entitlements) : text :=
+  json_list
+    [json_list (map json_string (node_names m e));
+     json_list (map (fun g => match g with Some g => json_place g | None => codes "null" end) (around e));
+     json_list (map (fun '(r, f) => json_list [json_string r; json_string f]) (goods e));
+     json_row (stock e); json_row (borrow_weight e); json_list (map decimal (tier e));
+     json_list (map json_limits (guarantees e)); json_list (map json_limits (caps e));
+     json_list (map json_row (in_hand e)); json_list (map json_row (pinned e));
+     json_list (map gang_digested (pending e))].
+Definition entitlements_shown (m : market) (e : entitlements) : text :=
+  codes "entitlements of " ++ plural (size (node_names m e)) "users and groups" ++ codes ", "
+    ++ plural (size (pending e)) "gangs wait" ++ codes "; ".
+
 Definition market_digest (m : market) : text :=
-  digest (json_list
+  digest (json_list (
     [json_string (codes "market");
      json_list (map json_string (types m));
      json_row (capacity m);
      json_list (map (fun u => json_list [json_string (name u); json_row (speedup u); json_number (weight u);
-                                         json_or_null (demand u)]) (users m))]).
+                                         json_or_null (demand u)]) (users m))]
+    ++ match entitled m with Some e => [entitlements_digested m e] | None => [] end)).
 
 Definition user_shown (u : user) : text :=
   quoted (name u) ++ codes " " ++ row_shown (speedup u)
@@ -23,6 +45,7 @@ Definition user_shown (u : user) : text :=
 
 Definition market_shown (m : market) : text :=
   codes "market " ++ market_digest m ++ codes ": " ++
+  match entitled m with Some e => entitlements_shown m e | None => [] end ++
   (if most_shown <? size (users m) * size (types m)
    then plural (size (users m)) "users" ++ codes ", " ++ plural (size (types m)) "types"
    else commas (map (fun '(there, t) => shown there ++ codes " " ++ quoted t) (combine (capacity m) (types m)))
@@ -107,6 +130,31 @@ Definition property_meaning (p : property) (m : market) : text :=
   | ParetoEfficiency => codes "no feasible allocation gives nobody less and somebody more"
   end.
 
+Definition owed_word (p : owed_property) : text :=
+  codes (match p with
+         | GuaranteeKept => "guarantee_kept" | CapKept => "cap_kept" | WholeGpus => "whole_gpu_conservation"
+         | GroupFairness => "group_fairness" | PeersEnvyFree => "envy_within_peers"
+         | GuaranteeIncentive => "guarantee_incentive" | NobodyStarves => "nobody_starves_while_lent" end).
+Definition owed_meaning (p : owed_property) : text :=
+  match p with
+  | GuaranteeKept =>
+    codes "each user and group holds its guarantee (at most all that there is), or all that it could use if"
+      ++ codes " that is less"
+  | CapKept => codes "no user and no group holds more than its cap"
+  | WholeGpus => codes "no gang waits that fits free whole GPUs, free goods and the caps above it"
+  | GroupFairness => codes "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does"
+  | PeersEnvyFree =>
+    codes "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
+      ++ codes " weights and within the own caps, in the place of what it holds so itself"
+  | GuaranteeIncentive =>
+    codes "everybody gets at least what its guarantee (at most all that there is) is worth to it, for what it"
+      ++ codes " asks for"
+  | NobodyStarves =>
+    codes "no user could run more whole gangs (or any part, where nobody says what is asked for) within its"
+      ++ codes " guarantee and the caps above it on what is idle and what others, and each group around that but not"
+      ++ codes " around the user, hold beyond their guarantees and can be taken back"
+  end.
+
 Definition impossible (possible : bool) : text := if possible then [] else codes ", which gives out what is not there".
 
 (** A weighted sum of shares: in full where it is short. *)
@@ -160,6 +208,12 @@ Definition print (s : statement) : text :=
     about (property_word p ++ codes (if holds then " holds" else " fails") ++ codes " for the allocation"
              ++ match p with Feasibility => [] | _ => impossible possible end)
       [codes "it means: " ++ property_meaning p m; market_shown m; allocation_shown x]
+  | HasOwed m x p holds possible goods_told =>
+    about (owed_word p ++ codes (if holds then " holds" else " fails") ++ codes " for the allocation"
+             ++ impossible possible)
+      [codes "it means: " ++ owed_meaning p
+         ++ (if goods_told then [] else codes "; of GPUs only, since who would hold the further goods is not told");
+       market_shown m; allocation_shown x]
   | Envies m x envious envied own theirs possible =>
     about (user_named m envious ++ codes " gets " ++ shown own ++ codes ", and would get " ++ shown theirs
              ++ codes " out of the shares of " ++ user_named m envied ++ impossible possible)

@@ -1,11 +1,11 @@
 (** * From the bytes of a file to a certificate
 
     Which keys each kind has, and which of them may be left out, is as in [proofs/verifier]. What this program does not
-    know is said to be unknown, never passed over: entitlements, speedups within bounds, rates that are told, and the
-    kinds [unknown_kinds]. *)
+    know is said to be unknown, never passed over: speedups within bounds, rates that are told, entitlements except of
+    properties, and the kinds [unknown_kinds]. *)
 
 From Coq Require Import ZArith NArith QArith List String Ascii Bool.
-From Verified Require Import Syntax Json Numbers Decode ReadKeys ReadRounds.
+From Verified Require Import Syntax Json Numbers Decode ReadKeys ReadRounds ReadOwed.
 From Verified Require Meaning.
 Import ListNotations.
 Local Open Scope string_scope.
@@ -31,7 +31,7 @@ Definition names_of (m : market) : list text := map Syntax.name (users m).
 Definition user_count (m : market) : nat := List.length (users m).
 Definition type_count (m : market) : nat := List.length (types m).
 
-(** [whole]: whether the kind allows entitlements and bounds of speedups, which this program does not know. *)
+(** [whole]: whether the kind allows entitlements, and bounds of speedups, which this program does not know. *)
 Definition market_of (whole : bool) (j : json) : outcome market :=
   let* l := object_of (keys ["schema"; "types"; "capacity"; "user"]) (keys (if whole then ["entitlements"] else [])) j in
   let* _ := field l "schema" version in
@@ -40,13 +40,18 @@ Definition market_of (whole : bool) (j : json) : outcome market :=
   let* capacity := field l "capacity" (numbers count) in
   let* users := field l "user" (list_of (user_of whole count)) in
   let* _ := require (distinct (map Syntax.name users)) NoCertificate "a name stands twice" in
-  let* _ := require (absent l "entitlements") Unknown "entitlements" in
+  let* entitled := field l "entitlements" (or_null (entitlements_of types (map Syntax.name users))) in
   let* _ := require (match types, users with [], _ | _, [] => false | _, _ => true end) NoCertificate
               "there are no users, or no types" in
   let* _ := require (forallb (fun q => 0 <=? Qnum q) capacity) NoCertificate "a capacity is negative" in
   let* _ := require (forallb (fun u => forallb (fun q => 0 <=? Qnum q) (speedup u)) users) NoCertificate
               "a speedup is negative" in
-  Ok (Market types capacity users).
+  Ok (Market types capacity users entitled).
+(** The same, where this program knows no entitlements. *)
+Definition not_entitled (j : json) : outcome market :=
+  let* m := market_of true j in
+  let* _ := require (match entitled m with None => true | _ => false end) Unknown "entitlements" in
+  Ok m.
 
 Definition table_of (m : market) (j : json) : outcome Syntax.table := Decode.table (user_count m) (type_count m) j.
 
@@ -148,7 +153,7 @@ Definition filling_of (known : list text) (j : json) : outcome filling :=
 
 Definition levels_of (l : json) : outcome decision :=
   let* l := object_of (keys ["market"; "allocation"; "rounds"]) (keys ["normaliser"; "owed"; "rates"]) l in
-  let* m := field l "market" (market_of true) in
+  let* m := field l "market" not_entitled in
   let* x := field l "allocation" (table_of m) in
   let* _ := require (absent l "rates") Unknown "rates that are told" in
   let* _ := require (absent l "owed") NoCertificate "what is owed is what entitlements make of groups" in
@@ -166,7 +171,7 @@ Definition equilibrium_of (l : json) : outcome decision :=
 
 Definition embedded_of (l : json) : outcome decision :=
   let* l := object_of (keys ["program"; "point"; "value"; "bound"; "gap"; "duals"; "market"; "policy"; "shares"]) [] l in
-  let* m := field l "market" (market_of true) in
+  let* m := field l "market" not_entitled in
   let* p := field l "program" program_of in
   let* point := field l "point" (list_of number) in
   let* value := field l "value" number in
@@ -235,16 +240,13 @@ Definition properties : list (string * property) :=
   [("feasibility", Feasibility); ("sharing_incentive", SharingIncentive); ("envy_freeness", EnvyFreeness);
    ("work_conservation", WorkConservation); ("adjacent_types", AdjacentTypes); ("pareto_efficiency", ParetoEfficiency)].
 
-Definition unknown_properties : list string :=
-  ["guarantee_kept"; "cap_kept"; "guarantee_incentive"; "nobody_starves_while_lent"; "whole_gpu_conservation";
-   "group_fairness"; "envy_within_peers"].
+Definition owed_properties : list (string * owed_property) :=
+  [("guarantee_kept", GuaranteeKept); ("cap_kept", CapKept); ("whole_gpu_conservation", WholeGpus);
+   ("group_fairness", GroupFairness); ("envy_within_peers", PeersEnvyFree);
+   ("guarantee_incentive", GuaranteeIncentive); ("nobody_starves_while_lent", NobodyStarves)].
 
-Definition property_of (j : json) : outcome property :=
-  match j with
-  | Str s => if existsb (is_kind s) unknown_properties then not_covered (codes "the property " ++ s)
-             else choice properties j
-  | _ => choice properties j
-  end.
+Definition property_of (j : json) : outcome (property + owed_property) :=
+  choice (map (fun '(w, p) => (w, inl p)) properties ++ map (fun '(w, p) => (w, inr p)) owed_properties) j.
 
 Definition answer_of (j : json) : outcome bool :=
   match j with
@@ -260,7 +262,7 @@ Definition of_property (l : json) : outcome certificate :=
   let* p := field l "property" property_of in
   let* _ := require (absent l "speedups") NoCertificate "speedups are of no use here" in
   let* holds := field l "answer" answer_of in
-  Ok (Property m x p holds).
+  Ok (match p with inl p => Property m x p holds | inr p => OwedProperty m x p holds end).
 
 Definition of_envy (l : json) : outcome certificate :=
   let* l := object_of (keys ["market"; "allocation"; "user"; "envied"]) [] l in
@@ -273,6 +275,8 @@ Definition of_envy (l : json) : outcome certificate :=
 Definition of_dominance (l : json) : outcome certificate :=
   let* l := object_of (keys ["market"; "allocation"; "better"]) (keys ["optima"]) l in
   let* m := field l "market" (market_of true) in
+  let* _ := require (match entitled m with None => true | _ => false end) NoCertificate
+              "what users are entitled to is not supported here" in
   let* x := field l "allocation" (table_of m) in
   let* better := field l "better" (table_of m) in
   let* optima := field l "optima" (or_null (list_of decision_of)) in
@@ -289,7 +293,7 @@ Definition of_pareto_weights (l : json) : outcome certificate :=
 
 Definition of_misreport (l : json) : outcome certificate :=
   let* l := object_of (keys ["market"; "policy"; "user"; "report"; "gain"; "truth"; "lie"]) [] l in
-  let* m := field l "market" (market_of true) in
+  let* m := field l "market" not_entitled in
   let* p := field l "policy" string_of in
   let* i := field l "user" (user_at (names_of m)) in
   let* report := field l "report" (numbers (type_count m)) in

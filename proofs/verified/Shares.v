@@ -1,7 +1,7 @@
 (** * Certificates about an allocation, whoever made it *)
 
 From Coq Require Import List QArith Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Properties Pareto Trades.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Properties Pareto Trades Could.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -37,6 +37,7 @@ Definition is_pareto (p : property) : bool := match p with ParetoEfficiency => t
 
 Definition check_property m x p (holds : bool) : result :=
   if negb (valid_b m && shaped_b m x) then no "the market is not valid, or the allocation is not of its users and types"
+  else if negb (well_told m) then no "the entitlements are not of the market's users and types"
   else if negb (is_feasibility p || not_negative x) then no "what a negative share is worth is not defined"
   else if is_pareto p && negb holds then no "that it fails is shown by an allocation that is better"
   else if Bool.eqb (has_property_b m x p) holds then Accepted (HasProperty m x p holds (feasible_b m x))
@@ -46,6 +47,7 @@ Lemma check_property_sound m x p holds s : check_property m x p holds = Accepted
 Proof.
   unfold check_property; destruct (valid_b m) eqn:v; [|discriminate]; apply valid_ok in v.
   destruct (shaped_b m x) eqn:sh; [|discriminate]; apply shaped_ok in sh; simpl.
+  destruct (well_told m); [|discriminate]; simpl.
   destruct (is_feasibility p || not_negative x) eqn:n; [|discriminate]; simpl.
   assert (nn : p <> Feasibility -> forall b share, In b x -> In share b -> 0 <= share).
   { intro ne; apply not_negative_ok; destruct p; simpl in n; congruence. }

@@ -16,11 +16,27 @@ Definition text := list Z.
 (** A user: its throughput on one GPU of each type, its weight, and the most GPUs that it can use at once ([None]: any
     number). *)
 Record user := User { name : text; speedup : list Q; weight : Q; demand : option Q }.
-(** GPU types, how many GPUs there are of each, and users.  There are neither entitlements nor bounds of speedups. *)
-Record market := Market { types : list text; capacity : list Q; users : list user }.
 
 (** A row for each user, a column for each type. *)
 Definition table := list (list Q).
+
+(** ** Entitlements: what users and groups are guaranteed, may take, hold and wait for
+
+    Nodes are the users, then the groups; columns are the types, then further goods, each of a resource and a flavor. *)
+
+(** GPUs that a user waits for, all of one of the types; what else the gang takes, by resource. *)
+Record gang := Gang { waiting : nat; gang_gpus : Q; allowed : list nat; takes : list (text * Q) }.
+(** By node: the group that it is in, guarantee and cap by column ([None]: no bound), weight, tier.  By user and column:
+    what it holds, and what of that cannot be taken back. *)
+Record entitlements := Entitlements {
+  groups : list text; around : list (option nat); goods : list (text * text); stock : list Q;
+  guarantees : list (list (option Q)); caps : list (list (option Q)); borrow_weight : list Q; tier : list Z;
+  in_hand : table; pinned : table; pending : list gang }.
+
+(** GPU types, how many GPUs there are of each, users, and entitlements where they are told.  There are no bounds of
+    speedups. *)
+Record market :=
+  Market { types : list text; capacity : list Q; users : list user; entitled : option entitlements }.
 
 (** ** Programs *)
 
@@ -48,6 +64,8 @@ Inductive case := Split (size : Z) (at_type : N) (at_most : Z) | Bounded (paid :
 Inductive policy := MaxEfficiency | OefNoncooperative | OefCooperative | MaxMin.
 Inductive property :=
   Feasibility | SharingIncentive | EnvyFreeness | WorkConservation | AdjacentTypes | ParetoEfficiency.
+Inductive owed_property :=
+  GuaranteeKept | CapKept | WholeGpus | GroupFairness | PeersEnvyFree | GuaranteeIncentive | NobodyStarves.
 Inductive normaliser := OwnPartition | EqualTime | Isolated.
 
 (** ** Certificates *)
@@ -73,6 +91,7 @@ Inductive certificate :=
 | Bound (m : market) (p : policy) (x : table) (value bound gap : Q) (duals : list dual) (named : list (text * Q))
 | Infeasible (m : market) (at_least : list (N * Q)) (duals : list dual)
 | Property (m : market) (x : table) (p : property) (holds : bool)
+| OwedProperty (m : market) (x : table) (p : owed_property) (holds : bool)
 | Envy (m : market) (x : table) (envious envied : N)
 | Dominance (m : market) (x better : table)
 (** The same of every optimum: each user's most at any of them. *)
@@ -101,6 +120,8 @@ Inductive statement :=
 | IsBounded (m : market) (p : policy) (x : table) (value bound : Q)
 | NoAllocation (m : market) (at_least : list (N * Q))
 | HasProperty (m : market) (x : table) (p : property) (holds possible : bool)
+(** [goods_told]: whether the shares say who has the further goods, or there are none. *)
+| HasOwed (m : market) (x : table) (p : owed_property) (holds possible goods_told : bool)
 | Envies (m : market) (x : table) (envious envied : N) (own theirs : Q) (possible : bool)
 | Dominated (m : market) (x : table) (who : N) (gain : Q)
 | OptimaDominated (m : market) (r : rule) (who : N) (gain : Q)

@@ -65,7 +65,7 @@ def test_nothing_that_is_no_certificate_is_passed_over(tmp_path: Path, fairopt: 
         tmp_path / "of",
         run={"schema": 1, "rounds": []},
         bounds=certificate("property", market=bounded, **body),
-        kept=certificate("property", market=ALIKE, **(body | {"property": "guarantee_kept"})),
+        trades=BY_HAND["TRADING"],
     )
     code, out, _ = fairopt("check", "--verified", folder)
     assert code == 4

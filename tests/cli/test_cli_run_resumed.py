@@ -19,10 +19,11 @@ from played_files import CLUSTER, JOBS, without_seconds
 from ran_command import Ran
 
 from fairopt.cli import round_tables, running
+from fairopt.errors import NotSolved
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.problem import read_cluster, read_trace
 from fairopt.problem.files import storage
-from fairopt.simulation import History, Mechanics, Stalled, run
+from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.recording import Recorder, header
 from fairopt.simulation.replay import read_record
@@ -158,7 +159,7 @@ def test_a_policy_that_cannot_go_on_keeps_the_rounds_before(
             for number, changes in enumerate(super().__iter__()):
                 yield changes
                 if number == 1:
-                    raise Stalled("nothing runs")
+                    raise NotSolved("nothing runs")
 
     monkeypatch.setattr(running, "Engine", Stalling)
     ran = fairopt_run("--json")

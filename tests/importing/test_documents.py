@@ -37,6 +37,7 @@ def test_yaml_has_several_documents_and_exact_numbers(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "WHOLE", 10)
     monkeypatch.setattr(documents, "SMALL", 10)
     text = json.dumps({"kind": "List", "items": [{"n": number} for number in range(50)]})
     assert _read(tmp_path, "m.json", text)[-1] == ("item 50", {"n": 49})

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import pytest
+from drawn_seeds import counts
 
 from fairopt.backends import Session
 from fairopt.discovery import policies, policy
@@ -26,9 +27,10 @@ INSTALLED = [each.name for each in policies(Batch)]
 BATCHES = 5
 
 
+@pytest.mark.parametrize("batches", counts(BATCHES, 8))
 @pytest.mark.parametrize("name", INSTALLED)
-def test_policy_conforms(name: str, conformance: Callable[[object], None]) -> None:
-    report = schedule_suite(verify_schedule.decide, batches=BATCHES).run([policy(name)])
+def test_policy_conforms(name: str, batches: int, conformance: Callable[[object], None]) -> None:
+    report = schedule_suite(verify_schedule.decide, batches=batches).run([policy(name)])
     counts = ", ".join(f"{count} {outcome.value}" for outcome, count in report.counts.items())
     conformance(f"schedule policy {name}: {counts} of {len(report.rows)} checks ('-' is not declared)")
     report.require_complete()

@@ -198,7 +198,7 @@ def test_every_stored_decision_is_decided_again_by_one_of_these_tests() -> None:
     assert {*keys(slow=False), *keys(slow=True)} == {key for key, entry in STORED.items() if entry["answer"] != UNKNOWN}
 
 
-@pytest.mark.usefixtures("theorems_compiled")
+@pytest.mark.usefixtures("coq_is_asked_once")
 def test_what_z3_gives_up_on_and_a_theorem_decides() -> None:
     named = {(claim.name, size_name(size)): name for claim in CLAIMS for size, name in claim.proved.items()}
     assert named

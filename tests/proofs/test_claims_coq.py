@@ -143,6 +143,20 @@ def test_coq_is_asked_what_a_theorem_rests_on(written: Callable[[str], Path], mo
 
 
 @with_coq
+def test_of_several_statements_coq_says_which_one_rests_on_what(written: Callable[[str], Path]) -> None:
+    folder = written(HIDDEN + PROVED.replace("easy", "easier"))
+    coq.run(["coqc", "-q", "-R", ".", coq.LIBRARY, "Mine.v"], folder)
+    assert coq.rests_on(folder, {"Mine": ["easy", "easier"]}) == dict.fromkeys(
+        [("Mine", "easy"), ("Mine", "easier")], coq.CLOSED
+    )
+    said = coq.rests_on(folder, {"Mine": ["easy", "Hidden.easy", "easier"]})
+    assert "Hidden.easy" in said.pop(("Mine", "Hidden.easy"))
+    assert {*said.values()} == {coq.CLOSED}
+    with pytest.raises(coq.CoqFails, match="nowhere"):
+        coq.rests_on(folder, {"Mine": ["easy", "nowhere"]})
+
+
+@with_coq
 @pytest.mark.parametrize(
     ("text", "last", "line"),
     [

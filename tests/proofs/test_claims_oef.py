@@ -56,7 +56,7 @@ def test_samples_of_tenants_agree_with_what_must_hold() -> None:
 
 
 @pytest.mark.skipif(shutil.which("coqtop") is None, reason="its theorem needs Coq: make proofs")
-@pytest.mark.usefixtures("theorems_compiled")
+@pytest.mark.usefixtures("coq_is_asked_once")
 def test_no_sample_reaches_what_figure_8_prints() -> None:
     assert figures.fig8(2).verdict is Ruling.QUALIFIED
 

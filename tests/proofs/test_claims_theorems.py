@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
-import shutil
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from fairopt.models import CooperativeOEF
 from fairopt.policy.optima import is_extreme
 from fairopt.problem import Market
 from fairopt.proofs.claims.oef import limits, table1
-from fairopt.proofs.ledger import citing, coq
+from fairopt.proofs.ledger import citing
 from fairopt.proofs.ledger.checking import NoLongerFollows, found, proved, require
 from fairopt.proofs.ledger.entries import Entry, Ruling, read_package
 from fairopt.proofs.ledger.measuring import decide, extent, of_share
@@ -29,22 +26,7 @@ OURS = [row for row in ROWS.values() if f"{row.package}.{row.run}".partition(":"
 PAPERS = ("gandiva", "fft", "ltgf", "astraea", "kueue")
 
 
-@pytest.fixture(scope="module")
-def asked_at_once(theorems_compiled: None) -> Iterator[None]:
-    """Ask Coq once about every theorem that a row cites: to load its libraries for each file takes most of the time."""
-    cited: dict[str, list[str]] = {}
-    for module in Path(limits.__file__).parents[1].rglob("*.py"):
-        for file, name in re.findall(r'\btheorem\("(\w+)", "([\w.]+)"\)', module.read_text(encoding="utf-8")):
-            cited.setdefault(file, []).append(name)
-    with pytest.MonkeyPatch.context() as patch:
-        if shutil.which("coqtop") is not None:
-            assert all(map(citing._up_to_date, cited)), "a theorem does not compile: make proofs"
-            answers = coq.rests_on(citing.THEOREMS, {file: sorted({*names}) for file, names in cited.items()})
-            patch.setattr(citing, "_rests_on", lambda file, name: answers[file, name])
-        yield
-
-
-@pytest.mark.usefixtures("asked_at_once")
+@pytest.mark.usefixtures("coq_is_asked_once")
 @pytest.mark.parametrize("row", OURS, ids=lambda row: row.id)
 def test_the_verdict_follows(row: Entry) -> None:
     try:

@@ -21,7 +21,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.usefixtures("theorems_compiled")
+@pytest.mark.usefixtures("coq_is_asked_once")
 @pytest.mark.parametrize("row", ROWS)
 def test_what_is_stored_follows_from_the_computation(row: Entry) -> None:
     try:

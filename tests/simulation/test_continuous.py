@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairopt.errors import NotCapable
+from fairopt.errors import NotCapable, NotSolved
 from fairopt.models import FFT, EasyBackfilling, FirstInFirstOut, ShortestRemainingTimeFirst
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.program import cast
-from fairopt.simulation import Change, History, Mechanics, Setting, Stalled
+from fairopt.simulation import Change, History, Mechanics, Setting
 from fairopt.simulation.engine import Engine, run_continuous
 from fairopt.simulation.measures import measure
 from fairopt.testing.round_samples import sample_settings
@@ -121,7 +121,7 @@ def test_misfits_that_come_last_are_named() -> None:
 
 def test_a_run_in_which_nothing_will_happen_is_stalled() -> None:
     trace = Trace(Jobs.of(gpus=[1], work=[5], types=["T"], names=["a"]), (Outage("A", 2, float("inf")),))
-    with pytest.raises(Stalled, match="with jobs waiting: a"):
+    with pytest.raises(NotSolved, match="with jobs waiting: a"):
         list(run_continuous(FirstInFirstOut(), trace, ONE))
 
 

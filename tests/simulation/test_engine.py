@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from fairopt.backends import Session
 from fairopt.discovery import policies, policy
-from fairopt.errors import WrongReturn
+from fairopt.errors import NotSolved, WrongReturn
 from fairopt.models import FifoQuota, LeastAttainedService, ShortestRemainingTimeFirst, ShortestServiceQueues, Themis
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
 from fairopt.program import Number
-from fairopt.simulation import History, Mechanics, Setting, Stalled, run
+from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
 from fairopt.testing.round_changes import check_engine as check_against
 from fairopt.testing.round_samples import sample_settings
@@ -49,7 +49,11 @@ def called(rule: Policy) -> str:
     return re.sub(r" at 0x\w+", "", repr(rule))
 
 
-@pytest.mark.parametrize("rule", [*map(policy, INSTALLED), *OPTIONS], ids=called)
+#: The suite of policies of rounds asks the same of every installed one: `a schedule stands as long as it says`.
+ASKED = [*(pytest.param(policy(name), marks=pytest.mark.slow) for name in INSTALLED), *OPTIONS]
+
+
+@pytest.mark.parametrize("rule", ASKED, ids=called)
 def test_the_engine_says_what_the_referee_says(rule: Policy) -> None:
     for number, setting in enumerate(sample_settings(2, seed=21)):
         check_engine(rule, setting.as_(float), cut=number or None)
@@ -81,8 +85,8 @@ def drawn(draw: st.DrawFn) -> Setting:
 def test_on_drawn_settings(setting: Setting, rule: Policy, cut: int) -> None:
     try:
         check_engine(rule, setting, cut=cut)
-    except Stalled:  # a host is gone for good, or a quota is too small: the engine must say so, too
-        with pytest.raises(Stalled):
+    except NotSolved:  # a host is gone for good, or a quota is too small: the engine must say so, too
+        with pytest.raises(NotSolved):
             list(Engine(rule, setting.trace, setting.cluster, length=setting.length, mechanics=setting.mechanics))
 
 

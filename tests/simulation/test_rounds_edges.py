@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import pytest
 
 from fairopt.backends import Session
-from fairopt.errors import BadInput, WrongReturn
+from fairopt.errors import BadInput, NotSolved, WrongReturn
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.models.baselines.themis import Themis
 from fairopt.models.fft.fft import FFT
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
-from fairopt.simulation import History, Mechanics, Stalled, choose, run, snapshot_from, snapshot_text
+from fairopt.simulation import History, Mechanics, choose, run, snapshot_from, snapshot_text
 from fairopt.simulation.measures import measure
 
 SRTF = ShortestRemainingTimeFirst()
@@ -53,7 +53,7 @@ def test_misfits_one_after_the_other_are_no_stall() -> None:
 def test_a_cluster_that_is_gone_for_good_is_a_stall_that_names_who_waits() -> None:
     jobs = jobs_of(gpus=[9] * 6 + [1], work=[1] * 7, names=[f"misfit-{n}" for n in range(6)] + ["able"])
     trace = Trace(jobs, (Outage("T-1", F(0), float("inf")),))
-    with pytest.raises(Stalled, match=r"waiting: able$"):
+    with pytest.raises(NotSolved, match=r"waiting: able$"):
         list(run(SRTF, trace, ONE, length=10))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from fairopt.backends import Session
 from fairopt.datasets import philly_cluster, philly_trace
-from fairopt.errors import BadInput, WrongReturn
+from fairopt.errors import BadInput, NotSolved, WrongReturn
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.policy import Policy, Schedule, decide
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Spots, Trace
@@ -22,7 +22,6 @@ from fairopt.simulation import (
     History,
     Mechanics,
     Round,
-    Stalled,
     advance,
     begin,
     next_queue,
@@ -244,14 +243,14 @@ def test_rounds_without_anybody_are_skipped_and_counted() -> None:
 
 def test_a_policy_that_runs_nobody_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("fairopt.simulation.rounds"), "PATIENCE", 5)
-    with pytest.raises(Stalled, match="with jobs waiting: j"):
+    with pytest.raises(NotSolved, match="with jobs waiting: j"):
         play(one_job(), {})
     assert len(play(one_job(), {}, rounds=4)) == 4
     # a host that comes back may change things: the run goes on until then
     trace = Trace(one_job().jobs, (Outage("A", Fraction(0), Fraction(80)),))
     assert len(play(trace, {}, rounds=7)) == 7
     assert len(play(trace, {}, rounds=12)) == 12
-    with pytest.raises(Stalled):
+    with pytest.raises(NotSolved):
         play(trace, {}, rounds=13)
 
 

@@ -24,15 +24,16 @@ from typing import IO, Any
 
 sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs")]
 from certificate_kinds import BY_HAND
-from certificate_samples import of_market, of_programs
+from certificate_samples import of_entitlements, of_market, of_programs
 from changed import changed_bytes, changed_values
 from evidence import changed
 from tampering import is_number
 
 from fairopt.cli.verified import PROGRAM, VERDICTS
 from fairopt.proofs.verifier import front
+from fairopt.proofs.verifier.certificates import OF_ENTITLEMENTS
 from fairopt.proofs.verifier.reading import one_line
-from fairopt.testing.samples import sample_markets
+from fairopt.testing.samples import entitled_markets, sample_markets
 
 CERTIFICATES = 300_000
 #: Of each certificate as it is written, so many with other names, and so many that are forged: a third of all.
@@ -57,6 +58,8 @@ NAMES = [
     "[",
     "null",
 ]
+#: Under these keys stand names of users, groups and types.
+NAMED = ["name", "types", "user", "envied", "fixed", "at_least", "buyer", "seller", "fast", "slow", "groups", "in"]
 MEMORY = next((each for each in ("/dev/shm",) if Path(each).is_dir()), None)
 BEGIN, END = "<!-- counts: begin, written by make differential -->", "<!-- counts: end -->"
 
@@ -102,6 +105,8 @@ def genuine(seed: int) -> Iterator[Any]:
     users, types = draw.choice([(1, 2), (2, 3), (2, 4)]), draw.choice([(1, 2), (2, 3), (2, 4)])
     for market in sample_markets(1, seed=10_000 + seed, users=users, types=types, demands=draw.random() < 0.6):
         yield from (each.certificate.to_json() for each in of_market(market, draw))
+    for market in entitled_markets(3, seed=10_000 + seed):
+        yield from (each.certificate.to_json() for each in of_entitlements(market, draw))
     yield from (each.certificate.to_json() for each in of_programs(draw, 40))
     yield from draw.sample(list(BY_HAND.values()), 8)
 
@@ -144,7 +149,7 @@ def forged(data: Any, others: list[Any], draw: Random) -> bytes:
 
 def renamed(data: Any, draw: Random) -> Any:
     """Return a certificate with other names of users and types, the same wherever one stands."""
-    names = {name for word in ("name", "types") for name in _under(data, word)}
+    names = {name for word in ("name", "types", "groups") for name in _under(data, word)}
     others = draw.sample([each for each in NAMES if each not in names], min(len(names), 8))
     new = dict(zip(sorted(names), others, strict=False))
 
@@ -153,8 +158,7 @@ def renamed(data: Any, draw: Random) -> Any:
             return {key: told(each, key) for key, each in value.items()}
         if isinstance(value, list):
             return [told(each, key) for each in value]
-        named = key in ("name", "types", "user", "envied", "fixed", "at_least", "buyer", "seller", "fast", "slow")
-        return new.get(value, value) if isinstance(value, str) and named else value
+        return new.get(value, value) if isinstance(value, str) and key in NAMED else value
 
     return told(data)
 
@@ -175,9 +179,9 @@ def files(seed: int, only: str = "") -> Iterator[tuple[str, bytes]]:
     """Yield the files of a seed, or those of one kind: of each what it is called in the counts, and its bytes."""
     draw, times = Random(f"files {seed}"), OF_ONE_KIND if only else 1
     whole = [json.loads(json.dumps(each)) for each in (*genuine(seed), *(BY_HAND.values() if only else ()))]
-    whole = [each for each in whole if only in ("", each["certificate"])]
+    whole = [each for each in whole if only in ("", each["certificate"], each.get("property"))]
     for data in whole:
-        kind = data["certificate"]
+        kind = data["certificate"] + (" of entitlements" if data.get("property") in OF_ENTITLEMENTS else "")
         yield f"{kind}, as written", spelled(respelled(data, draw) if draw.random() < 0.5 else data, draw)
         for _ in range(RENAMED * times):
             yield f"{kind}, renamed", spelled(respelled(renamed(data, draw), draw), draw)
@@ -248,7 +252,7 @@ def main() -> int:
     parser.add_argument("--journal", type=Path, default=Path("build/differential.jsonl"), help="what is done already")
     parser.add_argument("--certificates", type=int, default=CERTIFICATES, help="so many of kinds that both know")
     parser.add_argument("--minutes", type=float, default=24 * 60.0, help="stop after so many minutes")
-    parser.add_argument("--only", metavar="KIND", default="", help="of this kind alone; not beside --write")
+    parser.add_argument("--only", metavar="KIND", default="", help="of this kind or property; not beside --write")
     parser.add_argument("--write", type=Path, help="put the counts into this page")
     given = parser.parse_args()
     if given.only and given.write:

@@ -167,7 +167,7 @@ def _lease(results: StudyResults, seconds: int) -> str:
 def _added_up(studies: Sequence[StudyResults]) -> Iterator[FoundShare]:
     """Yield the overhead as the published simulator's counts give it."""
     for results, setting in ((each, setting) for each in studies for setting in each.settings):
-        if setting.costs.restart:
+        if setting.mechanics.restart:
             runs = results.played(_lease(results, LEASE), setting)
             values = {
                 each.seed: _overhead(setting, each.seed, each.observed.measures) for each in runs if each.observed
@@ -185,9 +185,9 @@ def _overhead(setting: StudySetting, seed: int, measures: Mapping[str, float | N
 
 def _by_runs(results: StudyResults) -> Iterator[FoundShare]:
     """Yield by which part completion times are longer where restarts cost time."""
-    free = {(each.source.label, each.place.label): each for each in results.settings if not each.costs.restart}
+    free = {(each.source.label, each.place.label): each for each in results.settings if not each.mechanics.restart}
     for setting in results.settings:
-        if setting.costs.restart:
+        if setting.mechanics.restart:
             both = setting, free[setting.source.label, setting.place.label]
             slow, fast = (results.outcomes(f"{LEASE} s", each, "jct_mean") for each in both)
             values = {seed: slow[seed] / fast[seed] - 1 for seed in slow if seed in fast}
@@ -257,7 +257,7 @@ def _best(studies: Sequence[StudyResults]) -> str:
         if known:
             least = min(known, key=lambda lease: known[lease])
             apart = digits(100 * (max(known.values()) / known[least] - 1))
-            where = f"{setting.place.label}, {setting.costs.label}, intervals of {results.spec.length:g} s"
+            where = f"{setting.place.label}, {setting.mechanics.label}, intervals of {results.spec.length:g} s"
             best.append(f"{least} s on {where} (the longest is {apart}% longer)")
     return f"The lease with the shortest mean completion time is {listed(best)}."
 

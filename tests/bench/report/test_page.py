@@ -349,7 +349,11 @@ class TestMalformed:
         with pytest.raises(BadInput, match="record 2"):
             report([environment(), "measurement"])  # type: ignore[list-item]
 
-    @pytest.mark.parametrize(("size", "wall"), [(0, 0.0), (1, 1e-12), (0, 1e9)])
+    @pytest.mark.parametrize(
+        ("size", "wall"),
+        [(0, 0.0), (1, 1e-12), (0, 1e9)]
+        + [pytest.param(*each, marks=pytest.mark.slow) for each in ((1, 0.0), (0, 1e-12), (1, 1e9))],
+    )
     def test_extremes(self, size: int, wall: float) -> None:
         env = environment()
         seconds = Stages(Clock(wall, wall), Clock(wall, wall))

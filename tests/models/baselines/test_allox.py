@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models.baselines.allox import AlloX, MachinePosition, matched, places, ready_times, starts
@@ -244,9 +245,10 @@ def test_what_would_be_decided_again_stands() -> None:
     assert decide(AlloX(), queue).stands is None  # the slow GPU may be taken later
 
 
+@pytest.mark.parametrize("settings", counts(2, 3))
 @pytest.mark.parametrize("policy", [AlloX(alpha=Fraction(1, 4), most=4), AlloX(most=1)], ids=repr)
-def test_the_other_readings_conform(policy: AlloX) -> None:
-    round_suite(judge, settings=2).run([policy]).require_complete()
+def test_the_other_readings_conform(policy: AlloX, settings: int) -> None:
+    round_suite(judge, settings=settings).run([policy]).require_complete()
 
 
 @pytest.mark.parametrize("options", [{"alpha": 0}, {"alpha": 2}, {"most": 0}])

@@ -6,6 +6,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
+from drawn_seeds import counts
 
 from fairopt.errors import BadInput, FairoptError
 from fairopt.models.baselines.fifo_quota import FifoQuota, quotas
@@ -32,6 +33,7 @@ def who(rounds: list[Round]) -> list[str]:
     return [" ".join(sorted(ran.job for ran in record.ran)) for record in rounds]
 
 
+@pytest.mark.parametrize("settings", counts(2, 3))
 @pytest.mark.parametrize(
     "policy",
     [
@@ -45,8 +47,8 @@ def who(rounds: list[Round]) -> list[str]:
     ],
     ids=repr,
 )
-def test_the_other_readings_conform(policy: Policy) -> None:
-    round_suite(judge, settings=2).run([policy]).require_complete()
+def test_the_other_readings_conform(policy: Policy, settings: int) -> None:
+    round_suite(judge, settings=settings).run([policy]).require_complete()
 
 
 # ---------------------------------------------------------------- FIFO with quotas

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt.errors import BadInput
 from fairopt.models.baselines.themis import Contention, Themis
@@ -149,6 +150,7 @@ def test_contention_is_the_mean_over_the_rounds_that_a_job_has_seen() -> None:
     assert rounds[1].after.state == Contention({"j1": (2, 3), "j2": (1, 2)})
 
 
+@pytest.mark.parametrize("settings", counts(2, 3))
 @pytest.mark.parametrize(
     "policy",
     [
@@ -158,8 +160,8 @@ def test_contention_is_the_mean_over_the_rounds_that_a_job_has_seen() -> None:
     ],
     ids=repr,
 )
-def test_the_other_readings_conform(policy: Themis) -> None:
-    round_suite(judge, settings=2).run([policy]).require_complete()
+def test_the_other_readings_conform(policy: Themis, settings: int) -> None:
+    round_suite(judge, settings=settings).run([policy]).require_complete()
 
 
 @pytest.mark.parametrize("options", [{"knob": 2}, {"knob": -1}, {"lease": 0}, {"seed": -1}])

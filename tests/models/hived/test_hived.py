@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement
 from random import Random
 
 import pytest
+from drawn_seeds import counts
 
 from fairopt.models.hived.cells import Chain, FreeCells, GpuCell, chains, virtual_clusters
 from fairopt.models.hived.hived import HiveD
@@ -142,9 +143,10 @@ def test_first_in_first_out_within_a_virtual_cluster(overtake: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("settings", counts(2, 4))
 @pytest.mark.parametrize("policy", [HiveD(overtake=True), HiveD(opportunistic=True)], ids=repr)
-def test_options_conform(policy: HiveD) -> None:
-    round_suite(judge, settings=2).run([policy]).require_complete()
+def test_options_conform(policy: HiveD, settings: int) -> None:
+    round_suite(judge, settings=settings).run([policy]).require_complete()
 
 
 def test_a_gang_of_three_lies_in_one_half() -> None:

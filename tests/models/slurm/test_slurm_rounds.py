@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from drawn_seeds import counts
 
 from fairopt.errors import BadInput
 from fairopt.models.common.schedulers import Tally
@@ -16,9 +17,10 @@ from fairopt.proofs.verifier import runs
 from fairopt.testing.round_suite import round_suite
 
 
+@pytest.mark.parametrize("settings", counts(2, 5))
 @pytest.mark.parametrize("policy", [SlurmFairTreeRounds(), SlurmFairTreeRounds(backfill=True, half_life=None)])
-def test_it_conforms(policy: SlurmFairTreeRounds) -> None:
-    round_suite(runs.decide, settings=2).run([policy]).require_complete()
+def test_it_conforms(policy: SlurmFairTreeRounds, settings: int) -> None:
+    round_suite(runs.decide, settings=settings).run([policy]).require_complete()
 
 
 def queue(tenants: list[str], *, now: int = 0, gpus: list[int] | None = None) -> Queue:
