@@ -39,7 +39,7 @@ from fairopt.workloads import WorkEstimates
 #: More seeds than this are a slip: no study has them.
 MOST_SEEDS = 10_000
 #: The numbers of `Mechanics`.
-_NUMBERS = ("restart", "launch", "spread")
+_NUMBERS = {"restart", "launch", "spread"}
 #: Bytes of a study's name, which its files have with more behind it.
 LONGEST_NAME = 200
 
@@ -115,11 +115,12 @@ def _differences(given: Mapping[str, Any]) -> str:
 
 def _mechanics(given: dict[str, Any], place: str) -> dict[str, Any]:
     """Return mechanics with their numbers, of seconds and a factor, as exact ones."""
-    exactly = {
-        name: str(exact(value, f"{place}, {name}")) if isinstance(value, float | int) and name in _NUMBERS else value
-        for name, value in given.items()
-    }
-    return {"label": _differences(given), **exactly}
+    exactly: dict[str, Any] = {}
+    for name in _NUMBERS & given.keys():
+        value, where = given[name], f"{place}, key {name!r}"
+        require(isinstance(value, float | int) and not isinstance(value, bool), shown(value), where, "Give a number")
+        exactly[name] = str(exact(value, where))
+    return {"label": _differences(given), **given, **exactly}
 
 
 @dataclass(frozen=True, kw_only=True)
