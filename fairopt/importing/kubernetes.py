@@ -101,9 +101,13 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
     total: dict[str, Fraction] = {}
     for each in pod.parts("containers"):
         add(total, asked(each))
+    initial = pod.parts("initContainers")
+    if not initial:  # nearly always
+        add(total, pod.read("overhead", AMOUNTS, {}))
+        return total
     peak: dict[str, Fraction] = {}
     beside: dict[str, Fraction] = {}
-    for each in pod.parts("initContainers"):
+    for each in initial:
         own = asked(each)
         if each.text("restartPolicy") == "Always":  # it runs on beside the containers
             add(beside, own)

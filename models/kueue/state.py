@@ -221,16 +221,22 @@ class State:
             newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
         return found[:lower] + newer
 
-    def below(self, preemptor: QueuedWork, columns: set[int], where: tuple[int, int] | None) -> Iterator[Candidate]:
-        """Yield whom a workload may reclaim from below a cohort, but not below another node, if they borrow; in order.
+    def borrowers(self, cohort: int, columns: set[int]) -> list[tuple[int, list[Candidate]]]:
+        """Return the ClusterQueues below a cohort that borrow, below cohorts that do, each with whom it has to give.
 
-        ``where``: the two; None for nobody.
+        Where there are several columns, those are in it, too, that take nothing of them.
         """
-        node, but = where or (-1, -1)
-        paths, several = self.quotas.paths, len(columns) > 1
-        for each in self.going(node, self.rules(preemptor.queue).reclaim_within_cohort, preemptor, columns):
-            if but not in paths[each[1].queue] and not (several and columns.isdisjoint(each[3])):
-                yield each
+
+        def find() -> list[tuple[int, list[Candidate]]]:
+            found, level, column = [], [cohort], min(columns) if len(columns) == 1 else -1
+            while level:
+                above = [child for node in level for child in self.quotas.above_below(node, columns)]
+                level = [node for node in above if self.quotas.children[node]]
+                going = ((node, self._going.get((node, column))) for node in above)
+                found += [(node, each) for node, each in going if each and not self.quotas.children[node]]
+            return found
+
+        return self.known(self.quotas.paths[cohort][-1], ("borrowers", cohort, frozenset(columns)), find)
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:
