@@ -121,6 +121,23 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
     return total
 
 
+#: So many pods that ask for different things are remembered.
+MOST_ALIKE = 5_000
+
+
+def requests_text(pod: ObjectPart) -> str:
+    """Return as a text all that `pod_requests` reads of a pod: pods with the same text ask for the same."""
+    inside = [some_of(pod.value.get(kind), "resources", "restartPolicy") for kind in ("containers", "initContainers")]
+    return repr((inside, pod.value.get("overhead")))
+
+
+def some_of(values: Any, *keys: str) -> Any:
+    """Return what each object of a list has at some keys; what is none as it is."""
+    if type(values) is not list:
+        return values
+    return [[each.get(key) for key in keys] if type(each) is dict else each for each in values]
+
+
 def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:
     """Add amounts to others, each ``times``."""
     for name, amount in more.items():
