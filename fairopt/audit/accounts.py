@@ -18,6 +18,7 @@ import numpy as np
 
 from fairopt.audit.pools import BOUNDLESS, Pools, finite, plain, whole
 from fairopt.errors import BadInput
+from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
@@ -267,7 +268,9 @@ class EntitlementAccounts:
     def _room_of(self, node: int, column: int) -> Any:
         """Return what a node may still take of a column within what it is owed: of a type, whole GPUs."""
         whole = column < self.k
-        return plain(self.owed_room[node, column]) if whole else self.owed[node, column] - self.held[node, column]
+        if whole:
+            return plain(self.owed_room[node, column])
+        return whole_as_int(self.owed[node, column] - self.held[node, column])
 
     def below_caps(self, gang: int, gpu_type: int, *, but_of_pool: bool = False) -> bool:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""

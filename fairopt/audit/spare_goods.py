@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.numbers import whole_as_int
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
 
@@ -57,7 +58,7 @@ class SpareGoods:
     >>> accounts = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
     >>> spare, freed = SpareGoods(accounts), goods_of(accounts, [1], 0)
     >>> spare.missing(goods_of(accounts, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
-    ({(-1, 1): Fraction(2, 1)}, Fraction(4, 1), None)
+    ({(-1, 1): 2}, 4, None)
     """
 
     def __init__(self, accounts: EntitlementAccounts) -> None:
@@ -73,7 +74,7 @@ class SpareGoods:
         else:
             cap = self.accounts.said.cap[node, column]
             left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
-        return left - self._used.get(limit, 0) if left < INFINITY else left
+        return whole_as_int(left) - self._used.get(limit, 0) if left < INFINITY else left
 
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
         """Return by how much each limit is too small for what gangs take; none where all of it fits."""
