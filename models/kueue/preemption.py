@@ -139,26 +139,20 @@ def _from_cohorts(
     others: list[list[Candidate]] = []
     if policy is Preempts.NEVER:
         return better, others
-    right, left = _within(state, work.queue, needs)
+    right, left = quotas.within(work.queue, needs)
     below = work.queue
     for ancestor in quotas.paths[work.queue][1:]:
         if (right or not only_better) and quotas.any_above(ancestor, below, columns):
-            for queue, going in state.borrowers(ancestor, columns):
-                lower = policy is Preempts.ANY or going[0][1].priority < work.priority
-                if lower and below not in quotas.paths[queue] and _any_of(going, work, columns, policy):
-                    (better if right else others).append(going)
+            found = better if right else others
+            for child, listed in state.borrowers(ancestor, columns).items():
+                if child != below and policy is Preempts.ANY:
+                    found += listed
+                elif child != below:
+                    found += [going for going in listed if going[0][1].priority < work.priority]
         below = ancestor
         if not right:
-            right, left = _within(state, ancestor, left)
+            right, left = quotas.within(ancestor, left)
     return better, others
-
-
-def _any_of(going: list[Candidate], work: QueuedWork, columns: set[int], policy: Preempts) -> bool:
-    """Return whether any of a ClusterQueue's candidates uses some of the columns and may be preempted by a workload."""
-    if len(columns) == 1:
-        return True
-    found = next((each for _, each, _, touched in going if not columns.isdisjoint(touched)), None)
-    return found is not None and (policy is Preempts.ANY or found.priority < work.priority)
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
@@ -170,17 +164,6 @@ def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, st
         rules.max_priority_threshold is not None and each.priority > rules.max_priority_threshold
     )
     return (False, RECLAIMED) if rules.borrow_within_cohort is Preempts.NEVER or above else (True, WHILE_BORROWING)
-
-
-def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:
-    """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
-    quotas, local = state.quotas, state.quotas.local[node]
-    usage, quota, fits, left = quotas.usage[node], quotas.subtree[node], True, []
-    for column, amount in needs:
-        used = usage[column]
-        fits = fits and used + amount <= quota[column]
-        left.append((column, max(0, amount - (local[column] - used)) if used < local[column] else amount))
-    return fits, left
 
 
 # -- fair sharing ------------------------------------------------------------------------------------------------

@@ -249,6 +249,15 @@ class CohortQuotas:
                 return False
         return True
 
+    def within(self, node: int, needs: Needs) -> tuple[bool, Needs]:
+        """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
+        local, usage, quota, fits, left = self.local[node], self.usage[node], self.subtree[node], True, []
+        for column, amount in needs:
+            used = usage[column]
+            fits = fits and used + amount <= quota[column]
+            left.append((column, max(0, amount - (local[column] - used)) if used < local[column] else amount))
+        return fits, left
+
     def over(self, node: int, column: int, more: int = 0) -> bool:
         """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""
         return self.usage[node][column] + more > self.subtree[node][column]

@@ -221,22 +221,29 @@ class State:
             newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
         return found[:lower] + newer
 
-    def borrowers(self, cohort: int, columns: set[int]) -> list[tuple[int, list[Candidate]]]:
-        """Return the ClusterQueues below a cohort that borrow, below cohorts that do, each with whom it has to give.
+    def borrowers(self, cohort: int, columns: set[int]) -> dict[int, list[list[Candidate]]]:
+        """Return whom ClusterQueues that borrow have to give, in order in each, by the child of a cohort above them.
 
-        Where there are several columns, those are in it, too, that take nothing of them.
+        A ClusterQueue below a Cohort that does not borrow has nobody. The first uses some of the columns; where there
+        are several columns, there are others in it, too, that use none of them.
         """
 
-        def find() -> list[tuple[int, list[Candidate]]]:
-            found, level, column = [], [cohort], min(columns) if len(columns) == 1 else -1
-            while level:
-                above = [child for node in level for child in self.quotas.above_below(node, columns)]
-                level = [node for node in above if self.quotas.children[node]]
-                going = ((node, self._going.get((node, column))) for node in above)
-                found += [(node, each) for node, each in going if each and not self.quotas.children[node]]
-            return found
+        def inside(node: int) -> Iterator[list[Candidate]]:
+            if self.quotas.children[node]:
+                for child in self.quotas.above_below(node, columns):
+                    yield from inside(child)
+                return
+            going = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+            uses = (at for at, each in enumerate(going) if not columns.isdisjoint(each[3]))
+            first = next(uses, None)
+            if first is not None:
+                yield going[first:] if first else going
 
-        return self.known(self.quotas.paths[cohort][-1], ("borrowers", cohort, frozenset(columns)), find)
+        return self.known(
+            self.quotas.paths[cohort][-1],
+            ("borrowers", cohort, frozenset(columns)),
+            lambda: {child: list(inside(child)) for child in self.quotas.above_below(cohort, columns)},
+        )
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:
