@@ -220,7 +220,7 @@ class EntitlementAccounts:
             capped = {j: not self.below_caps(gang, j) or gpus > in_pools[pools[j], j] for j in where}
             where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
             needs = {
-                j: [(j, gpus), *(each for each in self.said.goods_of(gang, j) if self._owed_good[each[0]])]
+                j: [(j, gpus), *((at, whole_as_int(n)) for at, n in self.said.goods_of(gang, j) if self._owed_good[at])]
                 for j in where
             }
             inside: list[int] = []

@@ -37,11 +37,12 @@ class Lack:
 
 
 def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
-    """Return what gangs on a type take together, of each limit that they count for."""
+    """Return what gangs on a type take together, of each limit that they count for; whole amounts are ints."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(accounts.gangs.user[gang])
-        for column, amount in accounts.said.goods_of(gang, gpu_type):
+        for column, each in accounts.said.goods_of(gang, gpu_type):
+            amount = whole_as_int(each)
             for node in (TOP, user, *accounts.above(user)):
                 limit = (node, column)
                 total[limit] = total[limit] + amount if limit in total else amount

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.numbers import Arithmetic, whole_as_int
+from fairopt.numbers import Arithmetic
 from fairopt.problem.checks import Frozen, check_name, listed
 from fairopt.problem.entitled_rows import TOP, ByName, Good, Row, by_name, held_by, require_kinds, upwards_of
 from fairopt.problem.gangs import Gangs, no_gangs
@@ -301,9 +301,9 @@ class Entitlements(Frozen):
         return None if found is None else len(self.types) + found
 
     def goods_of(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
-        """Return what a gang takes beside GPUs, on a type: columns, and how much of each; whole amounts are ints."""
+        """Return what a gang takes beside GPUs, on a type: columns, and how much of each that it takes."""
         takes = self.gangs.other[gang]
-        return [(column, whole_as_int(takes[at])) for at, column in self._counted[gpu_type] if takes[at]]
+        return [(column, takes[at]) for at, column in self._counted[gpu_type] if takes[at]]
 
     @cached_property
     def _counted(self) -> list[list[tuple[int, int]]]:
