@@ -33,7 +33,7 @@ from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.models.astraea.packing import CompactExponentialPacking, ratio
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
+from fairopt.models.astraea.posted_prices import PostedPricePacking, admissible_bases
 from fairopt.models.astraea.reference import Best, Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import decide
@@ -45,7 +45,7 @@ Workload = Callable[..., Batch]
 
 def fresh(batch: Batch, slots: int = SLOTS) -> RoundState:
     """Return a round of so many slots in which nothing is used and everything shared."""
-    workers, ps = Theta().bases(batch, range(len(batch.jobs)))
+    workers, ps = admissible_bases(batch, range(len(batch.jobs)))
     state = RoundState.fresh(batch, 2 * slots, slots, np.asarray(workers), np.asarray(ps))
     state.share()
     return state

@@ -7,10 +7,10 @@
 """
 
 import logging
-import sys
 from importlib import import_module
-from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
+
+from fairopt.later import later
 
 if TYPE_CHECKING:
     from fairopt.audit import audit as audit
@@ -48,33 +48,23 @@ if TYPE_CHECKING:
 
 #: The public names by module, which is loaded when one is first used, so that the command line starts fast.
 _NAMES = {
-    "audit": ("audit",),
-    "by_name": ("allocate", "decide", "run", "uniqueness"),
-    "compare": ("compare", "verify"),
-    "discovery": ("policies",),
-    "errors": ("BadInput", "FairoptError", "NotCapable", "NotInstalled", "NotSolved"),
-    "frontier": ("frontier",),
-    "properties.graphs": ("envy_graph", "trade_graph"),
-    "properties.metrics": ("metrics",),
-    "policy": ("Allocation", "Decision", "Policy"),
-    "problem": ("Cluster", "Market", "Trace", "read_cluster", "read_market", "read_trace", "write_market"),
-    "properties": ("Answer", "Verdict"),
-    "simulation": ("History",),
+    "audit": "audit",
+    "by_name": "allocate decide run uniqueness",
+    "compare": "compare verify",
+    "discovery": "policies",
+    "errors": "BadInput FairoptError NotCapable NotInstalled NotSolved",
+    "frontier": "frontier",
+    "properties.graphs": "envy_graph trade_graph",
+    "properties.metrics": "metrics",
+    "policy": "Allocation Decision Policy",
+    "problem": "Cluster Market Trace read_cluster read_market read_trace write_market",
+    "properties": "Answer Verdict",
+    "simulation": "History",
 }
-_MODULES = MappingProxyType({name: module for module, names in _NAMES.items() for name in names})
-__all__ = sorted(_MODULES)
+__all__ = sorted(" ".join(_NAMES.values()).split())
 
-
-class _Package(ModuleType):
-    """The package: importing the module `fairopt.compare` must not hide the function ``fairopt.compare``."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _MODULES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # who wants to see what is logged adds another
+_load = later(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -82,13 +72,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version(__name__)
-    if name == "plot":
-        return import_module(f"{__name__}.experiment.plot")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+    return import_module(f"{__name__}.experiment.plot") if name == "plot" else _load(name)
 
 
 def __dir__() -> list[str]:

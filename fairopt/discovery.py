@@ -5,7 +5,8 @@ A plug-in registers in the groups ``fairopt.policies``, ``fairopt.backends``, ``
 write a change as a scheduler's objects), ``fairopt.planners`` (a `fairopt.audit.plans.Planner` for each scheduler),
 ``fairopt.sources`` (commands that print a cluster's files), ``fairopt.commands``, and for benchmarks
 ``fairopt.instances``, ``fairopt.contenders``, ``fairopt.tasks``; its objects are then on the same footing as fairopt's
-own.
+own. A policy or a property that an audit is to ask of itself stands also in ``fairopt.policies.entitled`` or
+``fairopt.properties.entitled``.
 
 >>> policy("max-min").source
 'Gavel, OSDI 2020, Sec. 4.1'
@@ -39,6 +40,8 @@ POLICIES, BACKENDS, PROPERTIES = "fairopt.policies", "fairopt.backends", "fairop
 DATASETS, IMPORTERS, COMMANDS = "fairopt.datasets", "fairopt.importers", "fairopt.commands"
 EMITTERS, PLANNERS, SOURCES = "fairopt.emitters", "fairopt.planners", "fairopt.sources"
 WORKLOADS = "fairopt.workloads"
+#: Those policies and properties, registered once more, that an audit asks where nobody names any.
+ENTITLED_POLICIES, ENTITLED_PROPERTIES = f"{POLICIES}.entitled", f"{PROPERTIES}.entitled"
 FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairopt.tasks"
 
 #: How a policy, a property and a solver may be given: by name, as a class (with its default options), or as itself; a
@@ -369,12 +372,18 @@ def _changed(folder: str) -> int | None:
         return None
 
 
-@lru_cache(maxsize=64)
-def _read(group: str, folders: tuple[tuple[str, int], ...]) -> dict[str, EntryPoint]:
+@lru_cache(maxsize=1)
+def _all_registered(folders: tuple[tuple[str, int], ...]) -> Any:
+    """Return the entry points of all groups, which takes as long to read as those of one."""
     from importlib.metadata import entry_points
 
+    return entry_points()
+
+
+@lru_cache(maxsize=64)
+def _read(group: str, folders: tuple[tuple[str, int], ...]) -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=group):
+    for point in _all_registered(folders).select(group=group):
         other = found.setdefault(point.name, point)
         if other.value != point.value:
             problem = f"two packages register {point.name!r} in {group}: {other.value} and {point.value}"

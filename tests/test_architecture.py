@@ -128,7 +128,7 @@ def test_every_folder_has_its_arrows() -> None:
 def test_arrows(folder: str) -> None:
     allowed = [
         f"fairopt.{name}"
-        for name in (folder, "errors", "deadline", "numbers", "replacing", "report", *ALLOWED[folder].split())
+        for name in (folder, "errors", "deadline", "later", "numbers", "replacing", "report", *ALLOWED[folder].split())
     ]
     for path in python_files(TOOLKIT / folder):
         strangers = {
@@ -281,3 +281,36 @@ def test_a_share_policy_loads_no_more_than_it_needs() -> None:
         *("audit", "cli", "methods.level", "methods.eisenberg_gale", "backends.exact.solve"),
     )
     assert not [name for name in loaded if name.startswith(tuple(f"fairopt.{each}" for each in unneeded))]
+
+
+def test_an_audit_loads_no_more_than_it_asks() -> None:
+    sample = TOOLKIT / "datasets" / "clusters" / "kai" / "cluster.yaml"
+    program = (
+        "import sys\n"
+        "from fairopt.cli import main\n"
+        f"sys.argv = ['fairopt', 'audit', {str(sample)!r}, '--json']\n"
+        "try:\n    main()\n"
+        "finally:\n    print('LOADED', *sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1, ran.stderr  # a guarantee is broken in it
+    loaded = ran.stdout.rpartition("LOADED")[2].split()
+    assert "fairopt.models.kai.kai" in loaded
+    assert len([name for name in loaded if name.split(".")[0] == "fairopt"]) <= 195
+    unneeded = (
+        *("fairopt.simulation", "fairopt.methods.level", "fairopt.properties.misreports", "fairopt.models.oef"),
+        *("fairopt.compare.side_by_side", "fairopt.audit.series", "pydantic", "flint", "pandas", "scipy"),
+    )
+    assert not [name for name in loaded if name.startswith(unneeded)]
+
+
+def test_an_audit_asks_by_itself_all_that_look_at_entitlements() -> None:
+    from fairopt.discovery import ENTITLED_POLICIES, ENTITLED_PROPERTIES, names, policies, properties
+    from fairopt.policy import Trait
+    from fairopt.problem import Market
+    from fairopt.properties import AllocationProperty
+
+    ours = [each for each in policies(Market) if type(each).__module__.startswith("fairopt.")]
+    assert names(ENTITLED_POLICIES) == [each.name for each in ours if Trait.ENTITLED in each.traits]
+    allocations = [each for each in properties(Market) if isinstance(each, AllocationProperty)]
+    assert names(ENTITLED_PROPERTIES) == [each.name for each in allocations if each.needs is not None]

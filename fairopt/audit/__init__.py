@@ -5,12 +5,24 @@
 ['STARVED', 'BORROWING', 'WITHIN', 'IDLE']
 """
 
+from typing import TYPE_CHECKING
+
 from fairopt.audit.auditing import Audit, audit
-from fairopt.audit.explaining import Explanation, explain
-from fairopt.audit.planning import SchedulerPlan, plan
 from fairopt.audit.reasons import Cause, Reason, Stop
 from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
-from fairopt.audit.whatif import WhatIf, whatif
+from fairopt.later import later
+
+if TYPE_CHECKING:
+    from fairopt.audit.explaining import Explanation as Explanation
+    from fairopt.audit.explaining import explain as explain
+    from fairopt.audit.planning import SchedulerPlan as SchedulerPlan
+    from fairopt.audit.planning import plan as plan
+    from fairopt.audit.whatif import WhatIf as WhatIf
+    from fairopt.audit.whatif import whatif as whatif
+
+#: Names by module, which is loaded when one is first used.
+_NAMES = {"explaining": "Explanation explain", "planning": "SchedulerPlan plan", "whatif": "WhatIf whatif"}
+__getattr__ = later(__name__, _NAMES)
 
 __all__ = [
     "Audit",

@@ -24,6 +24,13 @@ from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
 
 
+def users_in(owed: Entitlements, node: int) -> list[int]:
+    """Return the users in a group; of a user, itself."""
+    if node < len(owed.users):
+        return [node]
+    return [user for child in owed.children[node] for user in users_in(owed, child)]
+
+
 @dataclass(frozen=True, eq=False)
 class EntitlementAccounts:
     """What stands in the accounts of a market with entitlements, for N nodes, k types and g goods.
@@ -353,7 +360,7 @@ class EntitlementAccounts:
 
         Seen from a node, a user borrows what it and every group around it, up to where the node is, holds too much.
         """
-        around, inside = int(self.said.parent[node]), set(self.users_in(node))
+        around, inside = int(self.said.parent[node]), set(users_in(self.said, node))
         if (around, gpu_type) not in self._seen:
             self._seen[around, gpu_type] = dict(self._seen_from(around, gpu_type))
         seen = self._seen[around, gpu_type]
@@ -379,15 +386,6 @@ class EntitlementAccounts:
                 levels += [(child, gpus) for child in self.said.children[node]]
                 found += [(node, gpus)] * (node < len(self.said.users))
         return sorted(found, key=lambda each: (-each[1], each[0]))
-
-    def users_in(self, node: int) -> list[int]:
-        """Return the users in a group; of a user, itself."""
-        found, nodes = [], [node]
-        while nodes:
-            each = nodes.pop()
-            nodes += self.said.children[each]
-            found += [each] * (each < len(self.said.users))
-        return found
 
     @cached_property
     def running(self) -> dict[tuple[int, int], list[int]]:

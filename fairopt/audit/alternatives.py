@@ -111,7 +111,8 @@ def chosen(
     said = market.entitlements
     assert said is not None
     large = is_large(market)
-    names = [name for name in discovery.names(discovery.POLICIES) if (name in own or not large) and name not in other]
+    names = discovery.names(discovery.ENTITLED_POLICIES)
+    names = [name for name in names if (name in own or not large) and name not in other]
     found = [discovery.policy(name) for name in names]
     return sorted(
         (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.supports),
@@ -162,8 +163,8 @@ def alternative(market: Market, policy: Policy) -> Alternative:
     grounds = decision.evidence if isinstance(decision.evidence, DecisionReason) else None
     shares, after, rounded = decision.shares, decision.leaves(market), False
     if grounds is None:
-        made = whole(market, shares)
-        rounded, shares, after = not np.array_equal(made.shares, shares), made.shares, made.market
+        given, (after, shares) = shares, whole(market, shares)
+        rounded = not np.array_equal(given, shares)
     more = shares - said.held[:, :k]
     gains: dict[str, dict[str, Number]] = {}
     for i, j in zip(*np.nonzero(more), strict=True):

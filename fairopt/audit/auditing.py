@@ -337,16 +337,16 @@ def _asked(
     market: Market, named: AnyProperty | Sequence[AnyProperty] | None, *, speeds: bool
 ) -> tuple[AllocationProperty, ...]:
     """Return the named properties, else those that are asked of entitlements; with ``speeds``, all that are asked."""
-    made = discovery.properties(Market) if named is None else discovery.properties_of(named)
+    if named is None and not speeds:
+        if is_large(market):
+            return ()
+        made = [discovery.property_(name) for name in discovery.names(discovery.ENTITLED_PROPERTIES)]
+    else:
+        made = discovery.properties(Market) if named is None else discovery.properties_of(named)
     found = tuple(each for each in made if isinstance(each, AllocationProperty))
     if named is not None:
         if len(found) < len(made):
             other = next(each.name for each in made if each not in found)
             raise BadInput(f"{other} is no property of what is held", place="property", remedy="Leave it out")
         return found
-    large = is_large(market)
-    return tuple(
-        each
-        for each in found
-        if each.asked_of(market) and (speeds or (not large and each.needs is not None and not each.needs_speedups))
-    )
+    return tuple(each for each in found if each.asked_of(market) and (speeds or not each.needs_speedups))

@@ -176,11 +176,13 @@ def _over_time(
 
 
 def _write_metrics(found: Any, path: Path | None) -> None:
+    if path is None:
+        return
     from fairopt.audit.metrics import metrics as told  # here, since few ask for it
 
     if path == STDIN:
         print(told(found), end="")
-    elif path is not None:
+    else:
         with naming(place="--metrics"):
             write_text(path, told(found))
 

@@ -103,15 +103,15 @@ def _check_verified(files: list[Path], *, as_json: bool) -> None:
     """Print what the verifier that Coq proves says of files, of folders all that end like certificates, and exit."""
     paths = [(given, path) for given in files for path in front.files(given)]
     regular = [path for given, path in paths if given == path or path.is_file()]  # a pipe in a folder has no end
-    found = []
-    for each in verified.decide(regular):
-        found.append(each)
+    statuses, found = [], []
+    for path, (status, said) in zip(regular, verified.decide(regular), strict=True):
+        statuses.append(status)
+        found.append({"file": str(path), "status": _STATUSES[status], "said": [said]})
         if not as_json:
-            print(front.printed(each.path, each.said), flush=True)
+            print(front.printed(path, said), flush=True)
     if as_json:
-        rows = [{"file": str(each.path), "status": _STATUSES[each.status], "said": [each.said]} for each in found]
-        print_json(DECIDED.json({}, files=rows))
-    raise typer.Exit(verified.worst([each.status for each in found]))
+        print_json(DECIDED.json({}, files=found))
+    raise typer.Exit(verified.worst(statuses))
 
 
 _STATUSES: Mapping[int, str] = MappingProxyType(

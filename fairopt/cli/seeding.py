@@ -20,10 +20,11 @@ from fairopt.cli.settings import Playing, read_trace_on
 from fairopt.cli.tables import progress
 from fairopt.errors import BadInput
 from fairopt.experiment.runner import place
+from fairopt.experiment.spec import Entrant
 from fairopt.experiment.statistics import Better
 from fairopt.experiment.studies.cells import StudyCell, run_study
 from fairopt.experiment.studies.results import StudyResults
-from fairopt.experiment.studies.spec import MOST_SEEDS, Player, Question, StudySpec
+from fairopt.experiment.studies.spec import MOST_SEEDS, Question, StudySpec
 from fairopt.experiment.studies.traces import Place, Source
 from fairopt.policy import Policy
 from fairopt.problem import exact
@@ -62,7 +63,7 @@ def seeded(
         length=float(length_of(exact(playing.length, "--length"))),
         rounds=playing.rounds,
         seeds=tuple(range(seeds)),
-        policies=tuple(Player(each.name, each.name) for each in policies),
+        policies=tuple(Entrant(each.name, each.name) for each in policies),
         traces=(Source(str(file), file=fspath(file)),),
         clusters=(Place(str(cluster), file=fspath(cluster)),),
         mechanics=(playing.mechanics,),

@@ -24,9 +24,9 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import shown
-from fairopt.simulation import Mechanics
 
 if TYPE_CHECKING:
+    from fairopt.simulation import Mechanics
     from fairopt.workloads import Workload
 
 
@@ -73,6 +73,8 @@ class Playing:
     @property
     def mechanics(self) -> Mechanics:
         """What starting and moving jobs costs."""
+        from fairopt.simulation import Mechanics  # here, so that what plays nothing begins sooner
+
         given: dict[str, Any] = {
             name: exact(getattr(self, name), f"--{name}") for name in ("restart", "launch", "spread")
         }

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from inspect import getdoc
 from textwrap import shorten
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -19,16 +19,17 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from fairopt.cli.exits import Exit
-from fairopt.cli.settings import Option
 from fairopt.numbers import arithmetic, counted
 from fairopt.policy import Allocation, Claim, Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
 from fairopt.proofs.ledger.entries import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.properties import Answer, SlackCase, Verdict
-from fairopt.properties.metrics import Metrics
 from fairopt.properties.verdict import MARKS
-from fairopt.properties.within_bounds import range_of
+
+if TYPE_CHECKING:
+    from fairopt.cli.settings import Option
+    from fairopt.properties.metrics import Metrics
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
 WIDE = 200
@@ -91,6 +92,8 @@ def decision(decided: Allocation, unique: Uniqueness | None) -> None:
 
 def verdicts(found: Mapping[str, Verdict], numbers: Metrics, market: Market) -> None:
     """Print verdicts on an allocation, and its metrics."""
+    from fairopt.properties.within_bounds import range_of  # here, since an audit has no ranges
+
     if within := range_of(market):
         say(f"Verdicts are for all speedups {within}.")
     answers(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from fairopt import proofs
 from fairopt.errors import BadInput, NotInstalled, NotSolved
@@ -17,16 +16,8 @@ VERDICTS = {"accepted: ": 0, "REJECTED: ": 1, "cannot be read: ": 2, "NOT COVERE
 AT_ONCE = 200
 
 
-class Said(NamedTuple):
-    """What the program says of a file, without the file's name, and the exit status that this stands for."""
-
-    path: Path
-    status: int
-    said: str
-
-
-def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[Said]:
-    """Yield what the program says of each file.
+def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[tuple[int, str]]:
+    """Yield an exit status for each file, and what the program says of it, without its name: as `front.report` does.
 
     Errors: `NotInstalled` where the program is not built, `NotSolved` where it ends before it has answered.
     """
@@ -40,9 +31,9 @@ def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[Said]:
             raise NotSolved(
                 f"{program} ended with {asked.returncode} at {some[len(lines)]}: {asked.stderr.decode()[:200]}"
             )
-        for path, line in zip(some, lines, strict=True):
+        for line in lines:
             said = line.partition(": ")[2]  # no name of a file has a colon before a space
-            yield Said(path, next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said)
+            yield next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said
 
 
 def worst(statuses: Sequence[int]) -> int:

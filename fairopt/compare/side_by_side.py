@@ -1,4 +1,4 @@
-"""`compare` and `verify`: what policies decide on one problem, or anybody did, and which properties it has.
+"""`compare`: what policies decide on one problem, and which properties it has.
 
 A problem is a `Market`, a `Setting` (a trace on a cluster) or a `Batch`. A property that cannot be decided is UNDECIDED
 in its own cell, with the reason.
@@ -17,6 +17,7 @@ from fairopt import discovery
 from fairopt.backends import Method, Solver
 from fairopt.compare.answer import answer
 from fairopt.compare.rows import Compared, Row
+from fairopt.compare.verifying import asked_properties, measured
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, AnyProperty, AnySolver
 from fairopt.errors import BadInput, FairoptError, require, type_of
@@ -24,8 +25,6 @@ from fairopt.policy import Allocation, Plan, Policy, Trait, decide, uniqueness, 
 from fairopt.policy.decide import exact_or_floats
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.problem.ranges import with_error
-from fairopt.program import Number
 from fairopt.properties import (
     Effort,
     MechanismProperty,
@@ -162,7 +161,7 @@ def compare(
     <Row: max-efficiency: FAILS envy_freeness, sharing_incentive>
     """
     decided = decided_on(problem)
-    problem = _measured(problem, error)
+    problem = measured(problem, error)
     others: dict[str, str] = {}
     if policies is None:
         installed = discovery.policies(decided)
@@ -170,7 +169,7 @@ def compare(
         policies = [each for each in installed if asked_of(each, problem)]
     chosen = discovery.policies_of(policies, decided)
     solvers = [discovery.solver_of(each, backend) for each in chosen]
-    asked = sorted(_asked(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
+    asked = sorted(asked_properties(problem, properties), key=lambda each: isinstance(each, MechanismProperty))
     require(isinstance(effort, Effort), effort, "effort", "Give an Effort(evaluations=..., seconds=...)")
     if isinstance(problem, Market) and how.get("exact") is False:
         problem = problem.as_(float)
@@ -223,15 +222,6 @@ def _why_not(policy: Policy, problem: Any) -> str:
     return unsupported(policy, problem) or policy.only_named(problem)
 
 
-def _measured(problem: Any, error: object) -> Any:
-    """Return the problem with its speedups known up to a relative error, where one is given."""
-    if error is None:
-        return problem
-    kind = f"a {type(problem).__name__}"
-    require(isinstance(problem, Market), kind, "error", "Leave it out; only a Market's speedups have errors")
-    return with_error(problem, error)
-
-
 def _rows(
     problem: Any,
     chosen: Iterable[tuple[Policy, Solver | Method | None]],
@@ -262,57 +252,3 @@ def _rows(
             _log.debug("%s: %r in %.3f s", policy.name, verdict, seconds[each.name])
         _log.info("%r in %.2f s", row, sum(seconds.values()))
         yield replace(row, seconds=seconds)
-
-
-def verify(
-    problem: Market | Setting | Batch,
-    outcome: Any,
-    properties: AnyProperty | Sequence[AnyProperty] | None = None,
-    *,
-    tolerance: Number | None = None,
-    error: object = None,
-) -> dict[str, Verdict]:
-    """Return the verdicts on anybody's outcome, by property name; ``properties`` as `compare` takes them.
-
-    It is an allocation of a `Market` (or shares (n, k): an array, lists, a pandas table), a `History` of a `Setting`, a
-    `Plan` of a `Batch`. ``error`` is that of a `Market`'s speedups, as `compare` takes it: verdicts are then for all
-    speedups within the ranges. Errors: `BadInput` for an outcome that is none of this problem. Source: those of the
-    properties.
-
-    >>> market = Market.of([[1, 2], [1, 5]], capacity=[1, 1])
-    >>> verify(market, [[1, 0], [0, 1]], ["pareto_efficiency"])["pareto_efficiency"].holds
-    True
-    """
-    for kind, made in ((Setting, History), (Batch, Plan)):
-        fits = not isinstance(problem, kind) or isinstance(outcome, made)
-        require(fits, type_of(outcome), "outcome", f"Of a {kind.__name__}, give a {made.__name__}")
-    verdicts, problem = {}, _measured(problem, error)
-    for each in _asked(problem, properties):
-        if isinstance(each, MechanismProperty):
-            if properties is None:
-                continue
-            remedy = "Leave it out; `compare` asks it of a policy"
-            raise BadInput(f"{each.name} is a property of a {each.of}", place="properties", remedy=remedy)
-        try:
-            verdicts[each.name] = each.verify(problem, outcome, tolerance=tolerance)
-        except BadInput:  # the outcome is at fault, not the property
-            raise
-        except FairoptError as error:
-            verdicts[each.name] = Verdict.undecided(each.name, str(error))
-    return verdicts
-
-
-def _asked(problem: object, given: AnyProperty | Sequence[AnyProperty] | None) -> list[Property]:
-    """Return the properties that are asked for: all on such a problem where none is given."""
-    if given is None:
-        if known := discovery.properties(type(problem)):
-            return [each for each in known if each.asked_of(problem)]
-        remedy = "Give a Market, a Setting or a Batch"
-        raise BadInput(f"got {type_of(problem)}", place="problem", remedy=remedy)
-    asked = discovery.properties_of(given)
-    for each in asked:
-        if not isinstance(problem, each.problem):
-            kind = each.problem.__name__
-            wrong = f"{each.name} is a property on a {kind}, not on a {type(problem).__name__}"
-            raise BadInput(wrong, place="properties", remedy=f"Leave it out, or give a {kind}")
-    return asked

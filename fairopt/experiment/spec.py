@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from hashlib import sha256
 from importlib import resources
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from fairopt.codec import decode
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.files.documents import parse_toml
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys, nearest
@@ -112,6 +112,37 @@ class Specification:
             raise BadInput("there is no such file", file=name, remedy=f"`{cls.lister}` lists what comes with fairopt")
         remedy = f"Give a file, or a name. {nearest(name, known, 'specification')}"
         raise BadInput(f"there is no specification {shown(name)}", remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """Who takes part: a policy or a contender by its registered ``name``, with ``settings`` as ``--set`` takes them.
+
+    ``label``, unique in a specification, is what tables call it. It is not tried on instances beyond size ``largest``.
+    """
+
+    name: str
+    label: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    largest: int | None = None
+
+    def __post_init__(self) -> None:
+        require_text(self, "label")
+        require_counts(self, 0, "largest")
+
+
+def entrant_in(given: dict[str, Any], place: str, name: str, settings: str, *more: str) -> dict[str, Any]:
+    """Return an `Entrant` in the one form that the codec takes; its table calls name and settings by these keys.
+
+    Errors: `BadInput` for an unknown key, and for a name or settings that cannot be.
+    """
+    check_keys(given, (name, "label", settings, *more), (name,), place)
+    own, how = given[name], given.get(settings, {})
+    fits = isinstance(own, str) and bool(own.strip())
+    require(fits, shown(own), f"{place}, key {name!r}", "Give a string")
+    require(isinstance(how, dict), shown(how), f"{place}, key {settings!r}", "Give keys and values")
+    rest = {key: value for key, value in given.items() if key not in (name, settings)}
+    return {"label": own, **rest, "name": own, "settings": how}
 
 
 def _entries(

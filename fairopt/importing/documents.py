@@ -27,6 +27,8 @@ from fairopt.problem.files.schema import ObjectPart, ValueType, kind_of
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import MOST_DIGITS, exact, shown
 
+#: The documents of a YAML text of so many characters are kept, for who reads it next.
+KEPT = 200_000
 #: The largest file that is read, unless a caller says otherwise, in bytes.
 LARGEST = 2 * 1024**3
 #: A larger YAML text is refused, since it cannot be streamed.
@@ -174,6 +176,16 @@ def yaml_documents(text: str) -> Iterator[tuple[str, Any]]:
     Errors: `BadInput` with the line for what is no YAML, for aliases, more than `DEEPEST` levels, and keys
     that stand twice.
     """
+    return iter(_kept_documents(text)) if len(text) <= KEPT else _yaml_documents(text)
+
+
+@lru_cache(maxsize=4)
+def _kept_documents(text: str) -> list[tuple[str, Any]]:
+    """Return the same for a short text: each importer that may know the file reads it."""
+    return list(_yaml_documents(text))
+
+
+def _yaml_documents(text: str) -> Iterator[tuple[str, Any]]:
     yaml = library("yaml", "a YAML file", "import")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from html import escape  # that of xml.sax loads what opens addresses of the web
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from xml.parsers import expat
-from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -301,4 +301,5 @@ def _property(name: str, value: str) -> str:
         raise BadInput(
             f"got {name!r}", place="queue", remedy="Call queues by their paths, as `fairopt import yarn` does"
         )
-    return f"  <property><name>{escape(PREFIX + name)}</name><value>{escape(value)}</value></property>\n"
+    said = (escape(each, quote=False) for each in (PREFIX + name, value))
+    return "  <property><name>{}</name><value>{}</value></property>\n".format(*said)

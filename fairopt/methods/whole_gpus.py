@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
@@ -17,19 +17,10 @@ from fairopt.program import INFINITY, Array, Number
 NEAR = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Whole:
-    """Whole GPUs (n, k) of each type for each user, and the market with the gangs that run on them.
+def whole(market: Market, shares: Any) -> tuple[Market, Array]:
+    """Return the market with the gangs that run, and ``shares`` (n, k) rounded to whole GPUs and gangs.
 
-    Ask `fairopt.verify(found.market, found.shares)` which properties are left.
-    """
-
-    market: Market
-    shares: Array
-
-
-def whole(market: Market, shares: Any) -> Whole:
-    """Return ``shares`` (n, k) rounded to whole GPUs and gangs; the same for the same input.
+    `fairopt.verify(*whole(market, shares))` says which properties are left. The same input gives the same.
 
     Of each type as many GPUs are given out as the shares have, rounded down. Groups and users get theirs rounded down,
     and those with the largest remainders one more, in each group on its own: so nobody gets less than its share rounded
@@ -44,7 +35,7 @@ def whole(market: Market, shares: Any) -> Whole:
     Source: largest remainders as KAI's division of over-quota GPUs.
 
     >>> market = Market.of([[1], [1], [1]], capacity=[4])
-    >>> whole(market, market.equal_split()).shares.ravel().tolist()
+    >>> whole(market, market.equal_split())[1].ravel().tolist()
     [Fraction(2, 1), Fraction(1, 1), Fraction(1, 1)]
     """
     told = market.as_(Fraction)
@@ -58,13 +49,13 @@ def whole(market: Market, shares: Any) -> Whole:
         left = [free - own + floor(share) for free, own, share in zip(left, rounded, given[:, j], strict=True)]
         out[:, j] = [Fraction(own) for own in rounded]
     if not len(owed.gangs):
-        return Whole(told, out)
+        return told, out
     k = len(told.types)
     rest = np.minimum(owed.held[:, :k] - owed.running_gangs[0][:, :k], out) // 1
     gangs = owed.gangs.placed(_placed(owed, out - rest, told.capacity // 1 - rest.sum(axis=0), rest))
     after = owed.running(gangs)
     now = rest + gangs.held(len(told.users))
-    return Whole(replace(told, entitlements=replace(after, held=np.hstack([now, after.held[:, k:]]))), now)
+    return replace(told, entitlements=replace(after, held=np.hstack([now, after.held[:, k:]]))), now
 
 
 def _cleaned(shares: Array) -> Array:

@@ -6,10 +6,9 @@
 <Allocation: max-min on <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>: objective 54/49, by exact in rationals>
 """
 
-from importlib import import_module
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fairopt.later import later
 from fairopt.policy.allocation import Allocation
 from fairopt.policy.decide import chosen, decide, decide_each, follow, session, unsupported
 from fairopt.policy.decision import Decision, DecisionReason, Seconds
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from fairopt.policy.schedule import Schedule as Schedule
 
 #: Names by module, which is loaded when one is first used: who shares a market needs no rounds and no schedules.
-_LATER = {"plan": "Admission Payment Plan", "schedule": "Schedule"}
-_MODULES = MappingProxyType({name: module for module, names in _LATER.items() for name in names.split()})
+__getattr__ = later(__name__, {"plan": "Admission Payment Plan", "schedule": "Schedule"})
 
 __all__ = [
     "Admission",
@@ -52,11 +50,3 @@ __all__ = [
     "uniqueness",
     "unsupported",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value

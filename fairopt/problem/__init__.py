@@ -5,10 +5,9 @@
 <Market: 3 users, 2 types (GPU1, GPU2), 2 GPUs>
 """
 
-from importlib import import_module
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fairopt.later import later
 from fairopt.problem.entitled_rows import Good as Good
 from fairopt.problem.entitlements import Entitled as Entitled
 from fairopt.problem.entitlements import Entitlements as Entitlements
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from fairopt.problem.trace import Trace as Trace
 
 #: Names by module, which is loaded when one is first used: who shares a market needs no trace and no file.
-_LATER = {
+_NAMES = {
     "cluster": "Cluster",
     "jobs": "Jobs Pattern",
     "queue": "Queue Spots",
@@ -52,15 +51,18 @@ _LATER = {
     "files.market": "market_from_dict market_schema market_to_dict read_market write_market",
     "files.trace": "read_trace trace_schema write_trace",
 }
-_MODULES = MappingProxyType({name: module for module, names in _LATER.items() for name in names.split()})
+__getattr__ = later(__name__, _NAMES)
 __all__ = sorted(
-    {"Entitled", "Entitlements", "Gangs", "Good", "Market", "capped_value", "exact", "usable", "worth", *_MODULES}
+    {
+        "Entitled",
+        "Entitlements",
+        "Gangs",
+        "Good",
+        "Market",
+        "capped_value",
+        "exact",
+        "usable",
+        "worth",
+        *" ".join(_NAMES.values()).split(),
+    }
 )
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value

@@ -5,9 +5,9 @@
 u2 gets 0.5; with the shares of u3, by weight, it would get 3
 """
 
-from fairopt.properties.misreports.shrinking import Shrunk, shrink, shrink_market, shrinking_misreports, shrinks
-from fairopt.properties.misreports.strategy_proofness import StrategyProofness
-from fairopt.properties.over_optima import over_optima
+from typing import TYPE_CHECKING
+
+from fairopt.later import later
 from fairopt.properties.property import (
     AllocationProperty,
     Effort,
@@ -16,14 +16,40 @@ from fairopt.properties.property import (
     Property,
     SlackCase,
 )
-from fairopt.properties.shares.adjacent_types import AdjacentTypes
-from fairopt.properties.shares.envy_freeness import EnvyFreeness
-from fairopt.properties.shares.feasibility import Feasibility
-from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency, ParetoWeights
-from fairopt.properties.shares.sharing_incentive import SharingIncentive
-from fairopt.properties.shares.work_conservation import WorkConservation
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
-from fairopt.properties.worst_reports import WorstShare, worst_share
+
+if TYPE_CHECKING:
+    from fairopt.properties.misreports.shrinking import Shrunk as Shrunk
+    from fairopt.properties.misreports.shrinking import shrink as shrink
+    from fairopt.properties.misreports.shrinking import shrink_market as shrink_market
+    from fairopt.properties.misreports.shrinking import shrinking_misreports as shrinking_misreports
+    from fairopt.properties.misreports.shrinking import shrinks as shrinks
+    from fairopt.properties.misreports.strategy_proofness import StrategyProofness as StrategyProofness
+    from fairopt.properties.over_optima import over_optima as over_optima
+    from fairopt.properties.shares.adjacent_types import AdjacentTypes as AdjacentTypes
+    from fairopt.properties.shares.envy_freeness import EnvyFreeness as EnvyFreeness
+    from fairopt.properties.shares.feasibility import Feasibility as Feasibility
+    from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency as ParetoEfficiency
+    from fairopt.properties.shares.pareto_efficiency import ParetoWeights as ParetoWeights
+    from fairopt.properties.shares.sharing_incentive import SharingIncentive as SharingIncentive
+    from fairopt.properties.shares.work_conservation import WorkConservation as WorkConservation
+    from fairopt.properties.worst_reports import WorstShare as WorstShare
+    from fairopt.properties.worst_reports import worst_share as worst_share
+
+#: Names by module, which is loaded when one is first used: an audit searches no misreports.
+_NAMES = {
+    "misreports.shrinking": "Shrunk shrink shrink_market shrinking_misreports shrinks",
+    "misreports.strategy_proofness": "StrategyProofness",
+    "over_optima": "over_optima",
+    "shares.adjacent_types": "AdjacentTypes",
+    "shares.envy_freeness": "EnvyFreeness",
+    "shares.feasibility": "Feasibility",
+    "shares.pareto_efficiency": "ParetoEfficiency ParetoWeights",
+    "shares.sharing_incentive": "SharingIncentive",
+    "shares.work_conservation": "WorkConservation",
+    "worst_reports": "WorstShare worst_share",
+}
+__getattr__ = later(__name__, _NAMES)
 
 __all__ = [
     "TOLERANCE",

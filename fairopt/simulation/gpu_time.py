@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import compress
-from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from fairopt.problem.queue import Queue
-from fairopt.program import INFINITY, Number
+from fairopt.program import INFINITY, Array, Number, objects
 from fairopt.simulation.history import History
 from fairopt.simulation.job_states import Hosts
 from fairopt.simulation.steps import StepFunction
@@ -59,63 +60,35 @@ def overlap(window: Window | None, begin: Number, end: Number) -> Number:
     return end - begin if begin < end else end * 0
 
 
+def overlaps(window: Window | None, begin: Array, end: Array) -> Array:
+    """Return `overlap` of each of many spans (m,)."""
+    if window is not None:
+        first: Any = window.begin  # numpy's types know no Fractions
+        last: Any = window.end
+        begin, end = np.maximum(begin, first), np.minimum(end, last)
+    return np.where(begin < end, end - begin, end * 0)
+
+
 # -- fair shares over time -------------------------------------------------------------------------------------------
-@dataclass(slots=True)
-class _Alike:
-    """Active jobs of a tenant with the same size and weight: how many, and the fair GPU-time of each so far."""
+class Accrued(NamedTuple):
+    """What has accrued until a moment: for each row of the trace (n,), and for each tenant (T,).
 
-    gpus: int
-    weight: Number
-    due: Number
-    count: int = 0
+    ``presence``: the number of jobs present times time, and ``fair``: a job's fair GPU-time, both from its arrival to
+    its completion, or to the moment; 0 for a job that was never active. ``tenants``: their fair GPU-time in the window.
+    """
 
-
-@dataclass(slots=True)
-class _Tenant:
-    """A tenant's active jobs, and what accrued up to ``since``, by job and for the tenant in its window."""
-
-    weight: Number
-    quota: Number
-    capped: bool
-    since: Number
-    fair: Number
-    demand: int = 0
-    alike: dict[tuple[int, Number], _Alike] = field(default_factory=dict)
-
-    def pass_to(self, time: Number, window: Window | None, of_jobs: Window | None) -> None:
-        """Let all accrue up to a time. Source: Eq. (3)-(4), (8), (13)-(14), (16)."""
-        since, self.since = self.since, time
-        if not time > since or not (self.demand or not self.capped):
-            return
-        share = tenant_share(self.demand, self.quota, self.capped)
-        # jobs are counted by weight, so that no rounding error is left when all of them are gone
-        weights: Number = 0
-        for each in self.alike.values():
-            weights += each.weight * each.count
-        span = time - since if of_jobs is None else overlap(of_jobs, since, time)
-        for each in self.alike.values():  # `job_share`, which is called too often to be called
-            part = share * each.weight / weights if weights else weights
-            each.due += (part if part < each.gpus else each.gpus) * span
-        self.fair += share * (time - since if window is None else overlap(window, since, time))
-
-    def change(self, gpus: int, weight: Number, by: int) -> Number:
-        """Count a job that becomes active (1), or is not any more (-1); return what is due to one like it so far."""
-        self.demand += by * gpus
-        alike = self.alike.get((gpus, weight))
-        if alike is None:
-            alike = self.alike[gpus, weight] = _Alike(gpus, weight, self.since * 0)
-        alike.count += by
-        if not alike.count:
-            del self.alike[gpus, weight]
-        return alike.due
+    presence: Array
+    fair: Array
+    tenants: Array
 
 
 class FairShares:
-    """The fair GPU-time of jobs and tenants, and how many jobs are present, as time passes.
+    """The fair GPU-time of jobs and tenants, and how many jobs are present.
 
-    Completions come by rising time, arrivals are those of the trace; nothing is kept but what is needed for the jobs
-    present. ``queue`` is that of all jobs of the trace, ``able`` (n,) says which of them are active from their arrival
-    on; ``window`` is that in which the fair GPU-time of tenants counts, ``of_jobs`` that of jobs, None for all of time.
+    It is told, by rising time, which jobs are completed, and how many GPUs there are; arrivals are those of the trace.
+    `until` works all of it out at once. ``queue`` is that of all jobs of the trace, ``able`` (n,) says which of them
+    are active from their arrival on; ``window`` is that in which the fair GPU-time of tenants counts, ``of_jobs`` that
+    of jobs, None for all of time.
 
     * ``tenants``: whether jobs share only with jobs of their tenant, Eq. (13)-(15). Without, all jobs share the cluster
       as one tenant's, Eq. (1)-(5).
@@ -136,73 +109,98 @@ class FairShares:
         tenants: bool = True,
         demand_cap: bool = True,
     ) -> None:
-        jobs, now = queue.jobs, queue.now
-        self._window, self._of_jobs, self._able = window, of_jobs, able
-        self._arrival, self._now, self._next, self._last = jobs.arrival.tolist(), now, 0, len(jobs)
-        weights = jobs.tenant_weight.tolist() if tenants else [now + 1]
-        self._tenants = [_Tenant(each, now, tenants and demand_cap, now, now) for each in weights]
-        self._owner = jobs.tenant.tolist() if tenants else [0] * len(jobs)
-        self._size, self._weight = jobs.gpus.tolist(), jobs.weight.tolist()
-        self._count, self._presence = 0, now
-        self._begun: dict[int, tuple[Number, Number]] = {}  # what had accrued when a job came
-        self.resize(now, int(queue.cluster.gpus.sum()))
+        jobs, cast = queue.jobs, queue.arithmetic.cast
+        self._jobs, self._now, self._cast = jobs, queue.now, cast
+        self._window, self._of_jobs, self._capped = window, of_jobs, tenants and demand_cap
+        self._able = np.flatnonzero(np.asarray(able, dtype=bool))
+        self._weight = jobs.tenant_weight.tolist() if tenants else [queue.now + 1]
+        self._owner = jobs.tenant if tenants else np.zeros(len(jobs), dtype=np.int64)
+        # jobs of one kind have the same size and weight: in a tenant each of them is due the same
+        sizes, size = np.unique(jobs.gpus, return_inverse=True)
+        weights, weight = np.unique(jobs.weight, return_inverse=True)
+        self._kind = size * len(weights) + weight
+        self._kinds = [(gpus, weight) for gpus in sizes.tolist() for weight in weights.tolist()]
+        self._events: list[tuple[int, Number]] = []  # of rows that are completed; -1 where the GPUs change
+        self._gpus = [int(queue.cluster.gpus.sum())]
 
     def resize(self, time: Number, gpus: int) -> None:
         """Let M be so many GPUs from a time on, of which each tenant has its part by weight. Source: Eq. (6)."""
-        self.of_tenants(time)
-        weights = sum(each.weight for each in self._tenants)
-        for each in self._tenants:
-            each.quota = quota(each.weight, weights, gpus)
+        self._events.append((-1, time))
+        self._gpus.append(gpus)
 
-    def pass_to(self, time: Number) -> None:
-        """Let all accrue up to a time: the jobs that arrive before it become active."""
-        while self._next < self._last and self._arrival[self._next] < time:
-            row, self._next = self._next, self._next + 1
-            if self._able[row]:
-                self._enter(row, self._arrival[row])
-        self._at(time)
+    def complete(self, row: int, time: Number) -> None:
+        """Take in that a job is completed at a time, not before that of the last call."""
+        self._events.append((row, time))
 
-    def complete(self, row: int, time: Number) -> tuple[Number, Number]:
-        """Return what accrued for a job that is completed at a time, not before that of the last call.
+    def until(self, time: Number) -> Accrued:
+        """Return what has accrued until a time, not before that of the last call."""
+        arrival = self._jobs.arrival[self._able]
+        came = bisect_left(arrival, time)
+        told = np.array([row for row, _ in self._events], dtype=np.int64)
+        rows = np.concatenate((told, self._able[:came]))
+        times = np.concatenate((self._column([at for _, at in self._events]), arrival[:came]))
+        change = np.concatenate((np.where(told < 0, 0, -1), np.ones(came, dtype=np.int64)))
+        order = np.argsort(times, kind="stable")  # who is done at a moment goes before who comes then
+        rows, times, change = rows[order], times[order], change[order]
+        nothing = self._column([self._now * 0]) * np.zeros(len(self._jobs), dtype=np.int64)
+        found = Accrued(nothing.copy(), nothing.copy(), self._column([self._now * 0] * len(self._weight)))
+        _between(found.presence, _sums(np.cumsum(change) * np.diff(self._joined(times, time))), rows, change)
+        owner = np.where(rows < 0, -1, self._owner[rows])
+        for tenant in range(len(self._weight)):
+            at = np.flatnonzero((owner == tenant) | (owner < 0))
+            self._of_tenant(tenant, rows[at], times[at], change[at], time, found)
+        return found
 
-        That is the number of jobs present times time, and its fair GPU-time, both from its arrival on.
-        """
-        self.pass_to(time)
-        (presence, fair), tenant = self._begun.pop(row), self._tenants[self._owner[row]]
-        tenant.pass_to(time, self._window, self._of_jobs)
-        due = tenant.change(self._size[row], self._weight[row], -1)
-        self._count -= 1
-        return self._presence - presence, due - fair
+    def _of_tenant(self, tenant: int, rows: Array, times: Array, change: Array, time: Number, found: Accrued) -> None:
+        """Work out a tenant's part, by its events and the cluster's. Source: Eq. (3)-(4), (8), (13)-(14), (16)."""
+        moments = self._joined(self._now, times, time)  # between two of these nothing changes
+        kinds, zeros = self._kind[rows], self._joined(self._now, times, time) * 0
+        counts = {
+            kind: np.concatenate(([0], np.cumsum(np.where(kinds == kind, change, 0))))
+            for kind in np.unique(kinds[rows >= 0]).tolist()
+        }
+        demand = sum((count * self._kinds[kind][0] for kind, count in counts.items()), np.zeros(len(rows) + 1, int))
+        weights = sum((count * self._kinds[kind][1] for kind, count in counts.items()), demand * 0)
+        quotas = self._column([quota(self._weight[tenant], sum(self._weight), gpus) for gpus in self._gpus])
+        share = quotas[np.concatenate(([0], np.cumsum(rows < 0)))]
+        share = np.minimum(demand, share) if self._capped else share
+        for kind, count in counts.items():
+            (gpus, weight), there = self._kinds[kind], np.flatnonzero(count)
+            # `job_share`, of all moments at once
+            due = np.minimum(share[there] * weight / weights[there], gpus)
+            due = due * overlaps(self._of_jobs, moments[there], moments[there + 1])
+            # each time that there were none of a kind, the next begins anew
+            begins = np.flatnonzero(np.diff(there, prepend=-2) != 1)
+            sums = zeros.copy()
+            for begin, end in pairwise([*begins.tolist(), len(there)]):
+                sums[there[begin] + 1 : there[begin] + 1 + end - begin] = np.add.accumulate(due[begin:end])
+            own = np.flatnonzero(kinds == kind)
+            _between(found.fair, sums[np.append(own + 1, -1)], rows[own], change[own])
+        found.tenants[tenant] = _sums(share * overlaps(self._window, moments[:-1], moments[1:]))[-1]
 
-    def of(self, row: int, time: Number) -> Number:
-        """Return the fair GPU-time of a job until a time, not before that of the last call; 0 if it fits no type."""
-        self.pass_to(time)
-        begun = self._begun.get(row)
-        if begun is None:
-            return time * 0
-        tenant = self._tenants[self._owner[row]]
-        tenant.pass_to(time, self._window, self._of_jobs)
-        due: Number = tenant.alike[self._size[row], self._weight[row]].due
-        return due - begun[1]
+    def _column(self, values: Sequence[Number]) -> Array:
+        return self._cast(objects(values))
 
-    def of_tenants(self, time: Number) -> list[Number]:
-        """Return the fair GPU-time of each tenant within the window so far."""
-        self.pass_to(time)
-        for tenant in self._tenants:
-            tenant.pass_to(time, self._window, self._of_jobs)
-        return [tenant.fair for tenant in self._tenants]
+    def _joined(self, *values: Array | Number) -> Array:
+        return np.concatenate([each if isinstance(each, np.ndarray) else self._column([each]) for each in values])
 
-    def _enter(self, row: int, time: Number) -> None:
-        self._at(time)
-        tenant = self._tenants[self._owner[row]]
-        tenant.pass_to(time, self._window, self._of_jobs)
-        due = tenant.change(self._size[row], self._weight[row], 1)
-        self._count += 1
-        self._begun[row] = self._presence, due
 
-    def _at(self, time: Number) -> None:
-        self._presence += self._count * (time - self._now)
-        self._now = time
+def _sums(values: Array) -> Array:
+    """Return the sum before each of the values, and of all; they are added one by one, in their order."""
+    sums = np.add.accumulate(values)
+    return np.concatenate((sums[:1] * 0, sums))
+
+
+def _between(into: Array, sums: Array, rows: Array, change: Array) -> None:
+    """Write what the ``sums`` (m + 1,) say at the end of each row's time, less what they say at its beginning.
+
+    ``change`` (m,) is 1 where a row begins and -1 where it ends; the last of the sums is for those that do not.
+    """
+    begins, ends = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
+    if len(begins):
+        into[rows[begins]] = sums[-1]
+        into[rows[ends]] = sums[ends]
+        into[rows[begins]] -= sums[begins]
 
 
 # -- of a history ----------------------------------------------------------------------------------------------------
@@ -269,8 +267,10 @@ def gpu_time(
             if row < 0:
                 shares.resize(time, int(cluster.gpus[hosts.up(time)].sum()))
             else:
-                fair[jobs.names[row]] = shares.complete(row, time)[1]
-        due = shares.of_tenants(run.end if until < run.end < INFINITY else until)
+                shares.complete(row, time)
+        accrued = shares.until(run.end if until < run.end < INFINITY else until)
+        due, own = accrued.tenants.tolist(), accrued.fair.tolist()
+        fair = {jobs.names[row]: own[row] for row in there}
     return (
         {name: (each, fair.get(name, until * 0)) for name, each in held_by_job.items()},
         {name: (held[name], each) for name, each in zip(jobs.tenants, due, strict=True)} if tenants else {},
@@ -313,33 +313,53 @@ def sharing_loss(fairness: Mapping[str, Number | None], below: Number = LOSS) ->
 IdealTime: TypeAlias = Callable[[Queue, int, Number], Number]
 
 
-def time_on_own_part(queue: Queue, row: int, jobs: Number) -> Number:
-    """Return a job's time alone on 1/N of the GPUs of each type; N is ``jobs``.
+def time_on_own_part(queue: Queue, row: Any, jobs: Any) -> Any:
+    """Return a job's time alone on 1/N of the GPUs of each type; N is ``jobs``. Of many jobs, columns (m,) of them.
 
     Where the part of a type is smaller than the gang, the job holds the whole gang for the fraction of time with the
     same GPU-time, on one type at a time, the fastest first. So T_id stays finite, as in Themis and Gavel.
 
     Source: Themis (a cluster of its own with 1/N of the resources); Gavel, OSDI 2020 (1/N of the time on each type).
     """
-    jobs, speeds = jobs * int(queue.jobs.gpus[row]), queue.jobs.mean_speed(row)
-    types = zip(speeds, queue.capacity.tolist(), queue.fits[row].tolist(), strict=True)
-    there = [(each, gpus) for each, gpus, fits in types if fits]
-    there.sort(key=itemgetter(0), reverse=True)  # types of one speed keep their order
-    speed, left = queue.now * 0, queue.now * 0 + 1
-    for each, gpus in there:
-        part = min(left, gpus / jobs)
-        speed, left = speed + part * each, left - part
-    time: Number = queue.jobs.work[row] / speed
-    return time
+    rows = np.atleast_1d(row)
+    speeds, fits, wanted = _mean_speeds(queue, rows), queue.fits[rows], jobs * queue.jobs.gpus[rows]
+    # types of one speed keep their order
+    order = np.argsort(np.where(fits, -speeds, speeds * 0 + 1), axis=1, kind="stable")
+    speed, left = queue.jobs.work[rows] * 0, queue.jobs.work[rows] * 0 + 1
+    for gpu_type in order.T:
+        at = np.arange(len(rows)), gpu_type
+        part = np.where(fits[at], np.minimum(left, queue.capacity[gpu_type] / wanted), left * 0)
+        speed, left = speed + part * speeds[at], left - part
+    time = queue.jobs.work[rows] / speed
+    return time if isinstance(row, np.ndarray) else time.tolist()[0]
 
 
-def time_on_whole_cluster(queue: Queue, row: int, jobs: Number, *, times_jobs: bool = False) -> Number:
+def time_on_whole_cluster(queue: Queue, row: Any, jobs: Any, *, times_jobs: bool = False) -> Any:
     """Return a job's time alone on the whole cluster, on its fastest type; with ``times_jobs`` that times N, ``jobs``.
 
+    Of many jobs, columns (m,) of them.
     Source: FFT Sec. 6.1.5 literally ("exclusive cluster"); with ``times_jobs`` ASTRAEA Sec. 4.1.2.
     """
-    alone: Number = queue.jobs.work[row] / max(compress(queue.jobs.mean_speed(row), queue.fits[row]))
-    return alone * jobs if times_jobs else alone
+    rows = np.atleast_1d(row)
+    time = queue.jobs.work[rows] / (_mean_speeds(queue, rows) * queue.fits[rows]).max(axis=1)
+    time = time * jobs if times_jobs else time
+    return time if isinstance(row, np.ndarray) else time.tolist()[0]
+
+
+def ideal_times(ideal: IdealTime, queue: Queue, rows: Array, jobs: Array) -> Array:
+    """Return T_id of jobs (m,), of those definitions that take columns at once; ``jobs`` (m,) is N of each."""
+    known: Any = ideal
+    if (known.func if isinstance(known, partial) else known) in (time_on_own_part, time_on_whole_cluster):
+        return np.asarray(known(queue, rows, jobs))
+    return queue.arithmetic.cast(objects(map(partial(ideal, queue), rows.tolist(), jobs.tolist())))
+
+
+def _mean_speeds(queue: Queue, rows: Array) -> Array:
+    """Return the mean speeds (m, k) of jobs alone on their own number of GPUs of each type."""
+    jobs = queue.jobs
+    if not jobs.profiles:
+        return jobs.throughput[rows]
+    return np.array([jobs.mean_speed(row) for row in rows.tolist()], dtype=jobs.throughput.dtype)
 
 
 def finish_time_fairness(history: History, ideal: IdealTime = time_on_own_part) -> Mapping[str, Number]:
@@ -351,16 +371,15 @@ def finish_time_fairness(history: History, ideal: IdealTime = time_on_own_part) 
     jobs = history.trace.jobs
     if not history.rounds:
         return {}
-    queue = Queue.fresh(jobs, history.cluster, length=1)
-    present = presence(history)
-    rho = {}
+    queue, present = Queue.fresh(jobs, history.cluster, length=1), presence(history)
+    spent, others = {}, []
     for row, name in enumerate(jobs.names):
         done = history.completion.get(name)
         if done is not None:
-            spent = done - history.arrival[name]
-            others = present.integral(history.arrival[name], done) / spent
-            rho[name] = spent / ideal(queue, row, others)
-    return rho
+            spent[row] = done - history.arrival[name]
+            others.append(present.integral(history.arrival[name], done) / spent[row])
+    alone = ideal_times(ideal, queue, np.array(list(spent), dtype=np.int64), jobs.arithmetic.cast(objects(others)))
+    return {jobs.names[row]: time / own for (row, time), own in zip(spent.items(), alone.tolist(), strict=True)}
 
 
 def presence(history: History) -> StepFunction:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,19 @@ from fairopt.errors import BadInput
 from fairopt.numbers import Arithmetic
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
-from fairopt.program import INFINITY, Number
-from fairopt.simulation.gpu_time import FairShares, IdealTime, Window, overlap, ratio, sharing_loss, time_on_own_part
+from fairopt.program import INFINITY, Array, Number, objects
+from fairopt.simulation.fragments import Fragments
+from fairopt.simulation.gpu_time import (
+    Accrued,
+    FairShares,
+    IdealTime,
+    Window,
+    ideal_times,
+    overlap,
+    ratio,
+    sharing_loss,
+    time_on_own_part,
+)
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_result import (
     UNITS,
@@ -31,68 +41,8 @@ from fairopt.simulation.record import Change, Changes, Placed
 
 __all__ = ["UNITS", "WORDS", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
 
-
-class Fragments:
-    """The GPUs that are free and the gangs that wait, as a run goes on: GPU-time that was free and of no use to them.
-
-    In a round, F_i is the number of free GPUs of type i on working hosts after all placements, and J_i is the set of
-    waiting jobs that suit the type (throughput, memory). If every gang in J_i is larger than F_i, no waiting job could
-    use the GPUs, and all of F_i is fragmented. If some gang is not, but each is larger than the free GPUs of any single
-    host of the type, F_i is scattered: a job could use it only across hosts. Otherwise the policy chose to leave the
-    GPUs idle, and they count as neither. The same holds if no job waits for the type. The results are sums over types
-    and rounds, times the rounds' length.
-
-    Source: ours, for gangs. The idea (free GPUs that the workload's tasks cannot use) is from Weng et al., "Beware of
-    Fragmentation", USENIX ATC 2023.
-    """
-
-    def __init__(self, queue: Queue) -> None:
-        """Begin with all hosts free; ``queue`` is that of all jobs."""
-        cluster = queue.cluster
-        kinds: dict[tuple[bool, ...], tuple[int, ...]] = {}  # the types that jobs suit; few jobs differ
-        for each in (suits := list(map(tuple, queue.suits.tolist()))):
-            if each not in kinds:
-                kinds[each] = tuple(np.flatnonzero(each).tolist())
-        self._suits = [kinds[each] for each in suits]
-        self._size = queue.jobs.gpus.tolist()
-        self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
-        self._type = cluster.gpu_type.tolist()
-        self._hosts = cluster.hosts_by_type
-        self._there = [int(self._free[hosts].sum()) for hosts in self._hosts]
-        self._waiting: list[Counter[int]] = [Counter() for _ in cluster.types]  # of each type and size
-        self._waits = [0] * len(cluster.types)
-        self.usable = sum(self._gpus)
-        self.fragmented: Number = queue.now
-        self.scattered: Number = queue.now
-
-    def change(self, spots: Spots, sign: int) -> None:
-        """Count GPUs as free (1), or as taken (-1)."""
-        for host, gpus in spots:
-            self._free[host] += sign * gpus
-            self._there[self._type[host]] += sign * gpus
-
-    def works(self, host: int, sign: int) -> None:
-        """Count a host, on which nobody runs, as working again (1), or as down (-1)."""
-        self.change(((host, self._gpus[host]),), sign)
-        self.usable += sign * self._gpus[host]
-
-    def wait(self, row: int, sign: int) -> None:
-        """Count a job as waiting (1), or not any more (-1)."""
-        for gpu_type in self._suits[row]:
-            self._waiting[gpu_type][self._size[row]] += sign
-            self._waits[gpu_type] += sign
-
-    def pass_(self, time: Number) -> None:
-        """Let time pass in which nothing changes."""
-        for gpu_type, waiting in enumerate(self._waiting):
-            if not self._waits[gpu_type]:
-                continue
-            there = self._there[gpu_type]
-            least = min((size for size, count in waiting.items() if count), default=0) if there else 0
-            if least > there:
-                self.fragmented += there * time
-            elif least > 1 and least > self._free[self._hosts[gpu_type]].max():
-                self.scattered += there * time
+#: Spans of jobs that are counted in one step, at the most.
+MOST_AT_ONCE = 100_000
 
 
 class Measuring:
@@ -135,18 +85,21 @@ class Measuring:
         self._free, self._moves = Fragments(queue), Moves()
         self._shares = FairShares(queue, self._able, self.window)
         zero = queue.now
-        self._gpus, self._tenants = GpuUse(*[zero] * len(fields(GpuUse))), [zero] * len(jobs.tenants)
+        self._gpus = GpuUse(*[zero] * len(fields(GpuUse)))
+        self._tenants = jobs.arithmetic.cast(np.zeros(len(jobs.tenants)))
         self._size, self._owner, self._arrival = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.arrival.tolist()
         self._measured = measured(self._arrival, self.window, rows)
         self._type = cluster.gpu_type.tolist()
         self._running: dict[int, Placed] = {}
         self._since: dict[int, Number] = {}  # since when they run, with that much to load
-        self._last: dict[int, Spots] = {}  # of the jobs present, as the next two
-        self._started: dict[int, Number] = {}
-        self._held: dict[int, Number] = {}
+        self._last: dict[int, Spots] = {}  # of the jobs present
+        self._started: list[Number | None] = [None] * len(jobs)
+        self._ended: list[tuple[int, Number, Number, int, Number]] = []  # spans in which jobs ran, not counted yet
+        self._lost: dict[int, Number] = {}  # of these, when they were lost
+        self._held = jobs.work * 0
         self._more: dict[int, Number] = {}  # GPU-time of elastic jobs beyond that of their own number of GPUs
         self._present: dict[int, None] = {}  # those that fit some type
-        self._done: dict[int, tuple[Any, ...]] = {}  # rows of `JobTable`: Python's collector skips plain tuples
+        self._done: dict[int, Number] = {}  # when
         self._arrived = self._index = self._rounds = 0
         self._until, self._length, self._seconds = zero, zero, 0.0
 
@@ -199,29 +152,48 @@ class Measuring:
         row = placed.row
         self._running[row], self._since[row] = placed, begin
         self._last[row] = placed.spots
-        self._started.setdefault(row, begin)
+        if self._started[row] is None:
+            self._started[row] = begin
         self._free.change(placed.spots, -1)
         self._free.wait(row, -1)
 
     def _leave(self, row: int, end: Number, lost: Number | None = None) -> int:
         """Take a job from its GPUs, and return how many they were; what it did from ``lost`` on was in vain."""
         ran = self._running.pop(row)
-        gpus = self._count(row, ran, self._since.pop(row), end, lost)
+        gpus = self._count(row, ran, self._since.pop(row), end)
+        if lost is not None:
+            self._lost[len(self._ended) - 1] = lost
         self._free.change(ran.spots, 1)
         return gpus
 
-    def _count(self, row: int, ran: Placed, since: Number, end: Number, lost: Number | None = None) -> int:
-        span, gpus = end - since, sum([gpus for _, gpus in ran.spots])
-        self._held[row] = self._held.get(row, 0) + span
+    def _count(self, row: int, ran: Placed, since: Number, end: Number) -> int:
+        if len(self._ended) >= MOST_AT_ONCE:
+            self._add_up()
+        spots = ran.spots
+        gpus = spots[0][1] if len(spots) == 1 else sum([gpus for _, gpus in spots])
+        self._ended.append((row, since, end, gpus, ran.setup))
         if gpus != self._size[row]:
-            self._more[row] = self._more.get(row, 0) + (gpus - self._size[row]) * span
-        self._tenants[self._owner[row]] += self._gpus.add(self.window, gpus, since, end, ran.setup, lost)
-        if len(ran.spots) > 1 and len({self._type[host] for host, _ in ran.spots}) > 1:
+            self._more[row] = self._more.get(row, 0) + (gpus - self._size[row]) * (end - since)
+        if len(spots) > 1 and len({self._type[host] for host, _ in spots}) > 1:
             gang: Counter[int] = Counter()
-            for host, count in ran.spots:
+            for host, count in spots:
                 gang[self._type[host]] += count
             self._gpus.add_mixed(overlap(self.window, since, end), gang, self.trace.jobs.throughput[row].tolist())
         return gpus
+
+    def _add_up(self) -> None:
+        """Count the spans that have ended."""
+        ended, lost = self._ended, self._lost
+        self._ended, self._lost = [], {}
+        if not ended:
+            return
+        number = self.trace.jobs.arithmetic.cast
+        rows, since, end, gpus, setup = zip(*ended, strict=True)
+        at, begin, until = np.array(rows), number(objects(since)), number(objects(end))
+        held = self._gpus.add(self.window, np.array(gpus), begin, until, number(objects(setup)), lost)
+        # one by one, as they come
+        np.add.at(self._held, at, until - begin)
+        np.add.at(self._tenants, self.trace.jobs.tenant[at], held)
 
     def _slowest(self, row: int, spots: Spots) -> tuple[Number, str]:
         """Return a job's speed on the type of ``spots`` on which it is slowest, and the type's name."""
@@ -230,16 +202,9 @@ class Measuring:
 
     def _complete(self, row: int, time: Number, end: Number) -> None:
         self._gpus.freed += self._leave(row, time) * overlap(self.window, time, end)
-        presence, fair = self._shares.complete(row, time)
-        if self._measured[row]:
-            jct = time - self._arrival[row]
-            contention, slowdown = presence / jct, jct / self._held[row]
-            rho = jct / self._ideal(self._queue, row, contention)
-            made = self._job(row, time, time, fair, jct=jct, slowdown=slowdown, rho=rho, contention=contention)
-            self._done[row] = made
-        for kept in (self._present, self._started, self._held, self._last):
-            del kept[row]
-        self._more.pop(row, None)
+        self._shares.complete(row, time)
+        self._done[row] = time
+        del self._present[row], self._last[row]
 
     def _quiet(self, index: int) -> None:
         """Let the rounds pass that were like the one before: all up to ``index``, if somebody was there to run."""
@@ -265,7 +230,8 @@ class Measuring:
         """
         if index is not None:
             self._quiet(index)
-        table = self.jobs()
+        accrued = self._accrued()
+        table = self._table(accrued)
         here = [row for row in range(self._arrived) if self._measured[row]]
         at, completed = table.columns["row"], table.columns["completed"]
         names, left = self.trace.jobs.names, [row for row, end in zip(at, completed, strict=True) if end is None]
@@ -277,7 +243,7 @@ class Measuring:
             jobs=len(here),
             completed=len(done),
             unfinished=tuple(names[row] for row in left),
-            never_started=tuple(names[row] for row in left if row not in self._started),
+            never_started=tuple(names[row] for row in left if self._started[row] is None),
             unschedulable=tuple(names[row] for row in here if not self._able[row]),
             jct=Spread.of(table.column("jct")),
             slowdown=Spread.of(table.column("slowdown")),
@@ -289,51 +255,71 @@ class Measuring:
             sharing_loss=sharing_loss(long_term),
             gpu=replace(self._gpus, fragmented=self._free.fragmented, scattered=self._free.scattered),
             moves=replace(self._moves),
-            tenants=self._of_tenants(here, dict(zip(done, table.column("jct"), strict=True))),
+            tenants=self._of_tenants(here, dict(zip(done, table.column("jct"), strict=True)), accrued),
             rounds=self._rounds,
             deciding=self._seconds,
         )
 
     def jobs(self) -> JobTable:
         """Return the measured jobs so far, one by one."""
+        return self._table(self._accrued())
+
+    def _accrued(self) -> Accrued:
         until = self._until
         for row, ran in self._running.items():  # counted up to now, as if they began anew
             since, self._since[row] = self._since[row], until
             self._count(row, ran, since, until)
             self._running[row] = ran._replace(setup=max(ran.setup - (until - since), ran.setup * 0))
-        present = [row for row in self._present if self._measured[row]]
-        rest = [self._job(row, None, until, self._shares.of(row, until)) for row in present]
-        return JobTable(self.trace, [*self._done.values(), *rest])
+        self._add_up()
+        return self._shares.until(until)
 
-    def _job(
-        self,
-        row: int,
-        completed: Number | None,
-        until: Number,
-        fair: Number,
-        *,
-        jct: Number | None = None,
-        slowdown: Number | None = None,
-        rho: Number | None = None,
-        contention: Number | None = None,
-    ) -> tuple[Any, ...]:
-        """Return the row of a job in `JobTable`."""
-        held, started = self._held.get(row, until * 0), self._started.get(row)
-        wait = (until if started is None else started) - self._arrival[row]
-        long_term = ratio(self._size[row] * held + self._more.get(row, 0), fair)
-        return row, started, completed, held, wait, jct, slowdown, rho, long_term, contention
+    def _table(self, accrued: Accrued) -> JobTable:
+        jobs, until = self.trace.jobs, self._until
+        rows = [row for row in sorted((*self._done, *self._present)) if self._measured[row]]
+        at, done = np.array(rows, dtype=np.int64), np.array([row in self._done for row in rows], dtype=bool)
+        number = jobs.arithmetic.cast
+        started = [self._started[row] for row in rows]
+        wait = number(objects(until if each is None else each for each in started)) - jobs.arrival[at]
+        long_term = jobs.gpus[at] * self._held[at]
+        for place in np.flatnonzero(np.isin(at, list(self._more))).tolist() if self._more else ():
+            long_term[place] += self._more[rows[place]]
+        fair = accrued.fair[at]
+        some = fair != 0
+        ends = at[done]
+        jct = number(objects(self._done[row] for row in ends.tolist())) - jobs.arrival[ends]
+        contention = accrued.presence[ends] / jct
+        columns = {
+            "row": rows,
+            "started": started,
+            "completed": [self._done.get(row) for row in rows],
+            "held": self._held[at].tolist(),
+            "wait": wait.tolist(),
+            "jct": _where(done, jct),
+            "slowdown": _where(done, jct / self._held[ends]),
+            "finish_time": _where(done, jct / ideal_times(self._ideal, self._queue, ends, contention)),
+            "ltgf": _where(some, long_term[some] / fair[some]),
+            "contention": _where(done, contention),
+        }
+        return JobTable(self.trace, {name: columns[name] for name in JobTable.NAMES})
 
-    def _of_tenants(self, here: list[int], done: Mapping[int, Number]) -> dict[str, TenantMeasures]:
+    def _of_tenants(self, here: list[int], done: Mapping[int, Number], accrued: Accrued) -> dict[str, TenantMeasures]:
         jobs, completed = Counter(self._owner[row] for row in here), [list[Number]() for _ in self._tenants]
         for row, jct in done.items():
             completed[self._owner[row]].append(jct)
-        fair = self._shares.of_tenants(self._until)
+        fair = accrued.tenants.tolist()
         return {
             name: TenantMeasures(
                 jobs[at], len(completed[at]), Spread.of(completed[at]).mean, held, ratio(held, fair[at])
             )
-            for at, (name, held) in enumerate(zip(self.trace.jobs.tenants, self._tenants, strict=True))
+            for at, (name, held) in enumerate(zip(self.trace.jobs.tenants, self._tenants.tolist(), strict=True))
         }
+
+
+def _where(there: Array, values: Array) -> list[Number | None]:
+    """Return a column (n,) of the ``values``, where ``there`` (n,) says that there is one; else None."""
+    column = np.full(len(there), None, dtype=object)
+    column[there] = values
+    return list(column)
 
 
 def measured(arrival: Sequence[Number], window: Window | None, rows: range | None) -> list[bool]:

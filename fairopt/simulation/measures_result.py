@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 
 from fairopt.numbers import counted
 from fairopt.problem import Trace
-from fairopt.program import Number, short_text
+from fairopt.program import Array, Number, short_text
 from fairopt.report import Grid, Tabular, short_repr
-from fairopt.simulation.gpu_time import Window, overlap, ratio
+from fairopt.simulation.gpu_time import Window, overlap, overlaps, ratio
 
 PERCENTILES = (50, 90, 99)
 #: A finish-time fairness in floats counts as 1 up to this excess: jobs that run alone have exactly 1.
@@ -38,9 +37,19 @@ class Spread:
         """Return the summary of ``values``."""
         if not values:
             return cls(0, None, None, None, dict.fromkeys(PERCENTILES))
-        at = np.percentile(np.array([float(value) for value in values]), PERCENTILES)
+        at = np.percentile(np.array(values, dtype=float), PERCENTILES)
         middle = dict(zip(PERCENTILES, at.tolist(), strict=True))
         return cls(len(values), sum(values[1:], values[0]) / len(values), min(values), max(values), middle)
+
+
+def summed(before: Number, values: Array) -> Number:
+    """Return a number and values (m,), added to it one by one: in floats, sums in another order are others."""
+    if not len(values):
+        return before
+    values = values.copy()
+    values[0] = before + values[0]
+    total: Number = np.add.accumulate(values).tolist()[-1]
+    return total
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,25 +93,24 @@ class GpuUse:
     __repr__ = short_repr
 
     def add(
-        self,
-        window: Window | None,
-        gpus: int,
-        begin: Number,
-        end: Number,
-        setup: Number,
-        lost: Number | None = None,
-    ) -> Number:
-        """Add that a job held GPUs, loading first, and from ``lost`` in vain; return what of it is in the window."""
-        if window is None and lost is None and begin < end:  # most often
-            held, loading = gpus * (end - begin), gpus * (min(begin + setup, end) - begin)
-            self.held, self.loading = self.held + held, self.loading + loading
-            self.useful += held - loading
-            return held
-        held = gpus * overlap(window, begin, end)
-        loading = gpus * overlap(window, begin, min(begin + setup, end if lost is None else lost))
-        in_vain = 0 if lost is None else gpus * overlap(window, lost, end)
-        self.held, self.loading, self.lost = self.held + held, self.loading + loading, self.lost + in_vain
-        self.useful += held - loading - in_vain
+        self, window: Window | None, gpus: Array, begin: Array, end: Array, setup: Array, lost: Mapping[int, Number]
+    ) -> Array:
+        """Add that jobs held GPUs, loading first (m,); return what of it is in the window (m,).
+
+        ``lost`` says by place from when on it was in vain. Sums are taken in the order of the jobs.
+        """
+        till, in_vain = end, None
+        if lost:
+            till, in_vain = end.copy(), end * 0
+            for at, moment in lost.items():
+                till[at], in_vain[at] = moment, gpus[at] * overlap(window, moment, end[at])
+        held = gpus * overlaps(window, begin, end)
+        loading = gpus * overlaps(window, begin, np.minimum(begin + setup, till))
+        useful = held - loading
+        if in_vain is not None:
+            useful, self.lost = useful - in_vain, summed(self.lost, in_vain)
+        self.held, self.loading = summed(self.held, held), summed(self.loading, loading)
+        self.useful = summed(self.useful, useful)
         return held
 
     def add_mixed(self, time: Number, gang: Mapping[int, int], speeds: Sequence[Number]) -> None:
@@ -273,11 +281,9 @@ class JobTable(Tabular):
     #: Its columns, the first of which numbers the jobs.
     NAMES = ("row", "started", "completed", "held", "wait", "jct", "slowdown", "finish_time", "ltgf", "contention")
 
-    def __init__(self, trace: Trace, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Take rows with a value for each of `NAMES`, in any order."""
-        self.trace = trace
-        ordered = sorted(rows, key=itemgetter(0))
-        self.columns = {name: [row[at] for row in ordered] for at, name in enumerate(self.NAMES)}
+    def __init__(self, trace: Trace, columns: Mapping[str, list[Any]]) -> None:
+        """Take a column for each of `NAMES`."""
+        self.trace, self.columns = trace, columns
 
     def __len__(self) -> int:
         return len(self.columns["row"])

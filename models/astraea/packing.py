@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fairopt.backends import Capability, Options, Session
-from fairopt.backends.solution import Solution
+from fairopt.backends.solution import Interval, Solution
 from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, answer, search
@@ -91,27 +91,12 @@ class CompactExponentialPacking(Policy):
         )
 
 
-class Ratio(NamedTuple):
-    """What a plan earns, ``revenue``, and the most that can be earned, ``best``: the optimum or a bound above it.
-
-    ``exact``: whether it is the optimum. Revenues in floats count at their exact values.
-    """
-
-    revenue: Fraction
-    best: Fraction
-    exact: bool
-
-    @property
-    def value(self) -> float:
-        """Revenue over the best; 1 where nothing can be earned."""
-        return float(self.revenue / self.best) if self.best else 1.0
-
-
-def ratio(
+def most_earned(
     batch: Batch, plan: Plan, slots: int | None = None, packing: CompactExponentialPacking | None = None
-) -> Ratio:
-    """Return what a plan earns, and the offline optimum of its batch, or a bound where the optimum is not found.
+) -> Interval:
+    """Return between what the revenue of the offline optimum lies with which a plan of the batch is compared.
 
+    The performance ratio is `revenue` over its upper end, which is the optimum itself where the lower one is the same.
     ``slots``: T; None for as many as the optimum can need, and the plan may then end later. ``packing``: how the
     optimum is computed, with its own readings. A bound is proved by prices, in rationals. Errors: `BadInput` where the
     plan has a job outside the slots that the optimum may use; `NotSolved`.
@@ -130,9 +115,10 @@ def ratio(
             )
     best = decide(how, batch)
     evidence: PackingEvidence = best.evidence
-    return Ratio(_revenue(plan), _revenue(best) if evidence.optimal else evidence.bound, evidence.optimal)
+    earned = revenue(best)
+    return Interval(earned, earned if evidence.optimal else evidence.bound, evidence.proof)
 
 
-def _revenue(plan: Plan) -> Fraction:
+def revenue(plan: Plan) -> Fraction:
     """Return the total utility; floats are added at their exact values."""
     return sum((Fraction(value) for value in plan.utilities.values()), start=Fraction(0))

@@ -26,43 +26,32 @@ from fairopt.program import Array
 from fairopt.schedules import Bases
 
 
-@dataclass(frozen=True)
-class Theta:
-    """theta, the base of prices: the same for all types of workers, and of PS; None for the least that is admissible.
+def admissible_bases(batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
+    """Return the least theta that is admissible for each worker type and each type of PS, above 1, for the given jobs.
 
-    Given bases are from history, or from an example; that of Sec. 4.4 has 16 and 16. The least admissible ones are
-    those at which a full cluster admits nobody: theta - 1 is the largest utility per resource and slot. For each job
+    At these bases a full cluster admits nobody: theta - 1 is the largest utility per resource and slot. For each job
     over every number of workers that is f of the duration over workers times slots, and over slots with one PS; at
     least 1.
 
     Source: Astraea (posted prices) Sec. 4.4, after Eq. (8); Sec. 5.2, "Setting of Maximum Price".
     """
-
-    workers: float | None = None
-    ps: float | None = None
-
-    def bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Return theta for each worker type and for each type of PS, each above 1, for the given jobs."""
-        workers = [Fraction(1)] * len(batch.worker_types)
-        ps = [Fraction(1)] * len(batch.ps_types)
-        for job in jobs if self.workers is None or self.ps is None else ():
-            for w, p in batch.pairs:
-                by_worker, by_slot = batch.densities(job, w, p)
-                workers[w], ps[p] = max(workers[w], by_worker), max(ps[p], by_slot)
-        return (
-            [float(each + 1) if self.workers is None else self.workers for each in workers],
-            [float(each + 1) if self.ps is None else self.ps for each in ps],
-        )
+    workers = [Fraction(1)] * len(batch.worker_types)
+    ps = [Fraction(1)] * len(batch.ps_types)
+    for job in jobs:
+        for w, p in batch.pairs:
+            by_worker, by_slot = batch.densities(job, w, p)
+            workers[w], ps[p] = max(workers[w], by_worker), max(ps[p], by_slot)
+    return [float(each + 1) for each in workers], [float(each + 1) for each in ps]
 
 
-def read_theta(text: str, place: str) -> Theta:
-    """Return the source that a text names: "admissible", one base, or two for workers and PS, such as "16, 8"."""
+def read_theta(text: str, place: str) -> tuple[float, float] | None:
+    """Return the bases that a text names: "admissible" (None), one, or two for workers and PS, such as "16, 8"."""
     if text.strip().lower() == "admissible":
-        return Theta()
+        return None
     numbers = [exact(part, place) for part in text.split(",")]
     if len(numbers) > 2 or min(numbers) <= 1:
         raise BadInput(f"got {text!r}", place=place, remedy="Give admissible, or one or two numbers above 1")
-    return Theta(float(numbers[0]), float(numbers[-1]))
+    return float(numbers[0]), float(numbers[-1])
 
 
 def rounds(total: float, least: float, theta_workers: float, theta_ps: float) -> int:
@@ -100,7 +89,8 @@ class PostedPricePacking(Policy):
 
     * ``rounds``: lambda; 2 in the example of Sec. 4.2; `fairopt.models.astraea.posted_prices.rounds` is Lemma 1's
       formula.
-    * ``theta``: the source of the prices' bases; by default the least that admit nobody to a full cluster.
+    * ``theta``: the base of the prices of all types of workers, and of PS, from history or from an example (16 and 16
+      in Sec. 4.4); None for the least that admit nobody to a full cluster (`admissible_bases`).
     * ``search``: how a job's best schedule is found; all searches find the same.
     * ``intervals``: L, None for as many as the longest job needs; see `last_interval`.
 
@@ -127,7 +117,7 @@ class PostedPricePacking(Policy):
         Claim("batch_sharing_incentive", "Sec. 4.1", refuted_by=TWO_TENANTS),
     )
     rounds: int = 2
-    theta: Theta = field(default_factory=Theta, metadata={"read": read_theta})
+    theta: tuple[float, float] | None = field(default=None, metadata={"read": read_theta})
     search: Reference = field(default_factory=Fast)
     intervals: int | None = None
 
@@ -144,7 +134,7 @@ class PostedPricePacking(Policy):
         self._check_slots(last)
         for interval in range(1, last + 1):
             waiting += arrivals(problem, interval)
-            workers, ps = self.theta.bases(problem, waiting)
+            workers, ps = self._bases(problem, waiting)
             bases.append(Bases(interval, self.rounds, 2**interval, tuple(workers), tuple(ps)))
             made = self.batch(problem, waiting, bases[-1])
             admissions += made
@@ -153,6 +143,13 @@ class PostedPricePacking(Policy):
         paid = tuple(payments(problem, admissions))
         seconds = Seconds(solve=perf_counter() - begun)
         return Plan.of_admissions(self.name, problem, admissions, payments=paid, evidence=tuple(bases), seconds=seconds)
+
+    def _bases(self, batch: Batch, jobs: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Return theta for each worker type and for each type of PS, for the given jobs."""
+        if self.theta is None:
+            return admissible_bases(batch, jobs)
+        workers, ps = self.theta
+        return [workers] * len(batch.worker_types), [ps] * len(batch.ps_types)
 
     def _check_slots(self, last: int) -> None:
         # tables have a column for each slot of a round; exponents are compared first, because 2 ** last may fill the

@@ -13,10 +13,6 @@ From Verified Require Export Owed.
 Import ListNotations.
 Local Open Scope Q_scope.
 
-(** a_0 b_0 + a_1 b_1 + ... *)
-Fixpoint dot (a b : list Q) : Q :=
-  match a, b with x :: a, y :: b => x * y + dot a b | _, _ => 0 end.
-
 (** ** Programs that the certificate holds *)
 
 (** low <= x <= high, where there are such bounds. *)
@@ -133,15 +129,32 @@ Definition has_property (x : table) (p : property) : Prop :=
 
 (** *** With entitlements: those of [Owed], and envy, of what others hold beyond their guarantees *)
 Definition no_peer_is_envied (e : entitlements) (x : table) : Prop :=
-  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v, c) ->
+  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v,
+    c) ->
     siblings e i l -> worth u (in_place m e i l (weight u / weight v) b c) <= worth u b.
-Definition has_owed (e : entitlements) (x : table) (could : nat -> nat -> option Q) (p : owed_property) : Prop :=
+(** What a bundle is worth for what user [i] asks for; its guarantee of GPUs, at most all that there is. *)
+Definition room_of (b : list Q) (j : nat) : option Q := Some (nth j b 0).
+Definition worth_asked (e : entitlements) (i : nat) (u : user) (b : list Q) (t : Q) : Prop :=
+  if usage_told m e then most_served (kinds m) (speedup u) (asks m e i u) (room_of b) t else t == worth u b.
+Definition guaranteed (e : entitlements) (i : nat) : list Q := map (owed m e i) (seq 0 (kinds m)).
+Definition worths_are (e : entitlements) (x : table) (own sure : nat -> Q) : Prop :=
+  forall i u b, nth_error (combine (users m) x) i = Some (u, b) ->
+    worth_asked e i u b (own i) /\ worth_asked e i u (guaranteed e i) (sure i).
+Definition owed_is (e : entitlements) (x : table) (p : owed_property) (holds : bool) : Prop :=
+  let answer (P : Prop) := if holds then P else ~ P in
+  let given_what_they_could_use P := exists could, could_use m e x could /\ answer (P could) in
   match p with
-  | GuaranteeKept => guarantee_kept m e x could
-  | CapKept => cap_kept m e x
-  | WholeGpus => whole_gpus m e x could
-  | GroupFairness => group_fair m e x could
-  | PeersEnvyFree => no_peer_is_envied e x
+  | CapKept => answer (cap_kept m e x)
+  | PeersEnvyFree => answer (no_peer_is_envied e x)
+  | GuaranteeKept => given_what_they_could_use (guarantee_kept m e x)
+  | WholeGpus => given_what_they_could_use (whole_gpus m e x)
+  | GroupFairness => given_what_they_could_use (group_fair m e x)
+  | NobodyStarves =>
+      exists could given, could_use m e x could /\
+        (forall d c, (d < nodes m e)%nat -> (c < columns m e x)%nat -> given d c = gives m e x d c) /\
+        answer (nobody_starves m e x could given)
+  | GuaranteeIncentive =>
+      exists own sure, worths_are e x own sure /\ answer (forall i, (i < people m)%nat -> sure i <= own i)
   end.
 
 (** ** Policies *)
@@ -239,7 +252,8 @@ End Market.
 Definition left_out {A} (i : nat) (l : list A) : list A := firstn i l ++ skipn (S i) l.
 Definition market_without (m : market) (i : nat) : market := 
   Market (types m) (capacity m) (left_out i (users m)) (entitled m).
-(** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it, up
+(** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it,
+  up
     to 1/10^12. *)
 Definition keeps_part (m : market) (powers : list nat) (together : table) (i : nat) (part : Q) : Prop :=
   exists apart, maximises_nash (market_without m i) apart /\
@@ -279,9 +293,24 @@ End Round.
 Definition said_of (m : market) (x : table) (who : N) : user -> list Q -> Prop :=
   fun u b => nth_error (combine (users m) x) (N.to_nat who) = Some (u, b).
 
+(** The shares keep caps and guarantees, where users ask for their demands, whatever they hold or wait for; a guarantee
+    without bound counts as none. *)
+Definition at_rest (e : entitlements) : entitlements :=
+  let none := map (map (fun _ => 0)) (in_hand e) in
+  Entitlements (groups e) (around e) (goods e) (stock e)
+    (map (map (fun g => match g with Some g => Some g | None => Some 0 end)) (guarantees e))
+    (caps e) (borrow_weight e) (tier e) none none [].
+Definition keeps_entitlements (m : market) (x : table) : Prop :=
+  match entitled m with
+  | None => True
+  | Some e =>
+      well_formed m e /\ cap_kept m (at_rest e) x /\
+      exists could, could_use m (at_rest e) x could /\ guarantee_kept m (at_rest e) x could
+  end.
 (** The program that somebody else wrote has this optimum, and some of its variables are the shares. *)
 Definition authors_optimum (p : program) (m : market) (x : table) (v : Q) : Prop :=
-  valid m /\ feasible m x /\ is_bound p v /\ exists point, satisfies p point /\ objective p point == v /\
+  valid m /\ feasible m x /\ keeps_entitlements m x /\ is_bound p v /\
+  exists point, satisfies p point /\ objective p point == v /\
     exists places, Forall2 (Forall2 (fun j share => nth j point 0 == share)) places x.
 
 (** The same market: numbers may be written otherwise. *)
@@ -326,8 +355,7 @@ Definition meaning (s : statement) : Prop :=
       (possible = true <-> feasible m x)
   | HasOwed m x p holds possible goods_told =>
       valid m /\ shaped m x /\ (possible = true <-> feasible m x) /\
-      exists e could, entitled m = Some e /\ well_formed m e /\ could_use m e x could /\
-        (if holds then has_owed m e x could p else ~ has_owed m e x could p) /\
+      exists e, entitled m = Some e /\ well_formed m e /\ owed_is m e x p holds /\
         (goods_told = true <-> (now m e x = true \/ goods e = []))
   | Envies m x i l own theirs possible =>
       valid m /\ (exists u b v c, said_of m x i u b /\ said_of m x l v c /\ worth u b == own /\

@@ -1,10 +1,11 @@
-(** * The most that can be served, found by a flow and proved by a cut
+(** * The most that can be served, found by a flow and proved by prices
 
-    How the flow is found proves nothing and need not: it is checked, and so is the cut, and where the two are the same
-    number, none serves more (Ford and Fulkerson 1956). *)
+    How the flow is found proves nothing and need not: it is checked, and so are prices of what is asked for and of
+      types,
+    and where the two come to the same number, none serves more. *)
 
 From Coq Require Import List QArith Qminmax Lqa Lia Bool.
-From Verified Require Import Syntax Meaning Sums Markets.
+From Verified Require Import Syntax Meaning Sums Markets Allocations.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -23,12 +24,14 @@ Proof.
   intro h; exists j; split; [exact h|apply Nat.eqb_refl].
 Qed.
 
-Definition same_group (g h : option nat) : bool :=
-  match g, h with Some g, Some h => Nat.eqb g h | None, None => true | _, _ => false end.
 Lemma same_group_ok g h : same_group g h = true <-> g = h.
 Proof.
-  destruct g as [g|], h as [h|]; simpl; rewrite ?Nat.eqb_eq; split; intro e; try discriminate; try injection e; congruence.
+  destruct g as [g|], h as [h|]; simpl; rewrite ?Nat.eqb_eq; split; intro e; try discriminate; try injection e;
+    congruence.
 Qed.
+
+Lemma Qle_lteq_eq a b : a == b -> a <= b.
+Proof. intros ->; apply Qle_refl. Qed.
 
 (** ** A division, checked *)
 Definition row_fine (k : nat) (a : asked) (row : list Q) : bool :=
@@ -63,10 +66,19 @@ Proof.
     exact (up_to_eq _ _ _ (fast_sumE _) c).
 Qed.
 
-(** ** A cut: GPUs of some types, and all that is asked for and may run elsewhere *)
-Definition cut_of (a : asked) (on : list nat) : option Q := if forallb (fun j => mem j on) (fst a) then Some 0 else snd a.
-Definition cut (k : nat) (asks : list asked) (room : nat -> option Q) (on : list nat) : option Q :=
-  together (map (fun a => cut_of a on) asks ++ map (fun j => if mem j on then room j else Some 0) (seq 0 k)).
+(** ** Prices: what is asked for and what there is pay at least what each GPU is worth where it may serve *)
+Definition pays (price : Q) (amount : option Q) : option Q :=
+  if nothing price then Some 0 else option_map (mul price) amount.
+Definition asked_pays (a : asked * Q) : option Q := pays (snd a) (snd (fst a)).
+Definition all_pay (k : nat) (asks : list asked) (room : nat -> option Q) (for_asked for_type : list Q) : option Q :=
+  together (map asked_pays (combine asks for_asked)
+            ++ map (fun j => pays (nth j for_type 0) (room j)) (seq 0 k)).
+Definition priced_well (worths for_type : list Q) (a : asked * Q) : bool :=
+  forallb (fun j => le (nth j worths 0) (add (snd a) (nth j for_type 0))) (fst (fst a)).
+Definition prices_fine (k : nat) (worths : list Q) (asks : list asked) (for_asked for_type : list Q) : bool :=
+  Nat.eqb (length worths) k && Nat.eqb (length for_type) k && Nat.eqb (length for_asked) (length asks) &&
+  forallb (le 0) for_asked && forallb (le 0) for_type &&
+  forallb (priced_well worths for_type) (combine asks for_asked).
 
 Lemma together_cons a l q : together (a :: l) = Some q -> exists p r, a = Some p /\ together l = Some r /\ q = p + r.
 Proof.
@@ -83,60 +95,81 @@ Proof.
     exists (p + p'), r'; simpl; fold (together a); rewrite t; repeat split; auto. rewrite s; ring.
 Qed.
 
-(** What a row, or a table, gives out of some types. *)
-Definition within_row (k : nat) (on : list nat) (row : list Q) : Q :=
-  sum (map (fun j => if mem j on then nth j row 0 else 0) (seq 0 k)).
-Definition within_all (k : nat) (on : list nat) (f : table) : Q :=
-  sum (map (fun j => if mem j on then column f j else 0) (seq 0 k)).
-
-Lemma within_cons k on row f : within_all k on (row :: f) == within_row k on row + within_all k on f.
+Lemma pays_ok price x amount p : 0 <= price -> up_to x amount -> pays price amount = Some p -> price * x <= p.
 Proof.
-  unfold within_all, within_row; rewrite <- sum_plus; apply sum_ext; intros j _; destruct (mem j on); [|ring].
-  reflexivity.
+  unfold pays; intros h u e; destruct (nothing price) eqn:z.
+  - injection e as <-; apply nothing_true in z; rewrite z; lra.
+  - destruct amount as [most|]; [|discriminate]; injection e as <-; simpl in u; rewrite mulE; nra.
 Qed.
 
-Lemma row_cut k a row on p : length row = k -> up_to (sum row) (snd a) ->
-  (forall j, 0 <= nth j row 0 /\ (~ In j (fst a) -> nth j row 0 == 0)) -> cut_of a on = Some p ->
-  sum row <= p + within_row k on row.
+Lemma row_pays k worths (a : asked) price for_type row : length row = k -> length worths = k -> length for_type = k ->
+  (forall j, 0 <= nth j row 0 /\ (~ In j (fst a) -> nth j row 0 == 0)) ->
+  (forall j, In j (fst a) -> nth j worths 0 <= price + nth j for_type 0) ->
+  dot worths row <= price * sum row + dot for_type row.
 Proof.
-  intros l u z; unfold cut_of, within_row; destruct (forallb _ (fst a)) eqn:inside; intro e.
-  - injection e as <-; rewrite forallb_forall in inside; rewrite (sum_nth row), l, Qplus_0_l.
-    apply sum_le; intros j _; destruct (mem j on) eqn:mj; [apply Qle_refl|].
-    destruct (z j) as [_ zj]; rewrite zj; [apply Qle_refl|].
-    intro i; rewrite (inside j i) in mj; discriminate.
-  - rewrite e in u; simpl in u.
-    assert (0 <= sum (map (fun j => if mem j on then nth j row 0 else 0) (seq 0 k))); [|lra].
-    apply sum_nonneg; intros j _; destruct (mem j on); [apply z|apply Qle_refl].
+  intros l lw lt z h; rewrite (dot_nth worths row), (dot_nth for_type row), (sum_nth row) by congruence.
+  rewrite lw, lt, l, <- sum_times, <- sum_plus; apply sum_le; intros j _; destruct (z j) as [p zj].
+  destruct (in_dec Nat.eq_dec j (fst a)) as [i|n]; [specialize (h j i); nra|rewrite (zj n); lra].
 Qed.
 
-Lemma rows_cut k asks on f : Forall2 (fun '(kinds, most) row => length row = k /\ up_to (sum row) most /\
+Lemma columns_dot k v f : length v = k -> (forall row, In row f -> length row = k) ->
+  sum (map (dot v) f) == sum (map (fun j => nth j v 0 * column f j) (seq 0 k)).
+Proof.
+  intros lv; induction f as [|row f IH]; intro h.
+  - simpl; symmetry; rewrite (sum_ext _ (fun _ => 0 * 0)), sum_times; [ring|]; intros j _; unfold column; simpl; ring.
+  - simpl; fold (sum (map (dot v) f)); rewrite IH by (intros r i; apply h; right; exact i).
+    rewrite (dot_nth v row) by (rewrite (h row (or_introl eq_refl)); auto); rewrite lv, <- sum_plus.
+    apply sum_ext; intros j _; unfold column; simpl; ring.
+Qed.
+
+Lemma rows_pay k worths for_type : length worths = k -> length for_type = k ->
+  forall asks f, Forall2 (fun '(kinds, most) row => length row = k /\ up_to (sum row) most /\
     forall j, 0 <= nth j row 0 /\ (~ In j kinds -> nth j row 0 == 0)) asks f ->
-  forall p, together (map (fun a => cut_of a on) asks) = Some p -> sum (map sum f) <= p + within_all k on f.
+  forall for_asked p, length for_asked = length asks -> (forall q, In q for_asked -> 0 <= q) ->
+  (forall (a : asked) q, In (a, q) (combine asks for_asked) -> forall j, In j (fst a) -> nth j worths 0 <= q + nth j
+    for_type 0) ->
+  together (map asked_pays (combine asks for_asked)) = Some p ->
+  sum (map (dot worths) f) <= p + sum (map (dot for_type) f).
 Proof.
-  induction 1 as [|[ks most] row asks f (l & u & z) _ IH]; intros p e.
-  - simpl in e; injection e as <-; simpl; unfold within_all.
-    rewrite (sum_ext _ (fun _ => 0 * 0)), sum_times; [lra|]; intros j _; destruct (mem j on); reflexivity.
-  - destruct (together_cons _ _ _ e) as (q & r & c & e' & ->); specialize (IH _ e').
-    pose proof (row_cut k (ks, most) row on q l u z c); rewrite within_cons; simpl; fold (sum (map sum f)); lra.
+  intros lw lt asks f r; induction r as [|[ks most] row asks f (l & u & z) _ IH]; intros [|q for_asked] p la nn h e;
+    try discriminate; simpl in e.
+  - injection e as <-; simpl; lra.
+  - destruct (together_cons _ _ _ e) as (p1 & p2 & e1 & e2 & ->); simpl.
+    fold (sum (map (dot worths) f)); fold (sum (map (dot for_type) f)).
+    assert (rest : sum (map (dot worths) f) <= p2 + sum (map (dot for_type) f)).
+    { apply (IH for_asked p2); [simpl in la; lia|intros x i; apply nn; right; exact i| |exact e2].
+      intros a x i; apply h; right; exact i. }
+    pose proof (row_pays k worths (ks, most) q for_type row l lw lt z (h _ _ (or_introl eq_refl))).
+    pose proof (pays_ok q (sum row) most p1 (nn q (or_introl eq_refl)) u e1); lra.
 Qed.
 
-Lemma columns_cut on room f l : (forall j, In j l -> up_to (column f j) (room j)) ->
-  forall p, together (map (fun j => if mem j on then room j else Some 0) l) = Some p ->
-  sum (map (fun j => if mem j on then column f j else 0) l) <= p.
+Lemma types_pay room f for_type l : (forall j, In j l -> up_to (column f j) (room j)) -> (forall j, 0 <= nth j for_type
+  0) ->
+  forall p, together (map (fun j => pays (nth j for_type 0) (room j)) l) = Some p ->
+  sum (map (fun j => nth j for_type 0 * column f j) l) <= p.
 Proof.
-  induction l as [|j l IH]; intros h p e; [simpl in e; injection e as <-; apply Qle_refl|].
-  destruct (together_cons _ _ _ e) as (q & r & c & e' & ->).
-  specialize (IH (fun i k => h i (or_intror k)) _ e'); simpl.
-  pose proof (h j (or_introl eq_refl)) as hj; destruct (mem j on); [rewrite c in hj; simpl in hj|injection c as <-];
-    fold (sum (map (fun j => if mem j on then column f j else 0) l)); lra.
+  intros h nn; induction l as [|j l IH]; intros p e; [simpl in e; injection e as <-; apply Qle_refl|].
+  destruct (together_cons _ _ _ e) as (p1 & p2 & e1 & e2 & ->); simpl.
+  specialize (IH (fun i k => h i (or_intror k)) _ e2).
+  fold (sum (map (fun j => nth j for_type 0 * column f j) l)).
+  pose proof (pays_ok _ _ _ _ (nn j) (h j (or_introl eq_refl)) e1); lra.
 Qed.
 
-Lemma cut_bounds k asks room f on q : divides k asks room f -> cut k asks room on = Some q -> sum (map sum f) <= q.
+Lemma prices_bound k worths asks room f for_asked for_type q : divides k asks room f ->
+  prices_fine k worths asks for_asked for_type = true -> all_pay k asks room for_asked for_type = Some q ->
+  sum (map (dot worths) f) <= q.
 Proof.
-  intros [r c] e; destruct (together_app _ _ _ e) as (p & p' & e1 & e2 & ->).
-  pose proof (rows_cut k asks on f r p e1) as h.
-  assert (within_all k on f <= p'); [|lra].
-  apply (columns_cut on room f _ (fun j i => c j (proj1 (in_seq0 _ _) i)) _ e2).
+  unfold prices_fine; rewrite !andb_true_iff, !Nat.eqb_eq, !forallb_forall; intros [r c] [[[[[lw lt] la] na] nt] h] e.
+  destruct (together_app _ _ _ e) as (p & p' & e1 & e2 & ->).
+  assert (pos : forall j, 0 <= nth j for_type 0).
+  { apply nth_nonneg; intros x i; apply leP, nt, i. }
+  pose proof (rows_pay k worths for_type lw lt asks f r for_asked p la (fun x i => proj1 (leP _ _) (na x i))) as one.
+  specialize (one (fun a x i j ij => Qle_trans _ _ _
+    (proj1 (leP _ _) (proj1 (forallb_forall _ _) (h (a, x) i) j ij)) (Qle_lteq_eq _ _ (addE _ _))) e1).
+  assert (rows : forall row, In row f -> length row = k).
+  { clear -r; induction r as [|[ks most] row asks f (l & _) _ IH]; [intros ? []|intros row' [<-|i]; auto]. }
+  rewrite (columns_dot k for_type f lt rows) in one.
+  pose proof (types_pay room f for_type (seq 0 k) (fun j i => c j (proj1 (in_seq0 _ _) i)) pos p' e2); lra.
 Qed.
 
 (** ** A flow, found by paths that take more: Ford and Fulkerson's, the shortest first *)
@@ -166,7 +199,8 @@ Fixpoint search (fuel : nat) (s : flow) (queue : list (nat * list (nat * nat))) 
     : option (list (nat * nat)) * list nat :=
   match fuel, queue with
   | S fuel, (i, path) :: queue =>
-    let '(found, seen, reached, next) := fold_left (visit s i path) (fst (fst (want_at s i))) (None, seen, reached, []) in
+    let '(found, seen, reached, next) := fold_left (visit s i path) (fst (fst (want_at s i))) (None, seen, reached, [])
+      in
     match found with Some p => (Some p, seen) | None => search fuel s (queue ++ next) seen reached end
   | _, _ => (None, seen)
   end.
@@ -191,32 +225,60 @@ Fixpoint moved (q : Q) (path : list (nat * nat)) (l : list (list nat * option Q 
     end
   end.
 
-Fixpoint flow_from (fuel : nat) (s : flow) : table * list nat :=
+Fixpoint flow_from (fuel : nat) (s : flow) : flow * list nat :=
   let first := filter (fun i => some_left (snd (fst (want_at s i)))) (seq 0 (length (wants s))) in
   match search (S (length (wants s))) s (map (fun i => (i, [])) first) [] first with
   | (Some (((_, j) :: _) as path), seen) =>
     match fuel, along s path (nth j (spare s) (Some 0)) with
     | S fuel, Some q => flow_from fuel (Flow (moved q path (wants s)) (altered (spare s) j (fun a => less a q)))
-    | _, _ => (map snd (wants s), seen)
+    | _, _ => (s, seen)
     end
-  | (_, seen) => (map snd (wants s), seen)
+  | (_, seen) => (s, seen)
   end.
 Definition most_steps : nat := 100 * 100.
-Definition served (k : nat) (asks : list asked) (room : nat -> option Q) : option Q :=
-  let '(f, seen) := flow_from most_steps
-    (Flow (map (fun '(ks, w) => (ks, w, repeat 0 k)) asks) (map room (seq 0 k))) in
-  let q := fast_sum (map fast_sum f) in
-  if divides_b k asks room f && match cut k asks room seen with Some c => same c q | None => false end then Some q else None.
 
-Lemma served_ok k asks room q : served k asks room = Some q -> most_served k asks room q.
+(** Types are opened one after the other, those that are worth more first.  At each, what cannot be reached pays for how
+    much more the type is worth than the next. *)
+Fixpoint placed (worths : list Q) (j : nat) (l : list nat) : list nat :=
+  match l with
+  | [] => [j]
+  | i :: rest => if lt (nth i worths 0) (nth j worths 0) then j :: l else i :: placed worths j rest
+  end.
+Definition dearest_first (worths : list Q) : list nat := fold_right (placed worths) [] (seq 0 (length worths)).
+Fixpoint stages (worths : list Q) (room : nat -> option Q) (order opened : list nat) (s : flow)
+    (for_asked for_type : list Q) : flow * (list Q * list Q) :=
+  match order with
+  | [] => (s, (for_asked, for_type))
+  | j :: order =>
+    let opened := j :: opened in
+    let '(s, seen) := flow_from most_steps (Flow (wants s) (altered (spare s) j (fun _ => room j))) in
+    let more := sub (nth j worths 0) (match order with i :: _ => nth i worths 0 | [] => 0 end) in
+    let unseen ks := existsb (fun i => mem i opened && negb (mem i seen)) ks in
+    stages worths room order opened s
+      (map (fun '((ks, _, _), q) => if unseen ks then add q more else q) (combine (wants s) for_asked))
+      (map (fun '(i, q) => if mem i opened && mem i seen then add q more else q)
+        (combine (seq 0 (length for_type)) for_type))
+  end.
+Definition served (k : nat) (worths : list Q) (asks : list asked) (room : nat -> option Q) : option Q :=
+  let start := Flow (map (fun '(ks, w) => (ks, w, repeat 0 k)) asks) (repeat (Some 0) k) in
+  let '(s, (for_asked, for_type)) :=
+    stages worths room (dearest_first worths) [] start (map (fun _ => 0) asks) (repeat 0 k) in
+  let f := map snd (wants s) in
+  let q := fast_sum (map (fast_dot worths) f) in
+  if divides_b k asks room f && prices_fine k worths asks for_asked for_type &&
+     match all_pay k asks room for_asked for_type with Some c => same c q | None => false end then Some q else None.
+
+Lemma served_ok k worths asks room q : served k worths asks room = Some q -> most_served k worths asks room q.
 Proof.
-  unfold served; destruct (flow_from _ _) as [f seen]; destruct (divides_b k asks room f) eqn:d; [|discriminate].
-  apply divides_ok in d; simpl; destruct (cut k asks room seen) as [c|] eqn:e; [|discriminate].
-  destruct (same c _) eqn:s; [|discriminate]; apply sameP in s; intro h; injection h as <-.
-  assert (all : fast_sum (map fast_sum f) == sum (map sum f)).
-  { rewrite fast_sumE; apply sum_ext; intros row _; apply fast_sumE. }
+  unfold served; destruct (stages _ _ _ _ _ _ _) as [s [for_asked for_type]]; cbv zeta; set (f := map snd (wants s)).
+  destruct (divides_b k asks room f) eqn:d; [|discriminate]; apply divides_ok in d; simpl.
+  destruct (prices_fine _ _ _ _ _) eqn:p; [|discriminate]; simpl.
+  destruct (all_pay _ _ _ _ _) as [c|] eqn:e; [|discriminate].
+  destruct (same c _) eqn:sc; [|discriminate]; apply sameP in sc; intro h; injection h as <-.
+  assert (all : fast_sum (map (fast_dot worths) f) == sum (map (dot worths) f)).
+  { rewrite fast_sumE; apply sum_ext; intros row _; apply fast_dotE. }
   split; [exists f; split; [exact d|symmetry; exact all]|].
-  intros q' (f' & d' & <-); pose proof (cut_bounds _ _ _ _ _ _ d' e); lra.
+  intros q' (f' & d' & <-); pose proof (prices_bound _ _ _ _ _ _ _ _ d' p e); lra.
 Qed.
 
 Global Opaque served most_steps.
@@ -241,7 +303,7 @@ Proof.
 Qed.
 
 Lemma endless_ok k c asks room : (c < k)%nat -> endless c asks = true -> room c = None ->
-  (forall j p, room j = Some p -> 0 <= p) -> forall q, exists q', q <= q' /\ serves k asks room q'.
+  (forall j p, room j = Some p -> 0 <= p) -> forall q, exists q', q <= q' /\ serves k (repeat 1 k) asks room q'.
 Proof.
   unfold endless; intros l e rc r q; destruct asks as [|[ks [?|]] [|? ?]]; try discriminate; apply mem_ok in e.
   exists (Qmax 0 q); split; [apply Q.le_max_r|].
@@ -251,7 +313,9 @@ Proof.
     + unfold all_at; rewrite app_length; simpl; rewrite !repeat_length; lia.
     + intro j; rewrite nth_all_at; destruct (Nat.eqb_spec j c) as [->|ne]; [split; [assumption|tauto]|].
       split; [apply Qle_refl|reflexivity].
-  - intros j _; unfold column; simpl; rewrite nth_all_at; destruct (Nat.eqb_spec j c) as [->|ne]; [rewrite rc; exact I|].
+  - intros j _; unfold column; simpl; rewrite nth_all_at; destruct (Nat.eqb_spec j c) as [->|ne]; [rewrite rc; exact
+    I|].
     destruct (room j) as [there|] eqn:rj; simpl; [|exact I]; pose proof (r j there rj); lra.
-  - simpl; unfold all_at; rewrite sum_app; simpl; fold (sum (repeat 0 (k - S c))); rewrite !sum_zeros; ring.
+  - simpl; rewrite dot_ones by (unfold all_at; rewrite app_length; simpl; rewrite !repeat_length; lia).
+    unfold all_at; rewrite sum_app; simpl; fold (sum (repeat 0 (k - S c))); rewrite !sum_zeros; ring.
 Qed.

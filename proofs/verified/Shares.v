@@ -1,7 +1,7 @@
 (** * Certificates about an allocation, whoever made it *)
 
 From Coq Require Import List QArith Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Properties Pareto Trades Standing.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Properties Pareto Trades Could.
 Import ListNotations.
 Local Open Scope Q_scope.
 

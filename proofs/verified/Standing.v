@@ -1,7 +1,7 @@
 (** * Properties of entitlements, decided *)
 
 From Coq Require Import List QArith Qminmax Qround Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Served.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Served Could Starving.
 Import ListNotations.
 Local Open Scope Q_scope.
 Local Open Scope list_scope.
@@ -13,154 +13,6 @@ Proof.
   - intros k d c ld lc; specialize (k d (proj2 (in_seq0 _ _) ld)); rewrite forallb_forall in k.
     apply h, k, in_seq0, lc.
   - intros k d i; apply in_seq0 in i; apply forallb_forall; intros c j; apply in_seq0 in j; apply h, k; assumption.
-Qed.
-
-(** ** Well formed *)
-Definition amounts_b (width : nat) (row : list Q) : bool := Nat.eqb (List.length row) width && forallb (le 0) row.
-Definition ends_b (width : nat) (row : list (option Q)) : bool :=
-  Nat.eqb (List.length row) width && forallb (fun q => match q with Some q => le 0 q | None => true end) row.
-Fixpoint pinned_fine (width : nat) (a b : table) : bool :=
-  match a, b with
-  | [], [] => true
-  | row :: a, all :: b =>
-    amounts_b width row && amounts_b width all && forallb (fun '(p, q) => le p q) (combine row all) && pinned_fine width a b
-  | _, _ => false
-  end.
-Definition gang_fine (m : market) (g : gang) : bool :=
-  (waiting g <? people m)%nat && le 0 (gang_gpus g) && some (allowed g) &&
-  forallb (fun j => (j <? kinds m)%nat) (allowed g) && forallb (fun '(_, q) => le 0 q) (takes g).
-Definition well_formed_b (m : market) (e : entitlements) : bool :=
-  let n := nodes m e in
-  let width := (kinds m + List.length (goods e))%nat in
-  Nat.eqb (List.length (around e)) n &&
-  forallb (fun d => match group_of e d with Some g => (people m <=? g)%nat && (g <? n)%nat | None => true end
-                    && (List.length (path_in e (S deepest) d) <=? deepest)%nat) (seq 0 n) &&
-  amounts_b (List.length (goods e)) (stock e) && amounts_b n (borrow_weight e) && Nat.eqb (List.length (tier e)) n &&
-  Nat.eqb (List.length (guarantees e)) n && forallb (ends_b width) (guarantees e) &&
-  Nat.eqb (List.length (caps e)) n && forallb (ends_b width) (caps e) &&
-  Nat.eqb (List.length (in_hand e)) (people m) && forallb (amounts_b width) (in_hand e) &&
-  pinned_fine width (pinned e) (in_hand e) && forallb (gang_fine m) (pending e).
-
-Lemma amounts_ok w row : amounts_b w row = true -> amounts w row.
-Proof.
-  unfold amounts_b, amounts; rewrite andb_true_iff, Nat.eqb_eq, forallb_forall; intros [l h]; split; [exact l|].
-  intros q i; apply leP, h, i.
-Qed.
-Lemma ends_ok w row : ends_b w row = true -> ends w row.
-Proof.
-  unfold ends_b, ends; rewrite andb_true_iff, Nat.eqb_eq, forallb_forall; intros [l h]; split; [exact l|].
-  intros q i; apply leP, (h _ i).
-Qed.
-Lemma pinned_ok w a : forall b, pinned_fine w a b = true ->
-  Forall2 (fun fixed all => amounts w fixed /\ Forall2 Qle fixed all) a b.
-Proof.
-  induction a as [|row a IH]; intros [|all b]; simpl; try discriminate; [constructor|].
-  rewrite !andb_true_iff; intros [[[f g] h] r]; apply amounts_ok in f; apply amounts_ok in g.
-  constructor; [split; [exact f|]|apply IH; exact r].
-  apply Forall2_combine; [rewrite (proj1 f); symmetry; apply g|].
-  intros p q i; rewrite forallb_forall in h; apply leP, (h (p, q) i).
-Qed.
-
-Lemma well_formed_ok m e : well_formed_b m e = true -> well_formed m e.
-Proof.
-  unfold well_formed_b, well_formed; cbv zeta; rewrite !andb_true_iff, !Nat.eqb_eq, !forallb_forall.
-  intros [[[[[[[[[[[[a b] c] d] f] g] h] i] j] k] l] n] o].
-  split; [exact a|split; [|split; [|split; [apply amounts_ok, c|split; [apply amounts_ok, d|split; [exact f|split;
-    [exact g|split; [intros row r; apply ends_ok, h, r|split; [exact i|split; [intros row r; apply ends_ok, j, r|split;
-    [exact k|split; [intros row r; apply amounts_ok, l, r|split; [apply pinned_ok, n|]]]]]]]]]]]]].
-  - intros y z ly e1; specialize (b y (proj2 (in_seq0 _ _) ly)); rewrite e1, !andb_true_iff, Nat.leb_le, Nat.ltb_lt in b.
-    lia.
-  - intros y ly; specialize (b y (proj2 (in_seq0 _ _) ly)); rewrite andb_true_iff, !Nat.leb_le in b; apply b.
-  - intros y z; specialize (o y z); unfold gang_fine in o; rewrite !andb_true_iff, Nat.ltb_lt, leP, !forallb_forall in o.
-    destruct o as [[[[o1 o2] o3] o4] o5].
-    split; [exact o1|split; [exact o2|split; [apply some_ok, o3|split]]].
-    + intros t u; apply Nat.ltb_lt, o4, u.
-    + intros t q u; apply leP, (o5 (t, q) u).
-Qed.
-
-Definition well_told (m : market) : bool := match entitled m with Some e => well_formed_b m e | None => true end.
-
-(** ** What users could use *)
-Fixpoint all_known {A} (l : list (option A)) : option (list A) :=
-  match l with
-  | [] => Some []
-  | Some a :: l => match all_known l with Some r => Some (a :: r) | None => None end
-  | None :: _ => None
-  end.
-Lemma all_known_at {A} (l : list (option A)) : forall r i a, all_known l = Some r -> nth_error l i = Some a ->
-  exists b, a = Some b /\ nth_error r i = Some b.
-Proof.
-  induction l as [|[h|] l IH]; intros r [|i] a e n; simpl in *; try discriminate;
-    destruct (all_known l) as [r'|]; try discriminate; injection e as <-; simpl.
-  - injection n as <-; exists h; auto.
-  - exact (IH r' i a eq_refl n).
-Qed.
-
-Definition could_cell (m : market) (e : entitlements) (x : table) (i : nat) (asked : list asked) (have : Q) (c : nat)
-    : option (option Q) :=
-  if (c <? kinds m)%nat then
-    if endless c asked then Some None
-    else match served (kinds m) asked (with_any c (given_to m e x i)) with
-         | Some q => Some (Some (sub q have))
-         | None => None
-         end
-  else Some (Some (Qred (good_waits m e x i c))).
-Definition could_row (m : market) (e : entitlements) (x : table) (i : nat) (u : user) : option (list (option Q)) :=
-  let asked := asks m e i u in
-  match served (kinds m) asked (given_to m e x i) with
-  | Some have => all_known (map (could_cell m e x i asked have) (seq 0 (columns m e x)))
-  | None => None
-  end.
-Definition could_table (m : market) (e : entitlements) (x : table) : option (list (list (option Q))) :=
-  all_known (map (fun '(i, u) => could_row m e x i u) (combine (seq 0 (List.length (users m))) (users m))).
-Definition looked_up (t : list (list (option Q))) (i c : nat) : option Q := nth c (nth i t []) (Some 0).
-
-Lemma nth_error_seq i k : (i < k)%nat -> nth_error (seq 0 k) i = Some i.
-Proof.
-  intro l; rewrite (nth_error_nth' _ 0%nat) by (rewrite seq_length; exact l); rewrite seq_nth by exact l; reflexivity.
-Qed.
-
-Lemma most_served_eq k asked room p q : p == q -> most_served k asked room p -> most_served k asked room q.
-Proof.
-  intros e [[f [d s]] h]; split; [exists f; split; [exact d|rewrite s; exact e]|].
-  intros q' s'; rewrite <- e; exact (h q' s').
-Qed.
-
-Lemma in_mine m e x i c : well_formed m e -> (forall b share, In b x -> In share b -> 0 <= share) -> 0 <= cell (mine m e x) i c.
-Proof.
-  intros w nn; assert (rows : forall b, In b (mine m e x) -> forall q, In q b -> 0 <= q).
-  { unfold mine; destruct (now m e x); [|intros b ib q iq; exact (nn b q ib iq)].
-    destruct w as (_ & _ & _ & _ & _ & _ & _ & _ & _ & _ & _ & h & _); intros b ib; apply (h b ib). }
-  unfold cell; apply nth_nonneg; destruct (Nat.lt_ge_cases i (List.length (mine m e x))) as [l|l].
-  - apply rows, nth_In; exact l.
-  - rewrite nth_overflow by exact l; intros q [].
-Qed.
-
-Lemma could_ok m e x t : well_formed m e -> (forall b share, In b x -> In share b -> 0 <= share) ->
-  could_table m e x = Some t -> could_use m e x (looked_up t).
-Proof.
-  intros w nn et i u c eu lc.
-  assert (li : (i < List.length (users m))%nat) by (apply nth_error_Some; congruence).
-  assert (at_i : nth_error (map (fun '(i, u) => could_row m e x i u) (combine (seq 0 (List.length (users m))) (users m))) i
-                 = Some (could_row m e x i u)).
-  { rewrite nth_error_map; assert (nth_error (combine (seq 0 (List.length (users m))) (users m)) i = Some (i, u)) as ->;
-      [|reflexivity]. apply nth_error_combine; split; [apply nth_error_seq; exact li|exact eu]. }
-  destruct (all_known_at _ _ _ _ et at_i) as (row & er & nr); unfold could_row in er.
-  destruct (served _ _ _) as [have|] eqn:eh; [|discriminate]; apply served_ok in eh.
-  assert (at_c : nth_error (map (could_cell m e x i (asks m e i u) have) (seq 0 (columns m e x))) c
-                 = Some (could_cell m e x i (asks m e i u) have c)).
-  { rewrite nth_error_map, (nth_error_seq _ _ lc); reflexivity. }
-  destruct (all_known_at _ _ _ _ er at_c) as (q & ec & nq).
-  unfold looked_up; rewrite (nth_error_nth _ _ [] nr), (nth_error_nth _ _ (Some 0) nq).
-  unfold could_cell in ec; destruct (c <? kinds m)%nat eqn:lk.
-  - exists have; split; [exact eh|]. destruct (endless c (asks m e i u)) eqn:en.
-    + injection ec as <-; apply Nat.ltb_lt in lk; intro q'.
-      apply (endless_ok _ _ _ _ lk en); [unfold with_any; rewrite Nat.eqb_refl; reflexivity|].
-      intros j p; unfold with_any, given_to; destruct (Nat.eqb j c); [discriminate|intro h; injection h as <-].
-      apply in_mine; assumption.
-    + destruct (served _ _ (with_any _ _)) as [q'|] eqn:es; [|discriminate]; injection ec as <-; apply served_ok in es.
-      apply (most_served_eq _ _ _ q'); [rewrite subE; ring|exact es].
-  - injection ec as <-; eexists; split; [reflexivity|apply Qred_correct].
 Qed.
 
 (** ** The properties *)
@@ -206,11 +58,22 @@ Proof.
     + apply nz, nothing_true, h.
     + rewrite forallb_forall in h; specialize (h j a); apply gang_fits_ok in f; rewrite f in h; discriminate.
   - intros h g i; destruct (nothing (gang_gpus g)) eqn:z; [reflexivity|]; apply nothing_false in z; simpl.
-    apply forallb_forall; intros j a; apply negb_true_iff, not_true_iff_false; rewrite gang_fits_ok; exact (h g j i z a).
+    apply forallb_forall; intros j a; apply negb_true_iff, not_true_iff_false; rewrite gang_fits_ok; exact (h g j i z
+      a).
+Qed.
+
+Definition content_user (given : nat -> nat -> Q) (i c : nat) : bool := negb (starves_b m e x could given i c).
+Definition nobody_starves_b (given : nat -> nat -> Q) : bool :=
+  forallb (fun i => forallb (content_user given i) (seq 0 (columns m e x))) (seq 0 (people m)).
+Lemma nobody_starves_ok given : well_formed m e -> nobody_starves_b given = true <-> nobody_starves m e x could given.
+Proof.
+  intro w; apply (cells_ok (content_user given)); intros i c; unfold content_user.
+  rewrite <- (starves_ok m e x could given i c w), negb_true_iff; symmetry; apply not_true_iff_false.
 Qed.
 
 (** What is asked of each sibling is worked out once. *)
-Record sibling := Sibling { its_group : option nat; its_tier : Z; its_weight : Q; its_loan : Q; wants_one : bool; can_lose : bool }.
+Record sibling := Sibling { its_group : option nat; its_tier : Z; its_weight : Q; its_loan : Q; wants_one : bool;
+  can_lose : bool }.
 Definition sibling_of (j d : nat) : sibling :=
   let w := nth d (borrow_weight e) 0 in
   Sibling (group_of e d) (nth d (tier e) 0%Z) w (loan m e x d j) (lt 0 w && up_to_b 1 (more m e x could d j))
@@ -277,18 +140,6 @@ Proof.
     exact (h i l u b v c ei el sib).
 Qed.
 
-Definition has_owed_b (p : owed_property) : bool :=
-  match p with
-  | GuaranteeKept => guarantee_kept_b
-  | CapKept => cap_kept_b
-  | WholeGpus => whole_gpus_b
-  | GroupFairness => group_fair_b
-  | PeersEnvyFree => no_peer_is_envied_b
-  end.
-Lemma has_owed_ok p : has_owed_b p = true <-> has_owed m e x could p.
-Proof.
-  destruct p; simpl; [apply guarantee_kept_ok|apply cap_kept_ok|apply whole_gpus_ok|apply group_fair_ok|apply no_peer_ok].
-Qed.
 End Decided.
 
 (** ** The certificate *)
@@ -296,7 +147,7 @@ End Decided.
 (** Whether the market says anything of what a property is about. *)
 Definition says (m : market) (e : entitlements) (p : owed_property) : bool :=
   match p with
-  | GuaranteeKept =>
+  | GuaranteeKept | GuaranteeIncentive | NobodyStarves =>
     existsb (existsb (fun g => match g with Some q => negb (nothing q) | None => true end)) (guarantees e)
   | CapKept => existsb (existsb (fun g => match g with Some _ => true | None => false end)) (caps e)
   | WholeGpus => usage_told m e
@@ -305,6 +156,54 @@ Definition says (m : market) (e : entitlements) (p : owed_property) : bool :=
 
 Definition told_of_goods (m : market) (e : entitlements) (x : table) : bool := now m e x || negb (some (goods e)).
 
+(** The answer that a property gets; [None] where the most that is served was not found. *)
+Definition given_could (m : market) (e : entitlements) (x : table) (f : (nat -> nat -> option Q) -> bool) : option bool
+  :=
+  option_map (fun t => f (looked_up t)) (could_table m e x).
+Definition owed_answer (m : market) (e : entitlements) (x : table) (p : owed_property) : option bool :=
+  match p with
+  | CapKept => Some (cap_kept_b m e x)
+  | PeersEnvyFree => Some (no_peer_is_envied_b m e x)
+  | GuaranteeKept => given_could m e x (guarantee_kept_b m e x)
+  | WholeGpus => given_could m e x (whole_gpus_b m e x)
+  | GroupFairness => given_could m e x (group_fair_b m e x)
+  | NobodyStarves =>
+    let t := giving m e x in given_could m e x (fun could => nobody_starves_b m e x could (given_in t))
+  | GuaranteeIncentive => option_map (forallb (fun '(own, sure) => le sure own)) (worths_table m e x)
+  end.
+
+Lemma answer_ok (b : bool) (P : Prop) : (b = true <-> P) -> if b then P else ~ P.
+Proof. destruct b; intros [h k]; [apply h; reflexivity|intro p; specialize (k p); discriminate]. Qed.
+
+Lemma given_could_ok m e x f P holds : well_formed m e -> (forall b share, In b x -> In share b -> 0 <= share) ->
+  (forall could, f could = true <-> P could) -> given_could m e x f = Some holds ->
+  exists could, could_use m e x could /\ if holds then P could else ~ P could.
+Proof.
+  intros w nn h; unfold given_could; destruct (could_table m e x) as [t|] eqn:et; [|discriminate]; intro k; injection k
+    as <-.
+  exists (looked_up t); split; [exact (could_ok m e x t w nn et)|apply answer_ok, h].
+Qed.
+
+Lemma owed_answer_ok m e x p holds : well_formed m e -> (forall b share, In b x -> In share b -> 0 <= share) ->
+  shaped m x -> owed_answer m e x p = Some holds -> owed_is m e x p holds.
+Proof.
+  intros w nn sh; unfold owed_answer, owed_is; destruct p.
+  - apply given_could_ok; try assumption; apply guarantee_kept_ok.
+  - intro h; injection h as <-; apply answer_ok, cap_kept_ok.
+  - apply given_could_ok; try assumption; apply whole_gpus_ok.
+  - apply given_could_ok; try assumption; apply group_fair_ok.
+  - intro h; injection h as <-; apply answer_ok, no_peer_ok.
+  - destruct (worths_table m e x) as [t|] eqn:et; [|discriminate]; simpl; intro h; injection h as <-.
+    exists (fun i => fst (nth i t (0, 0))), (fun i => snd (nth i t (0, 0))); split; [exact (worths_ok m e x t et)|].
+    apply answer_ok, all_worths_ok; unfold worths_table in et.
+    rewrite <- (all_known_length _ _ et), map_length, combine_length, seq_length, combine_length, (proj1 sh).
+    unfold people; lia.
+  - cbv zeta; intro h; destruct (given_could_ok m e x _
+      (fun could => nobody_starves m e x could (given_in (giving m e x))) holds w nn
+      (fun could => nobody_starves_ok m e x could _ w) h) as (could & c & a).
+    exists could, (given_in (giving m e x)); split; [exact c|split; [exact (giving_ok m e x)|exact a]].
+Qed.
+
 Definition check_owed m x p (holds : bool) : result :=
   if negb (valid_b m && shaped_b m x && not_negative x) then no "the market is not valid, or the allocation is not one"
   else match entitled m with
@@ -312,11 +211,10 @@ Definition check_owed m x p (holds : bool) : result :=
   | Some e =>
     if negb (well_formed_b m e) then no "the entitlements are not of the market's users and types"
     else if negb (says m e p) then no "the market says nothing of what the property is about"
-    else match could_table m e x with
-    | None => NotCovered (word "what users could use, which takes too many steps")
-    | Some t =>
-      if Bool.eqb (has_owed_b m e x (looked_up t) p) holds
-      then Accepted (HasOwed m x p holds (feasible_b m x) (told_of_goods m e x))
+    else match owed_answer m e x p with
+    | None => NotCovered (word "what is served, which takes too many steps")
+    | Some found =>
+      if Bool.eqb found holds then Accepted (HasOwed m x p holds (feasible_b m x) (told_of_goods m e x))
       else no "the property does not get this answer"
     end
   end.
@@ -328,13 +226,32 @@ Proof.
   destruct (not_negative x) eqn:n; [|discriminate]; pose proof (proj1 (not_negative_ok x) n) as nn; simpl.
   destruct (entitled m) as [e|] eqn:ee; [|discriminate].
   destruct (well_formed_b m e) eqn:w; [|discriminate]; apply well_formed_ok in w; simpl.
-  destruct (says m e p); [|discriminate]; simpl; destruct (could_table m e x) as [t|] eqn:et; [|discriminate].
-  apply (could_ok m e x t w nn) in et.
-  destruct (Bool.eqb _ holds) eqn:b; [|discriminate]; apply eqb_prop in b; intro h; injection h as <-.
+  destruct (says m e p); [|discriminate]; simpl; destruct (owed_answer m e x p) as [found|] eqn:eo; [|discriminate].
+  destruct (Bool.eqb found holds) eqn:b; [|discriminate]; apply eqb_prop in b; subst found; intro h; injection h as <-.
   split; [exact v|split; [exact sh|split; [apply feasible_ok|]]].
-  exists e, (looked_up t); split; [exact ee|split; [exact w|split; [exact et|split]]].
-  - destruct holds; [apply has_owed_ok; exact b|rewrite <- has_owed_ok, b; discriminate].
-  - unfold told_of_goods; rewrite orb_true_iff, negb_true_iff; split; intros [h|h]; auto; right.
-    + destruct (goods e); [reflexivity|discriminate].
-    + rewrite h; reflexivity.
+  exists e; split; [exact ee|split; [exact w|split; [exact (owed_answer_ok m e x p holds w nn sh eo)|]]].
+  unfold told_of_goods; rewrite orb_true_iff, negb_true_iff; split; intros [h|h]; auto; right.
+  - destruct (goods e); [reflexivity|discriminate].
+  - rewrite h; reflexivity.
+Qed.
+
+(** ** Decisions keep caps and guarantees *)
+Definition keeps_entitlements_b (m : market) (x : table) : bool :=
+  match entitled m with
+  | None => true
+  | Some e =>
+    let rest := at_rest e in
+    well_formed_b m e && well_formed_b m rest && cap_kept_b m rest x &&
+    match given_could m rest x (guarantee_kept_b m rest x) with Some kept => kept | None => false end
+  end.
+Lemma keeps_entitlements_ok m x : feasible m x -> keeps_entitlements_b m x = true -> keeps_entitlements m x.
+Proof.
+  intros (_ & nn & _); unfold keeps_entitlements_b, keeps_entitlements; destruct (entitled m) as [e|]; [|auto]; cbv
+    zeta.
+  destruct (well_formed_b m e) eqn:w; [|discriminate]; apply well_formed_ok in w.
+  destruct (well_formed_b m (at_rest e)) eqn:w'; [|discriminate]; apply well_formed_ok in w'.
+  destruct (cap_kept_b m (at_rest e) x) eqn:c; [|discriminate]; apply cap_kept_ok in c.
+  destruct (given_could m (at_rest e) x _) as [kept|] eqn:g; [|discriminate]; simpl; intros ->.
+  split; [exact w|split; [exact c|]].
+  exact (given_could_ok m (at_rest e) x _ _ true w' nn (guarantee_kept_ok m (at_rest e) x) g).
 Qed.

@@ -65,7 +65,7 @@ Inductive policy := MaxEfficiency | OefNoncooperative | OefCooperative | MaxMin.
 Inductive property :=
   Feasibility | SharingIncentive | EnvyFreeness | WorkConservation | AdjacentTypes | ParetoEfficiency.
 Inductive owed_property :=
-  GuaranteeKept | CapKept | WholeGpus | GroupFairness | PeersEnvyFree.
+  GuaranteeKept | CapKept | WholeGpus | GroupFairness | PeersEnvyFree | GuaranteeIncentive | NobodyStarves.
 Inductive normaliser := OwnPartition | EqualTime | Isolated.
 
 (** ** Certificates *)

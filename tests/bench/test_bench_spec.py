@@ -63,7 +63,7 @@ def test_a_specification_says_what_it_says(tmp_path: Path) -> None:
     assert not goal.instances.has(replace(eight, size=4))
     assert not goal.instances.has(replace(eight, parameters={"types": 4}))
     first = spec.contenders[0]
-    assert kinds.contender(first.contender, first.settings).delay == 1.0  # type: ignore[attr-defined]
+    assert kinds.contender(first.name, first.settings).delay == 1.0  # type: ignore[attr-defined]
 
 
 def test_a_specification_may_have_no_goals(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from certificate_kinds.decisions import EFFICIENT
 from certificate_kinds.examples import certificate, market
 
 from fairopt.cli import main
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
+from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.proofs.claims.astraea.batches import Deviating, example
 from fairopt.proofs.verifier import front
 from fairopt.schedules.document import document
@@ -32,7 +32,7 @@ MOST_LINES = 4_860
 
 
 def plan_of_the_example() -> dict[str, Any]:
-    policy = PostedPricePacking(theta=Theta(16, 16), search=Deviating(all_chunks=True, least_used=True), intervals=2)
+    policy = PostedPricePacking(theta=(16, 16), search=Deviating(all_chunks=True, least_used=True), intervals=2)
     batch = example()
     return document(policy.decide(batch, policy.start(batch), None))
 

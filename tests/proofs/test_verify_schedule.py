@@ -19,7 +19,7 @@ from tampering import Tampering, at, changes, places
 from fairopt.errors import BadInput
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
+from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.models.astraea.reference import Reference
 from fairopt.policy import Policy, decide
 from fairopt.problem.batch import Batch
@@ -33,7 +33,7 @@ from fairopt.schedules.document import document
 from fairopt.testing.counted_steps import CountedSteps
 
 FILE = Path(__file__).parents[2] / "proofs" / "verify_schedule.py"
-SIXTEEN = Theta(16, 16)
+SIXTEEN = (16, 16)
 #: Steps, fewer than are taken by what has no end without a limit.
 A_HANG = 10_000_000
 PRINTED = PostedPricePacking(theta=SIXTEEN, search=Deviating(all_chunks=True, least_used=True), intervals=2)
@@ -260,7 +260,7 @@ def test_the_tolerance_is_for_prices_only() -> None:
         str(Fraction(each) + Fraction(sign, 10**15)) for each, sign in zip(paid["incomes"], (1, -1), strict=True)
     ]
     assert any("incomes" in each for each in rejected(data))
-    data = documented(PostedPricePacking(theta=Theta(10, 10)), random_batch(3))
+    data = documented(PostedPricePacking(theta=(10, 10)), random_batch(3))
     assert rejected(data) == []
     costs = [each for each in data["admissions"] if isinstance(each["worker_cost"], float) and each["worker_cost"] % 1]
     costs[0]["worker_cost"] *= 1 + 1e-6

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairopt.errors import NotCapable
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
+from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import INFINITY
@@ -73,6 +73,6 @@ def test_the_search_ends_after_so_many_packings() -> None:
 
 @pytest.mark.parametrize(("count", "answer"), [(400, Answer.FAILS), (401, Answer.UNDECIDED)])
 def test_400_schedules_are_looked_at_and_no_more(count: int, answer: Answer) -> None:
-    nothing = replace(decide(PostedPricePacking(theta=Theta(16, 16), intervals=1), two_tenants()), schedules=())
+    nothing = replace(decide(PostedPricePacking(theta=(16, 16), intervals=1), two_tenants()), schedules=())
     rule = ScheduleParetoEfficiency(columns=lambda at, job: [runs(0, 1, 1)] * count * (job == 0))
     assert rule.check(nothing).answer is answer

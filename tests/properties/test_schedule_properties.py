@@ -15,7 +15,7 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.offline_optimum import OfflineOptimum
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
+from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule, slots_for
 from fairopt.problem.utilities import Linear
@@ -34,7 +34,7 @@ from fairopt.properties.schedules.tenants import (
     fairness_ratios,
 )
 
-ONE_INTERVAL = PostedPricePacking(theta=Theta(16, 16), intervals=1)
+ONE_INTERVAL = PostedPricePacking(theta=(16, 16), intervals=1)
 
 
 def test_the_printed_example() -> None:
@@ -83,7 +83,7 @@ def test_two_of_a_property_are_the_same() -> None:
 
 def test_gains_add_up_to_revenue_on_random_batches() -> None:
     for seed in range(30):
-        plan = decide(PostedPricePacking(theta=Theta(16, 16)), random_batch(seed))
+        plan = decide(PostedPricePacking(theta=(16, 16)), random_batch(seed))
         assert BudgetBalance().check(plan).answer is Answer.HOLDS
         assert GainAsYouContribute().check(plan).answer is Answer.HOLDS
         assert float(sum(plan.gains)) == pytest.approx(float(plan.revenue))
@@ -92,7 +92,7 @@ def test_gains_add_up_to_revenue_on_random_batches() -> None:
 def test_jobs_on_other_types_take_nothing_from_what_a_tenant_leaves_unused() -> None:
     """Somebody pays while jobs run within their own shares on a type before and on one after, workers and PS."""
     for seed in (10, 36, 168):
-        plan = decide(PostedPricePacking(theta=Theta(16, 16)), random_batch(seed, types=(2, 2)))
+        plan = decide(PostedPricePacking(theta=(16, 16)), random_batch(seed, types=(2, 2)))
         assert GainAsYouContribute().check(plan).answer is Answer.HOLDS
 
 

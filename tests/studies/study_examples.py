@@ -15,9 +15,8 @@ import numpy as np
 from fairopt.errors import NotSolved
 from fairopt.experiment.journal import read_records
 from fairopt.experiment.studies.cells import KINDS, StudyCell
-from fairopt.experiment.studies.spec import Player
 from fairopt.models import ShortestRemainingTimeFirst
-from fairopt.policy import Policy, Schedule
+from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.workloads import Workload
 
@@ -105,16 +104,6 @@ class KillsItsWorkerOnce(ShortestRemainingTimeFirst):
             marker.write_text("killed")
             os.kill(os.getpid(), signal.SIGKILL)
         return super().decide(problem, state, solve)
-
-
-@dataclass(frozen=True)
-class Gives(Player):
-    """A player whose policy is given, and not found by name; the key of its cells is that of the name."""
-
-    policy_given: Policy | None = None
-
-    def made(self, place: str = "options") -> Policy:
-        return self.policy_given if self.policy_given is not None else super().made(place)
 
 
 @dataclass(frozen=True)

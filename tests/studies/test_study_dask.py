@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from study_examples import Gives, KillsItsWorkerOnce, spec_text, without_times
+from study_examples import spec_text, without_times
 
 from fairopt.experiment.journal import TrialStatus
+from fairopt.experiment.spec import Entrant
 from fairopt.experiment.studies.cells import StudyCell, run_study
 from fairopt.experiment.studies.spec import StudySpec
 
@@ -22,7 +23,7 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path: Path, monkeypatch: pyte
     marker = tmp_path / "marker"
     monkeypatch.setenv("STUDY_MARKER", str(marker))
     spec = StudySpec.parse(spec_text(tmp_path))
-    spec = replace(spec, policies=(Gives("srtf", "srtf", policy_given=KillsItsWorkerOnce()), spec.policies[1]))
+    spec = replace(spec, policies=(Entrant("study_examples:KillsItsWorkerOnce", "srtf"), spec.policies[1]))
     marker.write_text("nobody is killed")
     calm = [each for each in run_study(spec) if isinstance(each, StudyCell)]
     marker.unlink()

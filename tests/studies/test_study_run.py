@@ -17,6 +17,7 @@ from study_examples import cells_of, spec_file, spec_text, study_process, withou
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.runner import place
+from fairopt.experiment.spec import Entrant
 from fairopt.experiment.studies.cells import StudyCell, code_version, planned, play_cell, progress_text, run_study
 from fairopt.experiment.studies.results import StudyResults, require_whole
 from fairopt.experiment.studies.spec import StudySpec
@@ -116,9 +117,7 @@ def test_a_failed_cell_is_kept_and_stops_no_other(tmp_path: Path) -> None:
     spec = StudySpec.parse(text)
     from dataclasses import replace
 
-    from study_examples import BreaksAfterRounds, Gives
-
-    spec = replace(spec, policies=(Gives("srtf", "breaks", policy_given=BreaksAfterRounds()), spec.policies[1]))
+    spec = replace(spec, policies=(Entrant("study_examples:BreaksAfterRounds", "breaks"), spec.policies[1]))
     found = StudyResults(spec, run_study(spec))
     assert len(found.failed) == 6
     assert {each.message for each in found.failed} == {"numerical trouble"}

@@ -64,9 +64,7 @@ def test_what_the_hash_of_the_code_does_not_cover_is_hashed_with_its_traces() ->
     assert sha256(file.read_bytes()).hexdigest() in paper.content()
 
 
-@pytest.mark.parametrize(
-    "name", ["subprocess:run", "fairopt.deadline:time_limit", "fairopt.experiment.studies.spec:Player"]
-)
+@pytest.mark.parametrize("name", ["subprocess:run", "fairopt.deadline:time_limit", "fairopt.experiment.spec:Entrant"])
 def test_what_is_no_generator_is_not_made(name: str) -> None:
     """A specification may name any class; one of another kind is refused before its fields are taken from the file."""
     with pytest.raises(BadInput, match="is no generator"):

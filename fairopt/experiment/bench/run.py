@@ -14,10 +14,11 @@ from fairopt.experiment.bench import kinds, records
 from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.measure import measure, reference
 from fairopt.experiment.bench.records import PASSING, Measurement, Record, Stages
-from fairopt.experiment.bench.spec import Entrant, Spec
+from fairopt.experiment.bench.spec import Spec
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.runner import result_of, side_by_side
+from fairopt.experiment.spec import Entrant
 
 #: Statuses after which trying again on this or a larger instance is no use.
 _SPENT = {TrialStatus.TIMEOUT: "timed out", TrialStatus.MEMORY: "ran out of memory"}
@@ -102,7 +103,7 @@ def _settings(spec: Spec) -> tuple[dict[str, dict[str, Any]], set[str]]:
     for each in spec.contenders:
         settings[each.label] = dict(each.settings)
         with suppress(NotInstalled):  # each of its measurements says so
-            made = kinds.contender(each.contender, each.settings)
+            made = kinds.contender(each.name, each.settings)
             settings[each.label] = encode(made, finite=True) if is_dataclass(made) else {}
             libraries |= {*made.libraries}
     return settings, libraries
@@ -134,7 +135,7 @@ def _planned(
         spec=spec.name,
         spec_digest=spec.digest,
         task=spec.task,
-        contender=entrant.contender,
+        contender=entrant.name,
         label=entrant.label,
         settings=settings,
         instance=key,

@@ -17,7 +17,15 @@ from fairopt.codec import UNWRITTEN
 from fairopt.errors import BadInput, NotInstalled, require
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.kinds import Instance
-from fairopt.experiment.spec import Specification, require_counts, require_positive, require_text, require_values
+from fairopt.experiment.spec import (
+    Entrant,
+    Specification,
+    entrant_in,
+    require_counts,
+    require_positive,
+    require_text,
+    require_values,
+)
 from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import check_keys, nearest
 from fairopt.problem.numbers import shown
@@ -63,20 +71,6 @@ class Instances:
         """Whether an instance is one of those that a goal is about."""
         fits = self.family in ("", instance.family) and self.size in (None, instance.size)
         return fits and all(instance.parameters.get(name) in values for name, values in self.parameters.items())
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """A contender in a specification: ``label``, unique there, is what tables call it; not tried beyond ``largest``."""
-
-    contender: str
-    label: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    largest: int | None = None
-
-    def __post_init__(self) -> None:
-        require_text(self, "contender", "label")
-        require_counts(self, 0, "largest")
 
 
 @dataclass(frozen=True)
@@ -160,7 +154,7 @@ class Spec(Specification):
     required = ("task", "time_limit", "instances", "contenders")
     tables: ClassVar = {
         "instances": (Instances, _block),
-        "contenders": (Entrant, lambda each, _: {"label": each.get("contender"), **each}),
+        "contenders": (Entrant, lambda each, place: entrant_in(each, place, "contender", "settings", "largest")),
         "goals": (Goal, _goal),
     }
 
@@ -194,12 +188,12 @@ class Spec(Specification):
             place = f"contenders {number} ({entrant.label})"
             try:
                 with naming(place=f"{place}, key 'contender'"):
-                    made = kinds.contender(entrant.contender, entrant.settings, f"{place}, settings")
+                    made = kinds.contender(entrant.name, entrant.settings, f"{place}, settings")
             except NotInstalled:
                 continue
             if not {self.task, task.name} & set(made.tasks):
                 remedy = f"It answers {', '.join(made.tasks) or 'nothing'}"
-                raise BadInput(f"{entrant.contender!r} does not answer {self.task!r}", place=place, remedy=remedy)
+                raise BadInput(f"{entrant.name!r} does not answer {self.task!r}", place=place, remedy=remedy)
 
     @classmethod
     def _prepared(cls, data: dict[str, Any]) -> dict[str, Any]:

@@ -27,8 +27,9 @@ from fairopt.errors import BadInput, FairoptError
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.runner import failed, side_by_side
+from fairopt.experiment.spec import Entrant
 from fairopt.experiment.studies.playing import Observed, play
-from fairopt.experiment.studies.spec import Player, StudySetting, StudySpec
+from fairopt.experiment.studies.spec import StudySetting, StudySpec, policy_of
 from fairopt.experiment.studies.traces import drawn, origin
 from fairopt.policy import Policy
 
@@ -92,7 +93,7 @@ KINDS = (Environment, StudyCell)
 
 def planned(spec: StudySpec) -> list[StudyCell]:
     """Return the cells of a study, not played; the policies change fastest, so that they share a trace."""
-    made = [(player, player.made()) for player in spec.policies]
+    made = [(player, policy_of(player)) for player in spec.policies]
     return [
         StudyCell(
             study=spec.name,
@@ -112,9 +113,9 @@ def planned(spec: StudySpec) -> list[StudyCell]:
     ]
 
 
-def _key(spec: StudySpec, setting: StudySetting, player: Player, policy: Policy, seed: int) -> str:
+def _key(spec: StudySpec, setting: StudySetting, player: Entrant, policy: Policy, seed: int) -> str:
     inputs = [
-        [player.policy, dict(player.options), origin(type(policy).__module__)],
+        [player.name, dict(player.settings), origin(type(policy).__module__)],
         setting.source.content(),
         setting.place.content(),
         [setting.load, seed, spec.length, spec.rounds, seed == spec.seeds[0]],
@@ -189,7 +190,7 @@ def play_cell(spec: StudySpec, cell: StudyCell, where: Environment) -> tuple[Stu
     try:
         setting = next(each for each in spec.settings() if each.key == cell.setting)
         player = next(each for each in spec.policies if each.label == cell.policy)
-        policy = player.made()
+        policy = policy_of(player)
         if _key(spec, setting, player, policy, cell.seed) != cell.key:
             problem = "fairopt, or a file of the study, is another here than where the study was begun"
             raise BadInput(problem, place=platform.node(), remedy="Give all workers the same fairopt and files")

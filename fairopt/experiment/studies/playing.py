@@ -17,10 +17,10 @@ from fairopt.experiment.statistics import BATCH
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.queue import Spots
-from fairopt.program import INFINITY, Array
+from fairopt.program import INFINITY, Array, objects
 from fairopt.simulation import History, Mechanics
 from fairopt.simulation.engine import Engine
-from fairopt.simulation.gpu_time import IdealTime, Window, ratio, time_on_whole_cluster
+from fairopt.simulation.gpu_time import IdealTime, Window, ideal_times, ratio, time_on_whole_cluster
 from fairopt.simulation.measures import UNITS, JobTable, Measuring
 from fairopt.simulation.record import Changes
 from fairopt.simulation.steps import StepFunction
@@ -258,9 +258,10 @@ class Observing:
         return {name: tenant_loss(hours, edges, held, due) for cases, due in readings for name, hours in cases.items()}
 
     def _finish_times(self, table: JobTable, ideal: IdealTime) -> FinishTimes | None:
-        jobs = zip(*(table.columns[name] for name in ("row", "jct", "contention")), strict=True)
-        times = (float(jct / ideal(self._queue, row, present)) for row, jct, present in jobs if jct is not None)
-        rho = np.array(list(times))
+        done = [at for at, jct in enumerate(table.columns["jct"]) if jct is not None]
+        rows, cast = np.array(table.columns["row"], dtype=np.int64)[done], self._queue.arithmetic.cast
+        jct, present = (cast(objects(table.column(name))) for name in ("jct", "contention"))
+        rho = (jct / ideal_times(ideal, self._queue, rows, present)).astype(float)
         return FinishTimes(float(rho.mean()), float(rho.max()), float((rho < 1).mean())) if len(rho) else None
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import isfinite
 from typing import Any, ClassVar
@@ -15,7 +16,15 @@ from typing import Any, ClassVar
 from fairopt import discovery
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, require
-from fairopt.experiment.spec import Specification, require_counts, require_positive, require_text, require_values
+from fairopt.experiment.spec import (
+    Entrant,
+    Specification,
+    entrant_in,
+    require_counts,
+    require_positive,
+    require_text,
+    require_values,
+)
 from fairopt.experiment.statistics import Better
 from fairopt.experiment.studies.playing import MEASURES
 from fairopt.experiment.studies.traces import Place, Source, drawn
@@ -30,26 +39,15 @@ from fairopt.workloads import WorkEstimates
 #: More seeds than this are a slip: no study has them.
 MOST_SEEDS = 10_000
 #: The numbers of `Mechanics`.
-_NUMBERS = ("restart", "launch", "spread")
+_NUMBERS = {"restart", "launch", "spread"}
 #: Bytes of a study's name, which its files have with more behind it.
 LONGEST_NAME = 200
 
 
-@dataclass(frozen=True)
-class Player:
-    """A policy of a study, by name, with its options as ``--set`` takes them; ``label`` is what tables call it."""
-
-    policy: str
-    label: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        require_text(self, "policy", "label")
-
-    def made(self, place: str = "options") -> Policy:
-        """Return the policy. Errors: `BadInput` for an unknown name or option; ``place`` is where the options stand."""
-        settings = [f"{name}={_text(value)}" for name, value in self.options.items()]
-        return configured(discovery.policy(self.policy, Queue), settings, place)
+def policy_of(entrant: Entrant, place: str = "options") -> Policy:
+    """Return the policy. Errors: `BadInput` for an unknown name or option; ``place`` is where the options stand."""
+    settings = [f"{name}={_text(value)}" for name, value in entrant.settings.items()]
+    return configured(discovery.policy(entrant.name, Queue), settings, place)
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,12 @@ def _differences(given: Mapping[str, Any]) -> str:
 
 def _mechanics(given: dict[str, Any], place: str) -> dict[str, Any]:
     """Return mechanics with their numbers, of seconds and a factor, as exact ones."""
-    exactly = {
-        name: str(exact(value, f"{place}, {name}")) if isinstance(value, float | int) and name in _NUMBERS else value
-        for name, value in given.items()
-    }
-    return {"label": _differences(given), **exactly}
+    exactly: dict[str, Any] = {}
+    for name in _NUMBERS & given.keys():
+        value, where = given[name], f"{place}, key {name!r}"
+        require(isinstance(value, float | int) and not isinstance(value, bool), shown(value), where, "Give a number")
+        exactly[name] = str(exact(value, where))
+    return {"label": _differences(given), **given, **exactly}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +139,7 @@ class StudySpec(Specification):
     lister = "fairopt study list"
     required = ("policies", "traces", "clusters", "compare")
     tables: ClassVar = {
-        "policies": (Player, _labelled(lambda each: each.get("policy", ""))),
+        "policies": (Entrant, lambda each, place: entrant_in(each, place, "policy", "options")),
         "traces": (Source, _labelled(lambda each: each.get("file", "") or each.get("generator", ""))),
         "clusters": (Place, _labelled(lambda each: each.get("file", "") or " + ".join(each.get("hosts", ())))),
         "errors": (WorkEstimates, _labelled(_differences)),
@@ -153,7 +152,7 @@ class StudySpec(Specification):
     seeds: tuple[int, ...] = (0,)
     loads: tuple[float, ...] = ()
     window: MeasuredWindow = MeasuredWindow()
-    policies: tuple[Player, ...] = ()
+    policies: tuple[Entrant, ...] = ()
     traces: tuple[Source, ...] = ()
     clusters: tuple[Place, ...] = ()
     errors: tuple[WorkEstimates, ...] = (WorkEstimates(),)
@@ -178,7 +177,7 @@ class StudySpec(Specification):
     def check(self) -> None:
         """Refuse unknown policies and options, and traces that cannot be played. Errors: `BadInput`, with the place."""
         checks: Mapping[str, list[Callable[[], object]]] = {
-            "policies": [each.made for each in self.policies],
+            "policies": [partial(policy_of, each) for each in self.policies],
             "traces": [each.check for each in self.traces],
             "clusters": [each.made for each in self.clusters],
         }

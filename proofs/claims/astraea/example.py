@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
+from fairopt.models.astraea.posted_prices import PostedPricePacking, admissible_bases
 from fairopt.models.astraea.reference import Best, Reference, distributed
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, decide
@@ -18,7 +18,7 @@ from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.entries import Finding, Ruling
 
 #: theta = 16 for workers and PS, "by assuming" (Sec. 4.4); the jobs come in interval 2.
-SIXTEEN, INTERVAL = Theta(16, 16), 2
+SIXTEEN, INTERVAL = (16, 16), 2
 #: As printed: slots (a, b] are a + 1 to b; servers from 0; whether within the own share; utility minus cost.
 PRINTED: dict[str, tuple[JobSchedule, bool, int]] = {
     "j11": (JobSchedule(0, 9, 10, ((0, 2),), ((0, 1),)), True, 96),
@@ -189,7 +189,7 @@ def prices() -> Finding:
     for seed in range(60):
         batch = random_batch(seed)
         everybody = list(range(len(batch.jobs)))
-        bases = [np.array(each) for each in Theta().bases(batch, everybody)]
+        bases = [np.array(each) for each in admissible_bases(batch, everybody)]
         require(min(map(min, bases)) >= 2, "theta - 1 is at least 1")
         for job in everybody:
             fresh = RoundState.fresh(batch, 8, 32, bases[0], bases[1])
@@ -204,7 +204,7 @@ def prices() -> Finding:
         "With theta = 16, 0, 2, 4, 6, 8 of 8 workers and 0 to 4 of 4 PS cost "
         f"{', '.join(f'{each[0]:g}' for each in seen)}: 0 at no use, theta - 1 at exhaustion, 1 at a quarter as the "
         "example has it, in floats without an error. Where theta - 1 is the largest utility per resource and slot "
-        f"(`Theta`), none of {kept} best schedules of random jobs gains at the prices of a full cluster. The "
-        "condition of the text asks for utilities of at least 1 per resource and slot besides; the price does not need "
-        "it, Lemma 3 does.",
+        f"(`admissible_bases`), none of {kept} best schedules of random jobs gains at the prices of a full cluster. "
+        "The condition of the text asks for utilities of at least 1 per resource and slot besides; the price does not "
+        "need it, Lemma 3 does.",
     )

@@ -15,7 +15,7 @@ from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta, rounds
+from fairopt.models.astraea.posted_prices import PostedPricePacking, rounds
 from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Plan, decide
@@ -57,14 +57,14 @@ def feasibility() -> Finding:
     """Theorem 2: Astraea's schedules are feasible for (3)."""
     # one worker on s1, one PS on s2 that carries half of what a worker sends
     small = one_job([1, 0], [0, 1], 1, 1, ps_bandwidth=Fraction(1, 2))
-    printed = decide(PostedPricePacking(theta=Theta(16, 16), search=Reference(enough_ps=False)), small)
+    printed = decide(PostedPricePacking(theta=(16, 16), search=Reference(enough_ps=False)), small)
     broken = violations(printed)
     require(broken and all("(3i)" in each for each in broken), "as printed, (3i) is broken and nothing else")
-    require(not decide(PostedPricePacking(theta=Theta(16, 16)), small).schedules, "nothing is feasible there")
+    require(not decide(PostedPricePacking(theta=(16, 16)), small).schedules, "nothing is feasible there")
     plans = feasible = wrong = letters = 0
     for seed in range(60):
         batch = random_batch(seed, types=(1 + seed % 2, 1 + seed // 2 % 2), tenants=2 + seed % 3)
-        theta = Theta(16, 16) if seed % 3 else Theta()
+        theta = (16, 16) if seed % 3 else None
         policies = (PostedPricePacking(theta=theta), PostedPricePacking(theta=theta, rounds=3), BatchPrivate())
         for policy in (*policies, FirstComeFirstServed()):
             plans, feasible = plans + 1, feasible + (not violations(decide(policy, batch)))
@@ -252,7 +252,7 @@ def many_rounds() -> Finding:
     """Lemma 1: schedules of length at most tau_l; lambda rounds earn the optimum with deadline tau_l."""
     lengths = 0
     for seed in range(60):
-        plan = decide(PostedPricePacking(theta=Theta(16, 16)), random_batch(seed))
+        plan = decide(PostedPricePacking(theta=(16, 16)), random_batch(seed))
         for each in plan.admissions:
             if each.schedule is not None:
                 require(each.schedule.last - each.origin <= 2**each.interval, "no schedule leaves its round")
@@ -279,7 +279,7 @@ def many_rounds() -> Finding:
 
 def _ideal(batch: Batch, number: int) -> Number:
     """Return what the interval of the example earns in so many rounds, counted from the beginning of each."""
-    plan: Plan = decide(PostedPricePacking(rounds=number, theta=Theta(16, 16), intervals=2), batch)
+    plan: Plan = decide(PostedPricePacking(rounds=number, theta=(16, 16), intervals=2), batch)
     return sum((each.utility for each in plan.admissions if each.admitted), start=Fraction(0))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.models.astraea.batch_private import BatchPrivate
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta
+from fairopt.models.astraea.posted_prices import PostedPricePacking
 from fairopt.policy import decide
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
@@ -73,7 +73,7 @@ def strategy_proofness() -> Finding:
     )
     small = two_tenants()
     told = late.misreport(
-        PostedPricePacking(theta=Theta(16, 16), intervals=1),
+        PostedPricePacking(theta=(16, 16), intervals=1),
         small,
         BatchMisreport({1: {"utility": Linear(Fraction(-9), Fraction(20))}}),
     )
@@ -82,7 +82,7 @@ def strategy_proofness() -> Finding:
     batches = 12
     for seed in range(batches):
         market = random_batch(seed, servers=3, jobs=4, latest=3)
-        packing = PostedPricePacking(theta=Theta(16, 16), intervals=3)
+        packing = PostedPricePacking(theta=(16, 16), intervals=3)
         steeper = (Linear(Fraction(-20), Fraction(200)), Linear(Fraction(0), Fraction(200)))
         misreports = (
             small_misreports(market, most=3),
@@ -135,7 +135,7 @@ def pareto_efficiency() -> Finding:
     dominated, batches = 0, 60
     for seed in range(batches):
         market = random_batch(seed, servers=2, jobs=3, latest=1)
-        plan = decide(PostedPricePacking(theta=Theta(16, 16), intervals=1), market)
+        plan = decide(PostedPricePacking(theta=(16, 16), intervals=1), market)
         dominated += ScheduleParetoEfficiency(within(4, 8), most=None).check(plan).answer is Answer.FAILS
     return Finding(
         Ruling.REFUTED,
@@ -161,7 +161,7 @@ def sharing_incentive() -> Finding:
     judge = BatchSharingIncentive(BatchPrivate(rule))
     alone = decide(BatchPrivate(rule), example())
     verdicts = [judge.check(plan) for plan in (run, printed)]
-    small, single = two_tenants(), PostedPricePacking(theta=Theta(16, 16), intervals=1)
+    small, single = two_tenants(), PostedPricePacking(theta=(16, 16), intervals=1)
     smallest = BatchSharingIncentive(BatchPrivate(single)).check(decide(single, small))
     require(smallest.answer is Answer.FAILS, "with a job each")
     worse, batches, most = 0, 200, 0.0
@@ -190,7 +190,7 @@ def division() -> Finding:
     lost: list[str] = []
     for seed in range(90):
         batch = random_batch(seed, types=(1 + seed % 2, 1 + seed // 2 % 2), tenants=2 + seed % 3)
-        plan = decide(PostedPricePacking(theta=Theta(16, 16), rounds=1 + seed % 3), batch)
+        plan = decide(PostedPricePacking(theta=(16, 16), rounds=1 + seed % 3), batch)
         for rule in (BudgetBalance(), GainAsYouContribute(), IndividualRationality(from_arrival=False)):
             require(rule.check(plan).answer is Answer.HOLDS, f"{rule.name}, seed {seed}")
         verdict = IndividualRationality().check(plan)
@@ -233,11 +233,11 @@ def several_types() -> Finding:
                 update_time=np.repeat(jobs.update_time, 2, axis=1),
             ),
         )
-        one, two = (decide(PostedPricePacking(theta=Theta(16, 16)), each) for each in (batch, wider))
+        one, two = (decide(PostedPricePacking(theta=(16, 16)), each) for each in (batch, wider))
         spans = [[(x.job, x.first, x.last, x.workers, x.ps) for x in plan.schedules] for plan in (one, two)]
         same += spans[0] == spans[1] and one.payments == two.payments
         for types in ((1, 3), (2, 2), (3, 1), (3, 3)) if seed < 30 else ():
-            plan = decide(PostedPricePacking(theta=Theta(16, 16)), random_batch(seed, types=types))
+            plan = decide(PostedPricePacking(theta=(16, 16)), random_batch(seed, types=types))
             require(violations(plan) == [], f"types {types}, seed {seed}")
             plans, mixed = plans + 1, mixed + (len({(x.worker_type, x.ps_type) for x in plan.schedules}) > 1)
     return Finding(

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.benchmarks.workloads.astraea_batches import astraea_workload
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.posted_prices import Theta
+from fairopt.models.astraea.posted_prices import admissible_bases
 from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.problem.batch import Batch
@@ -126,7 +126,7 @@ def running_time() -> Finding:
 
 
 def _round(batch: Batch) -> RoundState:
-    workers, ps = Theta().bases(batch, range(len(batch.jobs)))
+    workers, ps = admissible_bases(batch, range(len(batch.jobs)))
     state = RoundState.fresh(batch, 2 * SLOTS, SLOTS, np.asarray(workers), np.asarray(ps))
     state.share()
     return state

@@ -16,7 +16,7 @@ from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.models.astraea.posted_prices import (
     PostedPricePacking,
-    Theta,
+    admissible_bases,
     arrivals,
     last_interval,
     rounds,
@@ -28,7 +28,7 @@ from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 from fairopt.proofs.claims.astraea.batches import Deviating, example, random_batch, violations
 
-SIXTEEN = Theta(16, 16)
+SIXTEEN = (16, 16)
 
 
 def by_name(plan: Plan) -> dict[str, Admission]:
@@ -103,9 +103,9 @@ def test_the_first_round_of_lemma_1() -> None:
     assert rounds(400, 100, 16, 16) == 15
 
 
-def settings(seed: int) -> Iterator[tuple[Batch, Theta, int]]:
+def settings(seed: int) -> Iterator[tuple[Batch, tuple[float, float] | None, int]]:
     types = (1 + seed % 2, 1 + seed // 2 % 2)
-    yield random_batch(seed, types=types, tenants=2 + seed % 3), (SIXTEEN if seed % 3 else Theta()), 1 + seed % 4
+    yield random_batch(seed, types=types, tenants=2 + seed % 3), (SIXTEEN if seed % 3 else None), 1 + seed % 4
 
 
 def agree(seed: int) -> int:
@@ -187,7 +187,7 @@ def test_theta_keeps_everybody_out_when_all_is_in_use() -> None:
     for seed in range(40):
         batch = random_batch(seed)
         everybody = list(range(len(batch.jobs)))
-        workers, ps = Theta().bases(batch, everybody)
+        workers, ps = admissible_bases(batch, everybody)
         state = RoundState.fresh(batch, 8, 16, np.array(workers), np.array(ps))
         full = [tuple((s, int(n)) for s, n in enumerate(t[:, 0]) if n) for t in (batch.workers, batch.ps)]
         state.admit(JobSchedule(0, 9, 24, full[0], full[1]))

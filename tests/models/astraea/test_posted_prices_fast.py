@@ -12,7 +12,7 @@ import pytest
 from fairopt.benchmarks.workloads.astraea_batches import Ranges, astraea_small, astraea_workload
 from fairopt.datasets import astraea_example
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.posted_prices import PostedPricePacking, Theta, own_use
+from fairopt.models.astraea.posted_prices import PostedPricePacking, admissible_bases, own_use
 from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState, Windows, longest_stretches
 from fairopt.policy import decide
@@ -55,7 +55,7 @@ def test_offers_in_a_busy_round_are_the_same() -> None:
     # the paper's parameters, on fewer servers, chunks and slots than its scale, so that the reference ends
     ranges = Ranges(epochs=("2", "4", "1"), chunks=("10", "30", "1"))
     batch = astraea_workload(jobs=60, servers=24, seed=5, ranges=ranges)
-    workers, ps = Theta().bases(batch, range(60))
+    workers, ps = admissible_bases(batch, range(60))
     state = RoundState.fresh(batch, 32, 16, np.asarray(workers), np.asarray(ps))
     found = 0
     for job in range(60):
