@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.numbers import whole_as_int
@@ -37,7 +38,7 @@ class Lack:
 
 
 def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
-    """Return what gangs on a type take together, of each limit that they count for; whole amounts are ints."""
+    """Return what gangs on a type take together, of each limit that they count for; whole amounts as ints."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(accounts.gangs.user[gang])
@@ -59,7 +60,7 @@ class SpareGoods:
     >>> accounts = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
     >>> spare, freed = SpareGoods(accounts), goods_of(accounts, [1], 0)
     >>> spare.missing(goods_of(accounts, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
-    ({(-1, 1): 2}, 4, None)
+    ({(-1, 1): Fraction(2, 1)}, Fraction(4, 1), None)
     """
 
     def __init__(self, accounts: EntitlementAccounts) -> None:
@@ -80,7 +81,7 @@ class SpareGoods:
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
         """Return by how much each limit is too small for what gangs take; none where all of it fits."""
         short = {limit: amount - self.room(limit) for limit, amount in taken.items()}
-        return {limit: amount for limit, amount in short.items() if amount > 0}
+        return {limit: Fraction(amount) for limit, amount in short.items() if amount > 0}
 
     def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
         """Return what a gang does not find though so much is set free; None where it finds all."""
@@ -89,7 +90,9 @@ class SpareGoods:
             if amount > most:
                 said = self.accounts.said
                 who = "" if node == TOP else said.nodes[node]
-                return Lack(self.accounts.gangs.names[gang], said.columns[column], amount, most, who)
+                return Lack(
+                    self.accounts.gangs.names[gang], said.columns[column], Fraction(amount), Fraction(most), who
+                )
         return None
 
     def start(self, taken: Mapping[Limit, Number]) -> None:
