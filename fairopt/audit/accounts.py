@@ -8,7 +8,7 @@ A user is owed its guarantee. Where a file guarantees nothing to anybody, it is 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.pools import BOUNDLESS, Pools, finite, plain, whole
+from fairopt.audit.pools import Pools, finite, plain, seen_from, whole
 from fairopt.errors import BadInput
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
@@ -350,32 +350,35 @@ class EntitlementAccounts:
 
         Seen from a node, a user borrows what it and every group around it, up to where the node is, holds too much.
         """
-        around, inside = int(self.said.parent[node]), set(self.users_in(node))
-        if (around, gpu_type) not in self._seen:
-            self._seen[around, gpu_type] = dict(self._seen_from(around, gpu_type))
-        seen = self._seen[around, gpu_type]
+        inside = set(self.users_in(node))
+        seen = self._seen_beside(node, gpu_type)
         if inside.isdisjoint(seen):  # of thousands of users most
             return seen
         return {user: gpus for user, gpus in seen.items() if user not in inside}
 
+    def borrowers_for(self, nodes: Iterable[int], gpu_type: int) -> set[int]:
+        """Return all users that borrow GPUs of a type, as seen from any of several nodes."""
+        groups: dict[int, list[int]] = {}
+        for node in nodes:
+            groups.setdefault(int(self.said.parent[node]), []).append(node)
+        # of several members of a group, who is inside one is seen from another
+        seen = (
+            self.borrowers(own[0], gpu_type) if len(own) == 1 else self._seen_beside(own[0], gpu_type)
+            for own in groups.values()
+        )
+        return set[int]().union(*seen)
+
+    def _seen_beside(self, node: int, gpu_type: int) -> dict[int, int]:
+        around = int(self.said.parent[node])
+        if (around, gpu_type) not in self._seen:
+            path = () if around == TOP else self.around(around)
+            self._seen[around, gpu_type] = dict(seen_from(self.said, self.borrowed[:, gpu_type].tolist(), path))
+        return self._seen[around, gpu_type]
+
     @cached_property
     def _seen(self) -> dict[tuple[int, int], dict[int, int]]:
-        """What `_seen_from` returned; members of one group see the same."""
+        """What `seen_from` returned; members of one group see the same."""
         return {}
-
-    def _seen_from(self, group: int, gpu_type: int) -> list[tuple[int, int]]:
-        """Return what users borrow as seen from a member of a group, most first; `TOP`: of none."""
-        path = () if group == TOP else self.around(group)
-        members = [*(self.said.children[each] for each in path), self.said.tops]
-        levels = [(node, BOUNDLESS) for nodes in members for node in nodes if node not in path]
-        found = []
-        while levels:
-            node, most = levels.pop()
-            gpus = min(most, plain(self.borrowed[node, gpu_type]))
-            if gpus > 0:
-                levels += [(child, gpus) for child in self.said.children[node]]
-                found += [(node, gpus)] * (node < len(self.said.users))
-        return sorted(found, key=lambda each: (-each[1], each[0]))
 
     def users_in(self, node: int) -> list[int]:
         """Return the users in a group; of a user, itself."""

@@ -223,7 +223,7 @@ def _text(value: Any) -> str:
 def compared(
     accounts: EntitlementAccounts,
     declared: Mapping[str, Mapping[str, Any]],
-    policies: list[Policy],
+    policies: Sequence[Policy],
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({}),
 ) -> Iterator[DeclaredValue]:
     """Yield every declared number of users and groups of the market, computed where a rule's values are called so.
