@@ -105,7 +105,7 @@ def test_back_ends_that_all_share(place: Callable[[], Any]) -> None:
     program = CooperativeOEF().formulate(MARKETS[0], None)
     shared = [each for each in map(backend, names(BACKENDS)) if each.available() and not each.unfit(program)]
     ask = [partial(fairopt.allocate, "oef-cooperative", market, each) for each in shared for market in MARKETS]
-    require_same(place, ask, times=8 if place is threads else 2)
+    require_same(place, ask, times=4 if place is threads else 1)
 
 
 @pytest.mark.parametrize("place", PLACES)

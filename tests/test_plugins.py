@@ -16,6 +16,7 @@ from typing import Any
 
 import installing
 import pytest
+from ran_command import Ran
 
 from fairopt.datasets import dataset_path
 from fairopt.problem import read_market
@@ -38,6 +39,32 @@ def python(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def fairopt(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return python(path, "-m", "fairopt", *arguments)
+
+
+#: Runs commands one after the other in one process, whose start takes longer than most of them.
+EACH = """
+import contextlib, io, json, sys
+from fairopt.cli import main
+said = []
+for words in json.loads(sys.argv[1]):
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    sys.argv = ["fairopt", *words]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+            status = 0
+        except SystemExit as stop:
+            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+    said.append([status, *(each.buffer.getvalue().decode() for each in (out, err))])
+print(json.dumps(said))
+"""
+
+
+def fairopt_each(path: Path, *commands: Iterable[str]) -> list[Ran]:
+    """Run several commands where what is installed in ``path`` is found."""
+    ran = python(path, "-c", EACH, json.dumps([list(words) for words in commands]))
+    assert ran.returncode == 0, ran.stderr
+    return [Ran(*each) for each in json.loads(ran.stdout)]
 
 
 def passes_its_suite(folder: Path, templates: Iterable[str], into: Path) -> None:
@@ -72,7 +99,8 @@ def test_packages_made_from_the_templates_pass_their_suites_beside_each_other(
 
 
 def test_plug_ins_are_listed(installed: Path) -> None:
-    listed = json.loads(fairopt(installed, "plugins", "--json").stdout)
+    kinds = {kind: kind for kind in ("policies", "backends", "properties", "datasets")} | {"workloads": "generate"}
+    listed, *of_kinds = fairopt_each(installed, *([command, "--json"] for command in ("plugins", *kinds.values())))
     wanted = {
         (group, name, project["name"])
         for template in NAMES
@@ -80,43 +108,45 @@ def test_plug_ins_are_listed(installed: Path) -> None:
         for group, points in project["entry-points"].items()
         for name in points
     }
-    assert {(row["group"], row["name"], row["package"]) for row in listed} == wanted
-    for group in ("policies", "backends", "properties", "datasets", "workloads"):
+    assert {(row["group"], row["name"], row["package"]) for row in listed.data} == wanted
+    for group, ran in zip(kinds, of_kinds, strict=True):
         names = {name for where, name, _ in wanted if where == f"fairopt.{group}"}
         assert names
-        command = "generate" if group == "workloads" else group
-        assert names <= {row["name"] for row in json.loads(fairopt(installed, command, "--json").stdout)}
+        assert names <= {row["name"] for row in ran.data}
 
 
 def test_plug_ins_are_used(installed: Path, tmp_path: Path) -> None:
-    solved = json.loads(
-        fairopt(installed, "solve", MARKET, "--policy", "max-min", "--backend", "scipy-milp", "--json").stdout
+    labs, lines, imported = (str(tmp_path / name) for name in ("labs.toml", "lines.txt", "imported.toml"))
+    Path(lines).write_text("gpus K80 4\nspeed ann K80 1\n")
+    solve, compare, copy, read, command = fairopt_each(
+        installed,
+        ("solve", MARKET, "--policy", "max-min", "--backend", "scipy-milp", "--json"),
+        ("compare", MARKET, "--policy", "sharing-first", "--json", "--evaluations", "30"),
+        ("datasets", "two-labs", "--out", labs),
+        ("import", "throughput-lines", lines, "--out", imported),
+        ("partition", "--help"),
     )
-    assert (solved["status"], solved["backend"]) == ("optimal", "scipy-milp")
-    ran = fairopt(installed, "compare", MARKET, "--policy", "sharing-first", "--json", "--evaluations", "30")
-    row = json.loads(ran.stdout)["policies"]["sharing-first"]
+    assert (solve.data["status"], solve.data["backend"]) == ("optimal", "scipy-milp")
+    row = compare.data["policies"]["sharing-first"]
     assert row["properties"]["half_share"]["answer"] == "HOLDS"
     assert row["properties"]["envy_freeness"]["answer"] == "FAILS"
-    copy = tmp_path / "labs.toml"
-    assert fairopt(installed, "datasets", "two-labs", "--out", str(copy)).returncode == 0
-    assert read_market(copy).users == ("vision", "language")
-    (tmp_path / "lines.txt").write_text("gpus K80 4\nspeed ann K80 1\n")
-    ran = fairopt(installed, "import", "throughput-lines", str(tmp_path / "lines.txt"), "--out", str(copy))
-    assert ran.returncode == 0
-    assert read_market(copy).users == ("ann",)
-    assert "own partition" in fairopt(installed, "partition", "--help").stdout
+    assert copy.status == 0
+    assert read_market(labs).users == ("vision", "language")
+    assert read.status == 0
+    assert read_market(imported).users == ("ann",)
+    assert "own partition" in command.out
 
 
 def test_certificates_of_an_outside_policy_are_accepted(installed: Path, tmp_path: Path) -> None:
     folder, proof = str(tmp_path / "evidence"), str(tmp_path / "lie.json")
     asked = ("compare", MARKET, "--policy", "sharing-first", "--evaluations", "60", "--certificates", folder)
-    ran = fairopt(installed, *asked)
-    assert ran.returncode == 0
-    assert "no certificate: sharing-first/half_share: the verifier does not know half_share" in ran.stderr
-    assert fairopt(installed, "lie", MARKET, "--policy", "sharing-first", "--certificate", proof).returncode == 1
-    checked = fairopt(installed, "check", folder, proof)
-    assert checked.returncode == 0, checked.stdout
-    said = checked.stdout.splitlines()
+    lie = ("lie", MARKET, "--policy", "sharing-first", "--certificate", proof)
+    compared, lied, checked = fairopt_each(installed, asked, lie, ("check", folder, proof))
+    assert compared.status == 0
+    assert "no certificate: sharing-first/half_share: the verifier does not know half_share" in compared.err
+    assert lied.status == 1
+    assert checked.status == 0, checked.out
+    said = checked.out.splitlines()
     assert len(said) > 8
     assert [line for line in said if "/decision.json: accepted: the embedded program, which the author of" in line]
     assert f"{proof}: accepted: by the two embedded programs, which the author of 'sharing-first' wrote, " in said[-1]
@@ -137,10 +167,11 @@ def test_that_nothing_can_be_decided_is_certified(sharing_first: Path) -> None:
     text = sharing_first.read_text()
     sharing_first.write_text(text.replace("problem.fair_utility()", "2 * problem.fair_utility()"))
     proof = str(sharing_first.parent / "none.json")
-    ran = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first", "--certificate", proof)
-    assert ran.returncode == 3
-    assert f"written to {proof}: that no point satisfies all constraints" in ran.stderr
-    assert "accepted: no point satisfies the program" in fairopt(sharing_first.parent, "check", proof).stdout
+    solve = ("solve", MARKET, "--policy", "sharing-first", "--certificate", proof)
+    solved, checked = fairopt_each(sharing_first.parent, solve, ("check", proof))
+    assert solved.status == 3
+    assert f"written to {proof}: that no point satisfies all constraints" in solved.err
+    assert "accepted: no point satisfies the program" in checked.out
 
 
 @pytest.fixture
@@ -158,13 +189,13 @@ def test_a_broken_plug_in_is_named(sharing_first: Path) -> None:
 
 def test_a_plug_in_that_cannot_be_loaded_leaves_the_others_alone(sharing_first: Path) -> None:
     sharing_first.write_text("import nowhere_to_be_found")
-    ran = fairopt(sharing_first.parent, "policies", "--json")
-    assert ran.returncode == 0
-    assert "max-min" in {row["name"] for row in json.loads(ran.stdout)}
-    assert "left out: 'sharing-first' is registered as sharing_first:SharingFirst, which cannot be loaded" in ran.stderr
-    asked = fairopt(sharing_first.parent, "solve", MARKET, "--policy", "sharing-first")
-    assert asked.returncode == 3
-    assert "nowhere_to_be_found" in asked.stderr
+    solve = ("solve", MARKET, "--policy", "sharing-first")
+    listed, asked = fairopt_each(sharing_first.parent, ("policies", "--json"), solve)
+    assert listed.status == 0
+    assert "max-min" in {row["name"] for row in listed.data}
+    assert "left out: 'sharing-first' is registered as sharing_first:SharingFirst, which cannot be loaded" in listed.err
+    assert asked.status == 3
+    assert "nowhere_to_be_found" in asked.err
 
 
 def test_two_packages_with_one_name_are_refused(sharing_first: Path) -> None:
@@ -179,9 +210,9 @@ def test_a_command_of_our_own_stays_ours(tmp_path: Path) -> None:
     install("command", tmp_path)
     points = next(tmp_path.glob("*.dist-info")) / "entry_points.txt"
     points.write_text(points.read_text().replace("partition =", "policies ="))
-    ran = fairopt(tmp_path, "plugins")
-    assert "'policies' of partition is not used" in ran.stderr
-    assert "max-min" in fairopt(tmp_path, "policies").stdout
+    plugins, policies = fairopt_each(tmp_path, ["plugins"], ["policies"])
+    assert "'policies' of partition is not used" in plugins.err
+    assert "max-min" in policies.out
 
 
 def test_a_command_that_is_nowhere_is_refused(tmp_path: Path) -> None:

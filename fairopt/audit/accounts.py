@@ -23,6 +23,13 @@ from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
 
 
+def users_in(owed: Entitlements, node: int) -> list[int]:
+    """Return the users in a group; of a user, itself."""
+    if node < len(owed.users):
+        return [node]
+    return [user for child in owed.children[node] for user in users_in(owed, child)]
+
+
 @dataclass(frozen=True, eq=False)
 class EntitlementAccounts:
     """What stands in the accounts of a market with entitlements, for N nodes, k types and g goods.
@@ -206,13 +213,13 @@ class EntitlementAccounts:
         gangs, free, at_first = self.gangs, self.free.tolist(), self.free.tolist()
         in_pools = dict[tuple[int, int], int]()
         room, taken = dict[tuple[int, int], Any](), Counter[tuple[int, int, int]]()
-        found: dict[int, dict[int, int]] = defaultdict(dict)
-        served = []
-        waits = gangs.pending & (gangs.gpus > 0)
+        found, served = defaultdict[int, dict[int, int]](dict), list[int]()
+        waits, users, allowed = gangs.pending & (gangs.gpus > 0), gangs.user.tolist(), gangs.allowed.tolist()
+        there = [plain(each) for each in self.market.capacity.tolist()]
         for gang in (each for each in self.order if waits[each]):
-            gpus = gangs.size(gang)
-            where = [j for j in range(self.k) if gangs.allowed[gang, j] and gpus <= self.market.capacity[j]]
-            pools = {j: self.pools.of(int(gangs.user[gang]), j) for j in where}
+            gpus, user = gangs.size(gang), users[gang]
+            where = [j for j, may in enumerate(allowed[gang]) if may and gpus <= there[j]]
+            pools = {j: self.pools.of(user, j) for j in where}
             for on, pool in pools.items():
                 if (pool, on) not in in_pools:
                     in_pools[pool, on] = self.pools.left_in(pool, on)
@@ -223,7 +230,7 @@ class EntitlementAccounts:
                 for j in where
             }
             inside: list[int] = []
-            for node in self.around(int(gangs.user[gang])):
+            for node in self.around(user):
                 j = next((j for j in where if self._take(room, taken, node, needs[j], inside)), None)
                 inside.append(node)
                 if j is None:
@@ -257,7 +264,7 @@ class EntitlementAccounts:
             kept = sum(self.pools.kept(inside[0], j, node).values()) if inside and at == j else 0
             if amount > room[node, at] - kept:  # a group's members have not what one of them keeps
                 return False
-        if any(taken[node, each, j] + gpus > self.cap_room[each, j] for each in inside):
+        if any(taken[node, each, j] + gpus > self._cap_rows[each][j] for each in inside):
             return False
         for at, amount in needs:
             room[node, at] -= amount
@@ -273,8 +280,13 @@ class EntitlementAccounts:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""
         user = int(self.gangs.user[gang])
         pool = self.pools.of(user, gpu_type) if but_of_pool else TOP
-        gpus, room = self.gangs.gpus[gang], self.cap_room
-        return all(gpus <= room[node, gpu_type] or node == pool for node in self.around(user))
+        gpus, room = self.gangs.size(gang), self._cap_rows
+        return all(gpus <= room[node][gpu_type] or node == pool for node in self.around(user))
+
+    @cached_property
+    def _cap_rows(self) -> list[list[Any]]:
+        """The rows of `cap_room`, whose single numbers are had sooner from lists."""
+        return [*self.cap_room.tolist()]
 
     @cached_property
     def owed_at(self) -> dict[int, tuple[int, int]]:
@@ -350,7 +362,7 @@ class EntitlementAccounts:
 
         Seen from a node, a user borrows what it and every group around it, up to where the node is, holds too much.
         """
-        inside = set(self.users_in(node))
+        inside = set(users_in(self.said, node))
         seen = self._seen_beside(node, gpu_type)
         if inside.isdisjoint(seen):  # of thousands of users most
             return seen
@@ -361,12 +373,10 @@ class EntitlementAccounts:
         groups: dict[int, list[int]] = {}
         for node in nodes:
             groups.setdefault(int(self.said.parent[node]), []).append(node)
-        # of several members of a group, who is inside one is seen from another
-        seen = (
-            self.borrowers(own[0], gpu_type) if len(own) == 1 else self._seen_beside(own[0], gpu_type)
-            for own in groups.values()
-        )
-        return set[int]().union(*seen)
+        found = set[int]()
+        for first, *others in groups.values():  # of several in a group, who is inside one is seen from another
+            found |= (self._seen_beside if others else self.borrowers)(first, gpu_type).keys()
+        return found
 
     def _seen_beside(self, node: int, gpu_type: int) -> dict[int, int]:
         around = int(self.said.parent[node])
@@ -379,15 +389,6 @@ class EntitlementAccounts:
     def _seen(self) -> dict[tuple[int, int], dict[int, int]]:
         """What `seen_from` returned; members of one group see the same."""
         return {}
-
-    def users_in(self, node: int) -> list[int]:
-        """Return the users in a group; of a user, itself."""
-        found, nodes = [], [node]
-        while nodes:
-            each = nodes.pop()
-            nodes += self.said.children[each]
-            found += [each] * (each < len(self.said.users))
-        return found
 
     @cached_property
     def running(self) -> dict[tuple[int, int], list[int]]:

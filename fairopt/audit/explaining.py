@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules, waits_by_rule
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
 from fairopt.audit.mending import smallest
@@ -156,7 +156,7 @@ class Explanation(Tabular):
         if policy.shares is None:
             return {}
         accounts = self.found.accounts
-        users = accounts.users_in(accounts.said.node(self.row.name))
+        users = users_in(accounts.said, accounts.said.node(self.row.name))
         total = policy.shares[users].sum(axis=0)
         return {kind: total[j] for j, kind in enumerate(accounts.market.types) if total[j] or self.row.on(kind)}
 
@@ -304,7 +304,7 @@ def _with(
         return None
     if new.shares is None or base.shares is None:
         return None
-    users = found.accounts.users_in(node)
+    users = users_in(found.accounts.said, node)
     more = new.shares - base.shares
     own = more[users].sum(axis=0)
     gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}

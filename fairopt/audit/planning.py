@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fairopt import discovery
-from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.alternatives import decided
 from fairopt.audit.auditing import market_in
-from fairopt.audit.plans.planner import Planner, reachable, users_below
+from fairopt.audit.plans.planner import Planner, reachable
 from fairopt.audit.reading import files_in
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
@@ -253,7 +253,7 @@ def _market(accounts: EntitlementAccounts, path: AnyPath, *, fixed: bool) -> tup
                 raise BadInput(wrong, place=place, remedy="Give one for each column")
             row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
             nodes = _nodes(accounts, name := cells[0].strip(), place)
-            users = [user for node in nodes for user in users_below(said, node)]
+            users = [user for node in nodes for user in users_in(said, node)]
             for user in users:
                 if user in taken:
                     wrong = f"{said.users[user]!r} has its throughput from the row {taken[user]!r} too"
@@ -319,7 +319,7 @@ def _weight(accounts: EntitlementAccounts, nodes: Sequence[int]) -> Fraction:
     there = np.array([Fraction(each) for each in accounts.market.capacity], dtype=object)
     owed = np.where(said.guarantee[:, :k] < INFINITY, said.guarantee[:, :k], there)
     total = owed[:n].sum(axis=0)
-    users = [user for node in nodes for user in users_below(said, node)]
+    users = [user for node in nodes for user in users_in(said, node)]
     parts = [owed[users, j].sum() / total[j] for j in range(k) if total[j]]
     return sum(parts, Fraction(0)) / max(1, len(parts))
 
@@ -342,7 +342,7 @@ def _by_node(
     """
     nodes, rows, at = list[int](), list[list[Fraction]](), list[int]()
     for number, (own, row) in enumerate(zip(parties, shares, strict=True)):
-        can = np.array([may[users_below(accounts.said, node)].any(axis=0) for node in own])
+        can = np.array([may[users_in(accounts.said, node)].any(axis=0) for node in own])
         given = [[Fraction(0)] * len(row) for _ in own]
         for j, gpus in enumerate(row):
             holders = np.flatnonzero(can[:, j]).tolist()

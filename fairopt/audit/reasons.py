@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.pools import BOUNDLESS, plain, whole
 from fairopt.audit.spare_goods import Limit, SpareGoods, goods_of
 from fairopt.problem.entitled_rows import TOP
@@ -254,7 +254,7 @@ def _before(accounts: EntitlementAccounts, gang: int, j: int) -> str:
     """Return how many pending gangs of a higher priority may run on a type, in words; "" for none."""
     gangs = accounts.gangs
     pool = accounts.pools.left_for(int(gangs.user[gang]), j)[2]
-    beside = np.isin(gangs.user, accounts.users_in(pool)) if pool != TOP else True
+    beside = np.isin(gangs.user, users_in(accounts.said, pool)) if pool != TOP else True
     ahead = int((gangs.pending & gangs.allowed[:, j] & (gangs.tier > gangs.tier[gang]) & beside).sum())
     who = "a gang of a higher priority waits" if ahead == 1 else f"{ahead} gangs of a higher priority wait"
     return f", but {who} for them too" if ahead else ""
@@ -292,7 +292,7 @@ def ahead(
         return
     pool = accounts.pools.left_for(int(gangs.user[gang]), gpu_type)[2]
     if pool != TOP:  # nobody else may have what is free in it
-        fits &= np.isin(gangs.user, accounts.users_in(pool))
+        fits &= np.isin(gangs.user, users_in(accounts.said, pool))
     spare, raised = SpareGoods(accounts), accounts.around(int(gangs.user[gang]))
     for each in accounts.order:
         if not fits[each] or not _goes_first(accounts, each, gang, gpu_type):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.numbers import whole_as_int
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
 
@@ -40,7 +42,8 @@ def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int)
     total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(accounts.gangs.user[gang])
-        for column, amount in accounts.said.goods_of(gang, gpu_type):
+        for column, taken in accounts.said.goods_of(gang, gpu_type):
+            amount = whole_as_int(taken)  # ints are added sooner than Fractions
             for node in accounts.pools.limits(user, column):
                 limit = (node, column)
                 total[limit] = total[limit] + amount if limit in total else amount
@@ -57,7 +60,7 @@ class SpareGoods:
     >>> accounts = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
     >>> spare, freed = SpareGoods(accounts), goods_of(accounts, [1], 0)
     >>> spare.missing(goods_of(accounts, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
-    ({(-1, 1): Fraction(2, 1)}, Fraction(4, 1), None)
+    ({(-1, 1): 2}, Fraction(4, 1), None)
     """
 
     def __init__(self, accounts: EntitlementAccounts) -> None:
@@ -74,7 +77,7 @@ class SpareGoods:
             else:
                 cap = self.accounts.said.cap[node, column]
                 left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
-            self._left[limit] = left
+            self._left[limit] = left = whole_as_int(left)
         return left
 
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
@@ -89,7 +92,9 @@ class SpareGoods:
             if amount > most:
                 said = self.accounts.said
                 who = "" if node == TOP else said.nodes[node]
-                return Lack(self.accounts.gangs.names[gang], said.columns[column], amount, most, who)
+                return Lack(
+                    self.accounts.gangs.names[gang], said.columns[column], Fraction(amount), Fraction(most), who
+                )
         return None
 
     def start(self, taken: Mapping[Limit, Number]) -> None:

@@ -10,7 +10,7 @@ from math import ceil
 
 import numpy as np
 
-from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
 from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
@@ -121,7 +121,7 @@ def broken_caps(accounts: EntitlementAccounts) -> Iterator[BrokenCap]:
         holds, cap = accounts.held[node, column], said.cap[node, column]
         mend = None
         if column < accounts.k:
-            inside = accounts.users_in(node)
+            inside = users_in(accounts.said, node)
             mend = smallest(accounts, column, ceil(holds - cap), inside, {})
         yield BrokenCap(said.nodes[node], said.columns[column], holds, cap, mend)
 

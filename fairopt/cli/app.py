@@ -181,9 +181,13 @@ class _Plainly(NamedTuple):
 
 
 def _read_plainly(parameters: Iterable[Any]) -> None:
-    """Let words be read without pydantic, which takes a tenth of a short command's time to load."""
+    """Let words be read without pydantic, which takes a tenth of a short command's time to load.
+
+    A release of typer that asks for values in another way reads them as it does.
+    """
     for each in parameters:
-        each.get_runtime_param = partial(_Plainly, each.get_runtime_param)
+        if typers := getattr(each, "get_runtime_param", None):
+            each.get_runtime_param = partial(_Plainly, typers)
 
 
 def _paths(value: Any) -> list[Path]:

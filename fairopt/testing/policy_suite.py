@@ -50,17 +50,17 @@ LOOKS = (2, 3, 5, 8, 13, 21, 34, 55, 89)
 TO_BE_PROVED = frozenset({Trait.PROGRAM, Trait.EXACT})
 
 
-def policy_suite(expected_failures: Known | None = None, *, searches: int = 4) -> Suite[Policy]:
+def policy_suite(expected_failures: Known | None = None, *, searches: int = 4, markets: int = 30) -> Suite[Policy]:
     """Return the suite; ``expected_failures`` maps a policy's name to {check: measured reason}.
 
-    ``searches`` is the number of markets on which misreports are searched for, for each claim about them.
+    Each claim about misreports is tried on so many markets (``searches``); a check asks on at most ``markets``.
 
     >>> [each.name for each in policy_suite().checks][:2]
     ['says what it is', 'claims hold']
     """
 
     def tried(policy: Policy, claim: Claim) -> Iterator[tuple[Market, Allocation]]:
-        count = searches if isinstance(property_(claim.property), MechanismProperty) else 12
+        count = searches if isinstance(property_(claim.property), MechanismProperty) else min(12, markets)
         for market in sample_markets(count, seed=13, weights=False, zeros=not claim.assumes, ties=False):
             yield market, _decided(policy, market)
 
@@ -70,6 +70,7 @@ def policy_suite(expected_failures: Known | None = None, *, searches: int = 4) -
         decided=_decided,
         shown=_shown,
         searches=(120, 120),
+        count=markets,
     )
     return suite_of("policies", __name__, given, expected_failures, _declared)
 
@@ -98,9 +99,9 @@ def _shown(problem: Market) -> str:
     return f"the market with speedups {speedups} and capacities {' '.join(map(number_text, problem.capacity))}"
 
 
-def keeps_capacity_and_shape(policy: Policy) -> None:
+def keeps_capacity_and_shape(policy: Policy, given: PolicySamples) -> None:
     """Guards against overbooked types: an SCS answer once gave out 2.5e-4 more than there was."""
-    for market in sample_markets(30, seed=1):
+    for market in sample_markets(min(30, given.count), seed=1):
         decision = allocate(policy, market)
         assert decision.shares.shape == market.shape
         verdict = Feasibility().check(market, decision.shares)
@@ -110,9 +111,9 @@ def keeps_capacity_and_shape(policy: Policy) -> None:
             assert not decision.shares[cannot].astype(float).any(), "a user holds GPUs that it cannot run on"
 
 
-def keeps_demands(policy: Policy) -> None:
+def keeps_demands(policy: Policy, given: PolicySamples) -> None:
     """Guards against GPUs given to users that cannot use them while others could."""
-    for market in sample_markets(20, seed=2, demands=True):
+    for market in sample_markets(min(20, given.count), seed=2, demands=True):
         if why := unsupported(policy, market):
             assert Trait.NO_DEMANDS in policy.traits, f"refuses demands that it declares nothing of: {why}"
             continue
@@ -148,27 +149,26 @@ def leaves_the_market_alone(policy: Policy) -> None:
         assert market == before
 
 
-def decides_the_same_twice(policy: Policy) -> None:
+def decides_the_same_twice(policy: Policy, given: PolicySamples) -> None:
     """Guards against unseeded randomness and against state kept in the object."""
-    for market in sample_markets(10, seed=4):
+    for market in sample_markets(min(10, given.count), seed=4):
         first, second = allocate(policy, market), allocate(policy, market)
         assert np.array_equal(first.shares, second.shares)
 
 
 @requires(Trait.EXACT)
-def float_agrees_with_fraction(policy: Policy) -> None:
+def float_agrees_with_fraction(policy: Policy, given: PolicySamples) -> None:
     """Guards against formulations that are right in one number type only."""
-    for market in sample_markets(20, seed=5, weights=False):
+    for market in sample_markets(min(20, given.count), seed=5, weights=False):
         in_fractions = allocate(policy, market, exact=True)
         assert in_fractions.arithmetic.exact, f"declares exact decisions; got floats on {market}"
-        in_floats = decide(policy, market.as_(float), vertex=True)
-        _same_choice(policy, in_fractions, in_floats, market)
+        _same_choice(policy, in_fractions, decide(policy, market.as_(float), vertex=True), market)
 
 
-def order_of_users_and_types_does_not_matter(policy: Policy) -> None:
+def order_of_users_and_types_does_not_matter(policy: Policy, given: PolicySamples) -> None:
     """Guards against index arithmetic, and against rules that favour the first user."""
     random = np.random.default_rng(6)
-    for market in sample_markets(20, seed=6, ties=False):
+    for market in sample_markets(min(20, given.count), seed=6, ties=False):
         n, k = market.shape
         users, types = random.permutation(n), random.permutation(k)
         moved = market.select(users.tolist()).select_types(types.tolist())
@@ -177,9 +177,9 @@ def order_of_users_and_types_does_not_matter(policy: Policy) -> None:
 
 
 @requires(Trait.UNIT_FREE)
-def units_do_not_matter(policy: Policy) -> None:
+def units_do_not_matter(policy: Policy, given: PolicySamples) -> None:
     """Guards against throughputs of different users being compared although each has units of its own."""
-    for market in sample_markets(20, seed=7):
+    for market in sample_markets(min(20, given.count), seed=7):
         factors = {user: Fraction(3 * i + 2, i + 1) for i, user in enumerate(market.users)}
         plain, scaled = allocate(policy, market), allocate(policy, market.rescaled(factors))
         by = objects(factors.values()).astype(plain.shares.dtype)
@@ -187,9 +187,9 @@ def units_do_not_matter(policy: Policy) -> None:
 
 
 @requires(Trait.COPIES)
-def weight_is_copies(policy: Policy) -> None:
+def weight_is_copies(policy: Policy, given: PolicySamples) -> None:
     """Guards against weights that do not scale the entitlement (OEF Sec. 4.2.3: w copies of the user)."""
-    for market in sample_markets(20, seed=8, weights=True):
+    for market in sample_markets(min(20, given.count), seed=8, weights=True):
         one, copies = allocate(policy, market), allocate(policy, market.replicated())
         ends = np.cumsum([0, *map(int, market.weight)])
         summed = np.array([copies.utilities[a:b].sum() for a, b in pairwise(ends)])
@@ -252,10 +252,11 @@ def keeps_what_it_supports(policy: Policy, given: PolicySamples) -> None:
 
 
 @requires("methods")
-def methods_bracket_the_exact_optimum(policy: Policy) -> None:
+def methods_bracket_the_exact_optimum(policy: Policy, given: PolicySamples) -> None:
     """Guards against a fast answer to another question, and against bounds that rounding has made false."""
     proven: Counter[str] = Counter()
-    for market in (*sample_markets(15, seed=16), *sample_markets(15, seed=17, demands=True)):
+    half = min(15, given.count)
+    for market in (*sample_markets(half, seed=16), *sample_markets(half, seed=17, demands=True)):
         market = market.as_(float)  # what is proven is proven of the market in floats
         exact_ = allocate(policy, market.as_(Fraction), Exact())
         for method in policy.methods:
@@ -270,7 +271,7 @@ def methods_bracket_the_exact_optimum(policy: Policy) -> None:
             assert lower <= exact_.objective <= upper, f"{solution.summary()} on {market}"
             proven[method.name] += 1
     for method in policy.methods:
-        assert proven[method.name] > 15, f"{method.name} proves {proven[method.name]} of 30 answers"
+        assert proven[method.name] > half, f"{method.name} proves {proven[method.name]} of {2 * half} answers"
 
 
 @requires(Trait.PROGRAM)
@@ -284,8 +285,7 @@ def canonical_choice_does_not_depend_on_the_solver(policy: Policy) -> None:
     """Guards against a canonical choice that is only what one solver happens to return."""
     for market in sample_markets(6, seed=12, users=(1, 3), types=(1, 3)):
         in_fractions = allocate(policy, market, exact=True, canonical=True)
-        in_floats = allocate(policy, market, canonical=True)
-        _close(in_floats.shares, in_fractions.shares, f"canonical shares on {market}")
+        _close(allocate(policy, market, canonical=True).shares, in_fractions.shares, f"canonical shares on {market}")
 
 
 @requires("examples")

@@ -243,8 +243,8 @@ class TreeTurns:
         #: Below a node that has one only, that one's turn it is, whatever its key.
         self._only = {above: next(iter(nodes)) for above, nodes in below.items() if len(nodes) == 1}
         rivals = [node for nodes in below.values() if len(nodes) > 1 for node in nodes]
-        for node in sorted(rivals, key=lambda node: -len(list(path(node)))):
-            self._enter(node)
+        self._rivals = sorted(rivals, key=lambda node: -len(list(path(node))))
+        self.all_changed()
 
     @classmethod
     def flat(cls, waiting: Mapping[int, Sized], key: Callable[[int], tuple[Any, ...]]) -> TreeTurns:
@@ -270,6 +270,11 @@ class TreeTurns:
         for node in self._path(leaf):
             if self._parent[node] not in self._only:
                 self._enter(node)
+
+    def all_changed(self) -> None:
+        """Find the places of all anew."""
+        for node in self._rivals:
+            self._enter(node)
 
     def _enter(self, node: int) -> None:
         leaf = self.first(node)

@@ -21,15 +21,15 @@ Left = dict[int, list[Any]]
 
 def allocate(
     room: Holdings,
-    turns: Any,
+    turns: TreeTurns,
     refused: Callable[[int, Amounts], str] = lambda queue, takes: "",
     overused: Callable[[int], str] = lambda queue: "",
     runs: Callable[[QueuedGang], None] = lambda job: None,
 ) -> list[QueuedGang]:
     """Start jobs while any fits; return those that wait, in the order in which they were looked at.
 
-    ``turns``: whose turn it is among the queues with jobs that wait, as a `TreeTurns` has it; in a tie it is that of
-    the queue that is listed first. ``refused`` says why a queue may not start what takes so much, ``overused`` why it
+    ``turns``: whose turn it is among the queues with jobs that wait; in a tie it is that of the queue that is listed
+    first. ``refused`` says why a queue may not start what takes so much, ``overused`` why it
     starts nothing; "" where it may. ``runs`` is told of each job that starts.
 
     A job that does not fit is passed over, and the queue goes on with its next. Nodes are not looked at: a job fits

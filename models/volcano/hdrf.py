@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, entitlements_of
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of
 from fairopt.models.volcano.actions import allocate
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
@@ -39,16 +40,15 @@ class QueueTree:
         for node, over in enumerate(self._parent):
             if over != TOP:
                 self._below[over].append(node)
-        self._tops = [node for node in range(n) if self._parent[node] == TOP]
         self.held, self.share = np.zeros((n, width)), np.zeros(n)
-        self._saturated, self._turns = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        self._saturated = np.zeros(n, dtype=bool)
         self._there = np.zeros(n, dtype=bool)  # whether it has jobs: Volcano makes no node of a queue without any
         self._rows: list[dict[str, int]] = [{} for _ in range(n)]
         self._has: list[Array] = [np.zeros((0, width))] * n
         self._asks: list[Array] = [np.zeros((0, width))] * n
         self._used = np.zeros(width)
         self._spent = np.zeros(width, dtype=bool)
-        self._waiting: Mapping[int, Sized] = {}
+        self._turns: TreeTurns | None = None
 
     def add(self, queue: int, jobs: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
         """Add the jobs of a queue by name, with what each holds and requests altogether (W,)."""
@@ -64,6 +64,8 @@ class QueueTree:
             self._there[[node for node in self._path(queue) if jobs]] = True
         for node in sorted(range(len(self._parent)), key=lambda each: -len(list(self._path(each)))):
             self._update(node)
+        if self._turns is not None:
+            self._turns.all_changed()
 
     def grow(self, queue: int, name: str, takes: Mapping[int, float]) -> None:
         """Let a job hold more, and update the shares above it."""
@@ -78,46 +80,19 @@ class QueueTree:
             self._update(node)
 
     # -- turns ---------------------------------------------------------------------------------------------------
-    def open(self, waiting: Mapping[int, Sized]) -> None:
-        """Give queues a turn, as long as anybody waits in them."""
-        self._waiting = waiting
-        for queue in waiting:
-            self._turn(queue, 1)
-
-    def changed(self, queue: int) -> None:
-        """Take a queue's turn where nobody waits in it any more."""
-        if not self._waiting[queue]:
-            self._turn(queue, -1)
-
-    def first(self) -> int | None:
-        """Return the queue that comes first."""
-        found = self._first(self._tops)
-        return None if found is None else found[1]
+    def turns(self, waiting: Mapping[int, Sized]) -> TreeTurns:
+        """Return whose turn it is, of queues in which somebody waits."""
+        self._turns = TreeTurns(self._parent, self._path, waiting, self._key)
+        return self._turns
 
     def runs(self, job: QueuedGang) -> None:
         """Take notice of a job that runs now."""
         self.grow(job.queue, job.name, {column: float(amount) for column, amount in job.takes[job.on].items()})
 
-    def _turn(self, node: int, by: int) -> None:
-        self._turns[list(self._path(node))] += by
-
-    def _first(self, nodes: Sequence[int]) -> tuple[list[tuple[bool, float]], int] | None:
-        """Return the path of what is compared, and the queue at its end; in a tie the next level decides."""
-        at = np.asarray(nodes, dtype=np.int64)
-        at = at[self._turns[at] > 0]
-        if not at.size:
-            return None
-        waiting = at[~self._saturated[at]]
-        at = waiting if waiting.size else at
-        keys = self.share[at] / self._weight[at]
-        least = keys.min()
-        here = (not waiting.size, float(least))
-        best: tuple[list[tuple[bool, float]], int] | None = None
-        for node in at[keys == least].tolist():
-            inner = ([], node) if not self._below[node] else self._first(self._below[node])
-            if inner is not None and (best is None or inner[0] < best[0]):
-                best = inner
-        return None if best is None else ([here, *best[0]], best[1])
+    def _key(self, node: int, leaf: int) -> tuple[tuple[bool, float], ...]:
+        """Return what a node is compared by, where a leaf comes first below it; in a tie the next level decides."""
+        down = [*takewhile(lambda each: each != self._parent[node], self._path(leaf))][::-1]
+        return tuple((bool(self._saturated[each]), float(self.share[each] / self._weight[each])) for each in down)
 
     # -- shares --------------------------------------------------------------------------------------------------
     def _update(self, node: int) -> None:
@@ -197,8 +172,7 @@ class VolcanoHdrf(Computed):
             tree.add(queue, each)
         tree.settle()
         shares = dict(zip(owed.nodes, tree.share.tolist(), strict=True))
-        tree.open(room.waiting)
-        allocate(room, tree, runs=tree.runs)
+        allocate(room, tree.turns(room.waiting), runs=tree.runs)
         return room.decided(problem, "dominant share", shares)
 
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -100,7 +100,12 @@ def theorem(file: str, name: str) -> str:
 
 
 def _source(file: str) -> coq.Source:
-    return coq.Source.read((THEOREMS / f"{file}.v").read_text(encoding="utf-8"))
+    return _read((THEOREMS / f"{file}.v").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> coq.Source:
+    return coq.Source.read(text)
 
 
 def _needed(file: str) -> list[str]:
@@ -119,15 +124,14 @@ def _rests_on(file: str, name: str) -> str:
         raise NotInstalled(
             f"only Coq can check {file}.v, and it is not installed: in a checkout, `make proofs` installs it"
         )
-    asked = {file: [name]}
     try:
         if _up_to_date(file):
-            return coq.rests_on(THEOREMS, asked)[file, name]
+            return coq.rests_on(THEOREMS, {file: [name]})[file, name]
         with TemporaryDirectory() as folder:
             for needed in _needed(file):
                 shutil.copy(THEOREMS / f"{needed}.v", folder)
                 coq.run(["coqc", "-q", "-R", ".", coq.LIBRARY, "-w", "none", f"{needed}.v"], Path(folder))
-            return coq.rests_on(Path(folder), asked)[file, name]
+            return coq.rests_on(Path(folder), {file: [name]})[file, name]
     except coq.CoqFails as fails:
         raise BadInput(f"Coq rejects {file}.v: {fails}", place=file, remedy="make proofs") from fails
 

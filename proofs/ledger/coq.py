@@ -23,7 +23,7 @@ CLOSED = "Closed under the global context"
 SECONDS = 300
 
 #: Comments nest; a string in a comment may hold their marks, and ``""`` is a quotation mark in a string.
-TOKEN = re.compile(r'\(\*|\*\)|"(?:[^"]|"")*"|.', re.DOTALL)
+TOKEN = re.compile(r'\(\*|\*\)|"(?:[^"]|"")*"|[^(*"]+|.', re.DOTALL)
 SENTENCE = re.compile(r"\.(?=\s|$)")
 #: What may stand before the first word of a sentence: bullets, braces, attributes, and words that change how it counts.
 BEFORE = re.compile(r"(?:[-+*{}\s]|#\[[^\]]*\]|(?:Local|Global|Polymorphic|Monomorphic|Program|Time|Timeout\s+\d+)\b)*")
@@ -89,7 +89,7 @@ def code(text: str) -> str:
     kept, depth = [], 0
     for token in TOKEN.findall(text):
         depth += (token == "(*") - (token == "*)" and depth > 0)
-        hidden = depth > 0 or len(token) > 1
+        hidden = depth > 0 or token == "*)" or (token[0] == '"' and len(token) > 1)
         kept.append("\n" * token.count("\n") + " " if hidden else token)
     return "".join(kept)
 

@@ -9,10 +9,12 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ran_command import Ran
+from typer import core
 
 from fairopt import discovery
 from fairopt.cli.given import suffix_told
@@ -322,3 +324,20 @@ def test_a_data_set_is_written_by_the_names_that_other_commands_take(
     unknown = fairopt("datasets", "nothing")
     assert unknown.status == 2
     assert "there is no such data set" in unknown.err
+
+
+def test_values_are_read_where_typer_asks_for_them_in_another_way(
+    fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = next(each for each in core.TyperOption.__mro__ if "get_runtime_param" in vars(each))
+    asks = owner.get_runtime_param
+    monkeypatch.delattr(owner, "get_runtime_param")
+    old = core.TyperOption.process_value
+
+    def process(self: Any, ctx: Any, value: Any) -> Any:
+        own = SimpleNamespace(**{name: getattr(self, name) for name in dir(self) if not name.startswith("__")})
+        own.get_runtime_param = lambda: asks(self)
+        return old(own, ctx, value)
+
+    monkeypatch.setattr(owner, "process_value", process)
+    assert fairopt("solve", dataset_path("oef_example.toml"), "--policy", "max-min").status == 0

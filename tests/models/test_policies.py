@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt import allocate
 from fairopt.backends import Session
@@ -22,9 +23,10 @@ from fairopt.testing.policy_suite import installed, policy_suite
 from fairopt.testing.suite import Outcome
 
 
+@pytest.mark.parametrize("markets", counts(8, 30))
 @pytest.mark.parametrize("policy", installed(), ids=lambda policy: policy.name)
-def test_policy_conforms(policy: Any, conformance: Callable[[object], None]) -> None:
-    report = policy_suite().run([policy])
+def test_policy_conforms(policy: Any, markets: int, conformance: Callable[[object], None]) -> None:
+    report = policy_suite(markets=markets).run([policy])
     counts = ", ".join(f"{count} {outcome.value}" for outcome, count in report.counts.items())
     conformance(f"policy {policy.name}: {counts} of {len(report.rows)} checks ('-' is not declared)")
     report.require_complete()

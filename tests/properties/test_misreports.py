@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt import allocate
 from fairopt.backends import Highs
@@ -359,9 +360,12 @@ def test_what_is_infinite_is_never_proved_optimal(which):
 
 
 @pytest.mark.parametrize("policy", [MaxMin(), WaterFilling(), HierarchicalWaterFilling()], ids=lambda each: each.name)
-def test_where_floats_fail_at_the_truth_misreports_are_decided_in_rationals_too(policy: Policy) -> None:
+@pytest.mark.parametrize("evaluations", counts(4, 20))
+def test_where_floats_fail_at_the_truth_misreports_are_decided_in_rationals_too(
+    policy: Policy, evaluations: int
+) -> None:
     far_apart = Market.of([[1, 2], [1, 3]], capacity=["1e15", "1e-9"], users=["x", "y"])
-    verdict = StrategyProofness().search(policy, far_apart, effort=Effort(evaluations=20))
+    verdict = StrategyProofness().search(policy, far_apart, effort=Effort(evaluations=evaluations))
     assert verdict.answer is Answer.FAILS
     assert verdict.witness is not None
     assert verdict.witness.gain > 0

@@ -49,7 +49,11 @@ def called(rule: Policy) -> str:
     return re.sub(r" at 0x\w+", "", repr(rule))
 
 
-@pytest.mark.parametrize("rule", [*map(policy, INSTALLED), *OPTIONS], ids=called)
+#: The suite of policies of rounds asks the same of every installed one: `a schedule stands as long as it says`.
+ASKED = [*(pytest.param(policy(name), marks=pytest.mark.slow) for name in INSTALLED), *OPTIONS]
+
+
+@pytest.mark.parametrize("rule", ASKED, ids=called)
 def test_the_engine_says_what_the_referee_says(rule: Policy) -> None:
     for number, setting in enumerate(sample_settings(2, seed=21)):
         check_engine(rule, setting.as_(float), cut=number or None)

@@ -33,13 +33,21 @@ BEGINS = ("length", "mechanics", "cluster", "trace")
 UNCHANGED = 0.03
 
 
-@cache
+#: Certificates are made on so many markets of users, and as many with entitlements.
+MARKETS = 12
+
+
 def certificates() -> list[Any]:
     """Return certificates of every kind that we make, as they are read from files."""
+    return _certificates(MARKETS)
+
+
+@cache
+def _certificates(markets: int) -> list[Any]:
     random, found = Random("certificates"), list(BY_HAND.values())
-    for market in sample_markets(12, seed=71, users=(2, 3), types=(2, 3), demands=True):
+    for market in sample_markets(markets, seed=71, users=(2, 3), types=(2, 3), demands=True):
         found += [each.certificate.to_json() for each in of_market(market, random)]
-    for market in entitled_markets(12, seed=72):
+    for market in entitled_markets(markets, seed=72):
         found += [each.certificate.to_json() for each in of_entitlements(market, random)]
     found += [each.certificate.to_json() for each in of_programs(random, 20)]
     return [json.loads(json.dumps(each)) for each in found]

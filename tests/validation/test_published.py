@@ -61,7 +61,7 @@ def test_all_published_figures_are_within_a_tenth_or_have_a_cause() -> None:
     assert off == set(validation.CAUSES)
 
 
-@pytest.mark.parametrize("count", CLUSTERS)
+@pytest.mark.parametrize("count", [pytest.param(each, marks=[pytest.mark.slow] * (each > 250)) for each in CLUSTERS])
 def test_the_work_of_jobs_is_their_epochs_and_takes_as_long(count: int) -> None:
     jobs, told = rows(count), trace(rows(count)).jobs
     assert told.work.tolist() == pytest.approx([float(job.epochs) for job in jobs])

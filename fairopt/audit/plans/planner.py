@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairopt.audit.accounts import users_in
 from fairopt.errors import BadInput
 from fairopt.methods.whole_gpus import whole
 from fairopt.numbers import counted
@@ -75,13 +76,6 @@ def entitled(market: Market) -> Entitlements:
     return market.entitlements.as_(Fraction)
 
 
-def users_below(owed: Entitlements, node: int) -> list[int]:
-    """Return the users in a group; of a user, itself."""
-    if node < len(owed.users):
-        return [node]
-    return [user for child in owed.children[node] for user in users_below(owed, child)]
-
-
 def reachable(market: Market, *, fixed: bool) -> Array:
     """Return which types each user may hold (n, k): with ``fixed`` those of which its cap is not 0, else all."""
     owed, k = entitled(market), len(market.types)
@@ -100,7 +94,7 @@ def divided(market: Market, nodes: Sequence[int], shares: Array, may: Array) -> 
     weight = _within(owed)
     for node, row in zip(nodes, shares, strict=True):
         for j in range(k):
-            users = [user for user in users_below(owed, node) if may[user, j]]
+            users = [user for user in users_in(owed, node) if may[user, j]]
             parts = [owed.guarantee[user, j] for user in users]
             if INFINITY in parts or not any(parts):
                 parts = [weight[user] for user in users]
@@ -165,7 +159,7 @@ def whole_quotas(
         if owed.reserve[at] > 0:  # the rest may be lent, as before
             reserve[at] = max(quota[at] - (owed.guarantee[at] - owed.reserve[at]), NONE)
     after = replace(market, entitlements=replace(owed, guarantee=quota, cap=cap, reserve=reserve))
-    held = objects([quota[users_below(owed, node), :k].sum(axis=0) for node in nodes])
+    held = objects([quota[users_in(owed, node), :k].sum(axis=0) for node in nodes])
     held = np.array([row.tolist() for row in held], dtype=object).reshape(len(nodes), k)
     return Realised(after, held, tuple(_lost(owed, nodes, held)))
 
@@ -179,7 +173,7 @@ def too_large(owed: Entitlements, nodes: Sequence[int], held: Array, then: str) 
     """Yield, of each node, the gangs that take more together than it has of any type on which they may run."""
     gangs = owed.gangs
     for node, row in zip(nodes, held, strict=True):
-        own = np.flatnonzero(np.isin(gangs.user, users_below(owed, node)) & (gangs.gpus > 0))
+        own = np.flatnonzero(np.isin(gangs.user, users_in(owed, node)) & (gangs.gpus > 0))
         large = [gang for gang in own.tolist() if not (_types(owed, gang) & (row >= gangs.gpus[gang])).any()]
         if large:
             most = max(large, key=lambda gang: gangs.gpus[gang])

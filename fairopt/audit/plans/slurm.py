@@ -9,7 +9,8 @@ from math import ceil, lcm
 
 import numpy as np
 
-from fairopt.audit.plans.planner import NONE, Planner, Realised, entitled, too_large, users_below
+from fairopt.audit.accounts import users_in
+from fairopt.audit.plans.planner import NONE, Planner, Realised, entitled, too_large
 from fairopt.importing.slurm import ANYWHERE
 from fairopt.importing.slurm_values import GPUS
 from fairopt.numbers import number_text
@@ -90,7 +91,7 @@ def _lost(owed: Entitlements, nodes: Sequence[int], shares: Array) -> Iterator[s
         yield "past use counts until it has decayed: who used more than its new part is behind at first"
     for node, row in zip(nodes, shares, strict=True):
         for j in range(k):
-            inside = sum((owed.cap[user, j] for user in users_below(owed, node)), NONE)
+            inside = sum((owed.cap[user, j] for user in users_in(owed, node)), NONE)
             if node >= len(owed.users) and inside < INFINITY and inside < row[j]:
                 yield f"{owed.nodes[node]}: its users may hold {number_text(inside)} {owed.types[j]} together"
     left = [

@@ -30,8 +30,7 @@ def started(
     for queue, each in jobs.items():
         tree.add(queue, each)
     tree.settle()
-    tree.open(waits)
-    allocate(room, tree, runs=tree.runs)
+    allocate(room, tree.turns(waits), runs=tree.runs)
     return Counter(room.started)
 
 
@@ -106,8 +105,7 @@ def saturated() -> Finding:
         for queue, name in jobs.items():
             tree.add(queue, {name: ([0.0, 0.0], [0.0, 10.0])})
         tree.settle()
-        tree.open(waits)
-        allocate(room, tree, runs=tree.runs)
+        allocate(room, tree.turns(waits), runs=tree.runs)
         return Counter(room.started)
 
     code, document = gpus([10.0, 10.0]), gpus([0.0, 10.0])  # a resource of which there is none has no part in a share

@@ -34,8 +34,7 @@ def started(
     for queue, jobs in groups.items():
         tree.add(queue, jobs)
     tree.settle()
-    tree.open(waits)
-    allocate(room, tree, runs=tree.runs)
+    allocate(room, tree.turns(waits), runs=tree.runs)
     return Counter(room.started)
 
 
