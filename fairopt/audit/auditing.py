@@ -354,7 +354,8 @@ def _asked(
     if named is None and not speeds:
         if is_large(market):
             return ()
-        made = [discovery.property_(name) for name in discovery.names(discovery.ENTITLED_PROPERTIES)]
+        names = discovery.names(discovery.ENTITLED_PROPERTIES) or discovery.names(discovery.PROPERTIES)
+        made = [each for each in map(discovery.property_, names) if issubclass(Market, each.problem)]
     else:
         made = discovery.properties(Market) if named is None else discovery.properties_of(named)
     found = tuple(each for each in made if isinstance(each, AllocationProperty))
@@ -363,4 +364,5 @@ def _asked(
             other = next(each.name for each in made if each not in found)
             raise BadInput(f"{other} is no property of what is held", place="property", remedy="Leave it out")
         return found
-    return tuple(each for each in found if each.asked_of(market) and (speeds or not each.needs_speedups))
+    asked = (each for each in found if each.asked_of(market))
+    return tuple(each for each in asked if speeds or (each.needs is not None and not each.needs_speedups))
