@@ -19,6 +19,8 @@ from fairopt.program.batched import Programs
 
 #: Tolerances for programs of ordinary size: while pivoting, and in the proof at the end.
 TOLERANCE, PROVED = 1e-9, 1e-8
+#: What the parts of a contradiction must differ by.
+REFUTED = 1e-7
 #: A smaller pivot is treated as a rounding error.
 SMALLEST_PIVOT = 1e-8
 #: The most bytes of dictionaries that are solved together; more do not fit the processor's cache.
@@ -32,13 +34,14 @@ def solve_many(programs: Programs, like: Program, basis: Basis) -> Array:
 
     See `points_and_duals`.
     """
-    return points_and_duals(programs, like, basis)[0]
+    points = points_and_duals(programs, like, basis)[0]
+    return np.where(np.isinf(points), np.nan, points)
 
 
 def points_and_duals(programs: Programs, like: Program, basis: Basis) -> tuple[Array, Array]:
     """Return an optimal point of each program (cases, variables), and the sizes of the rows' duals (cases, rows).
 
-    Both are NaN where none was proved optimal.
+    Both are NaN where none was proved optimal. Where no point keeps all bounds, for sure, a point is infinity.
 
     ``like`` is a program of the same structure in floats, whose optimal ``basis`` is the start. Where a program has
     several optima, the point is one of them.
@@ -84,6 +87,9 @@ class _Block:
                     mine = work.case[done]
                     sure = self.proved(mine, x, dual)[:, None]
                     point[mine], multiplier[mine] = np.where(sure, x, np.nan), np.where(sure, dual, np.nan)
+                    if len(place := np.flatnonzero(done & (work.stuck >= 0))):
+                        none = self.refuted(work.case[place], work.ray(place))
+                        point[work.case[place[none]]] = INFINITY
                     work.keep(~done)
         return point, multiplier
 
@@ -94,6 +100,11 @@ class _Block:
         full = np.hstack([x, np.einsum("bmn,bn->bm", matrix, x)])
         price = np.hstack([cost - np.einsum("bm,bmn->bn", dual, matrix), dual])
         return proved(lower, upper, full, price, np.einsum("bn,bn->b", cost, x))
+
+    def refuted(self, case: Array, ray: Array) -> Array:
+        """Return where the rows, each so many times (cases, m), add up to what no point within all bounds gives."""
+        price = np.hstack([-np.einsum("bm,bmn->bn", ray, self.matrix[case]), ray])
+        return refuted(self.lower[case], self.upper[case], price)
 
 
 def proved(lower: Array, upper: Array, full: Array, price: Array, value: Array) -> Array:
@@ -111,6 +122,18 @@ def proved(lower: Array, upper: Array, full: Array, price: Array, value: Array) 
     with np.errstate(invalid="ignore"):  # infinity times 0, of what is not finite
         bound = (price * np.where(endless, 0.0, held)).sum(axis=1)
     return np.asarray(feasible & signs & (value - bound <= PROVED * (1 + np.abs(value))))
+
+
+def refuted(lower: Array, upper: Array, price: Array) -> Array:
+    """Return where no point keeps the bounds, for sure: at each the variables and rows, times ``price``, add up to 0.
+
+    Within their bounds they add up to more. Shapes: as in `proved`.
+    """
+    held = np.where(price > 0, lower, upper)
+    endless = np.isinf(held)
+    signs = (np.abs(np.where(endless, price, 0.0)) <= PROVED).all(axis=1)
+    parts = price * np.where(endless, 0.0, held)
+    return np.asarray(signs & (parts.sum(axis=1) > REFUTED * (1 + np.abs(parts).sum(axis=1))))
 
 
 def starting(low: Array, high: Array, rate: Array, at_upper: Array) -> Array:
@@ -192,6 +215,8 @@ class _Dictionaries:
         self.shifted: Array = np.any(wrong, axis=1)
         rate[wrong] = 0.0
         self.left = np.full(count, PATIENCE * (self.m + self.n))
+        #: The line of a violated entry that nothing can mend, -1 for none.
+        self.stuck = np.full(count, -1)
 
     def keep(self, which: Array) -> None:
         """Go on with some of the programs only."""
@@ -207,6 +232,15 @@ class _Dictionaries:
         full[line, self.basic[which]], full[line, self.other[which]] = self.x[which], self.at[which]
         price[line, self.other[which]] = self.table[which, self.m + 1]
         return full[:, : self.n], price[:, self.n :]
+
+    def ray(self, place: Array) -> Array:
+        """Return the rows' multipliers (cases, m) by which the lines of stuck entries contradict the bounds."""
+        line, row = np.arange(len(place))[:, None], self.stuck[place]
+        sign = np.where(self.x[place, row] < self.low[place, row], 1.0, -1.0)
+        price = np.zeros((len(place), self.n + self.m))
+        price[line, self.other[place]] = -self.table[place, row] * sign[:, None]
+        price[line[:, 0], self.basic[place, row]] = sign
+        return price[:, self.n :]
 
     def step(self) -> Array:
         """Take one step in each program; return which of them are finished, solved or not."""
@@ -229,7 +263,8 @@ class _Dictionaries:
         to = np.zeros(len(row))  # the value that the leaving entry is brought to
         if dual.any():
             column[dual], found = self._dual_column(line[dual], row[dual], short[line, row][dual] > 0)
-            done[line[dual][~found]] = True
+            lost = line[dual][~found]
+            done[lost], self.stuck[lost] = True, row[lost]
             to[dual] = np.where(short[line, row] > 0, self.low[line, row], self.high[line, row])[dual]
         flip = np.zeros(len(row), dtype=bool)
         if primal.any():

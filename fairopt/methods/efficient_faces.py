@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any
 
@@ -49,17 +50,18 @@ ROUNDED, NOTHING = 1e-9, 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class _TreeNode:
+class TreeNode:
     """The program without some pairs (user, type): ``bound`` is its optimum, minus infinity where it has no point.
 
     ``circle`` is a trade that improves the ``shares`` of that optimum, so that every efficient point lacks one of its
     pairs; None where these are efficient. ``dual`` are multipliers of the rows that prove the bound. A program without
-    a point has those of the program that it comes from, and ``contradiction`` proves that it has none.
+    a point has those of the program that it comes from, and ``contradiction`` proves that it has none. Where many are
+    searched side by side in floats, nodes have no multipliers.
     """
 
     without: Pairs
     bound: Number
-    dual: Array
+    dual: Array | None
     shares: Array | None = None
     circle: tuple[Pair, ...] | None = None
     contradiction: Array | None = None
@@ -75,11 +77,13 @@ class EfficientFaces:
     """
 
     def __init__(self, program: Program, speedup: Array) -> None:
-        self.program, self.speedup, self._few = program, speedup, _FewRows(program)
-        self.nodes: dict[Pairs, _TreeNode] = {}
+        self.program, self.speedup = program, speedup
+        self.nodes: dict[Pairs, TreeNode] = {}
         self.branched: set[Pairs] = set()
-        self._open: list[tuple[Number, int, _TreeNode]] = []
-        self._best: _TreeNode | None = None
+        #: Whether the first descent has ended.
+        self.dived = False
+        self._open: list[tuple[Number, int, TreeNode]] = []
+        self._best: TreeNode | None = None
         self._pushed = 0
 
     @property
@@ -118,12 +122,13 @@ class EfficientFaces:
         """Return what was found, and how many programs were solved for it."""
         return {"value": self.value, "bound": self.bound, "weights": self.weights, "programs": len(self.nodes)}
 
-    def proofs(self) -> Iterator[tuple[_TreeNode, Array]]:
+    def proofs(self) -> Iterator[tuple[TreeNode, Array]]:
         """Yield the nodes that were not branched, with multipliers that prove them to be at most ``bound``."""
         for without, node in self.nodes.items():
             dual = node.dual
             if without in self.branched:
                 continue
+            assert dual is not None
             if node.contradiction is not None:
                 program = without_pairs(self.program, without)
                 nothing = replace(program, cost=program.cost * 0, offset=Fraction(0))
@@ -133,46 +138,60 @@ class EfficientFaces:
                 dual = dual + max(Fraction(0), (self.bound - now) / less) * node.contradiction
             yield node, dual
 
-    def dive(self, node: _TreeNode, held: Array) -> None:
-        """Branch at the best node that forbids nothing of ``held``, and so on, down to an efficient one."""
+    def steps(self, held: Callable[[], Array], nodes: int | None = None) -> Iterator[list[tuple[Pairs, TreeNode]]]:
+        """Yield which programs are solved next, by what they go without, each with the node that it comes from.
+
+        Each must be a node (`solve`, or `keep`) before more are asked for, the root (no pairs) before the first. The
+        first descent branches at the best node that forbids nothing of ``held``, and so on, down to an efficient one.
+        """
+        node = self.nodes[frozenset()]
+        kept = held() if node.circle is not None else self.speedup
         while node.circle is not None:
-            children = self.branch(node)
-            free = [child for child in children if not any(held[pair] for pair in child.without)]
+            yield self._children(node)
+            self.branched.add(node.without)
+            children = [self.nodes[node.without | {pair}] for pair in node.circle]
+            free = [child for child in children if not any(kept[pair] for pair in child.without)]
             if not free:
-                return
+                break
             node = max(free, key=lambda child: child.bound)
+        self.dived = True
+        while self.is_open and not (nodes and len(self.nodes) >= nodes):
+            node = self._open[0][-1]
+            yield self._children(node)
+            self.branched.add(node.without)
 
-    def branch(self, node: _TreeNode | None = None) -> list[_TreeNode]:
-        """Solve the programs without one pair more of the node's circle each; by default of that with the `bound`."""
-        node = self._open[0][-1] if node is None else node
-        assert node.circle is not None
-        children = [self.solved(node.without | {pair}, node) for pair in node.circle]
-        self.branched.add(node.without)
-        return children
+    def _children(self, node: TreeNode) -> list[tuple[Pairs, TreeNode]]:
+        """Return the programs without one pair more of the node's circle each that were not solved before."""
+        every = (node.without | {pair} for pair in node.circle or ())
+        return [(without, node) for without in every if without not in self.nodes]
 
-    def solved(self, without: Pairs, parent: _TreeNode | None) -> _TreeNode:
-        """Solve a program that has not been solved before, and keep the node."""
-        if without in self.nodes:
-            return self.nodes[without]
+    def solve(self, without: Pairs, parent: TreeNode | None = None) -> None:
+        """Solve a program, and keep the node; the root has no parent."""
         left()
         program, answer = self._few.solved(without)
         if answer.status is Status.INFEASIBLE and parent is not None:
             contradiction = None if answer.farkas is None else -answer.farkas
-            node = _TreeNode(without, -INFINITY, parent.dual, contradiction=contradiction)
-        else:
-            answer.require_optimal()
-            assert answer.dual is not None
-            shares = program.variable("share", answer.point)
-            circle = improving_circle(self.speedup, shares)
-            value = program.arithmetic(program.value(answer.point))
-            node = _TreeNode(without, value, answer.dual, shares, circle)
-        self.nodes[without] = node
+            self.keep(TreeNode(without, -INFINITY, parent.dual, contradiction=contradiction))
+            return
+        answer.require_optimal()
+        assert answer.dual is not None
+        shares = program.variable("share", answer.point)
+        circle = improving_circle(self.speedup, shares)
+        value = program.arithmetic(program.value(answer.point))
+        self.keep(TreeNode(without, value, answer.dual, shares, circle))
+
+    def keep(self, node: TreeNode) -> None:
+        """Keep a node: it is open, or may be the best so far."""
+        self.nodes[node.without] = node
         if node.circle is not None:
             self._pushed += 1
             heappush(self._open, (-node.bound, self._pushed, node))
         elif node.bound > self.value:
             self._best = node
-        return node
+
+    @cached_property
+    def _few(self) -> _FewRows:
+        return _FewRows(self.program)
 
 
 def best_efficient(
@@ -203,16 +222,13 @@ def best_efficient(
     """
     program = program.as_(program.arithmetic.number)  # bounds that are infinite may be floats still
     search = EfficientFaces(program, speedup)
-    dived = False
     try:
-        root = search.solved(frozenset(), None)
-        if root.circle is not None:
-            search.dive(root, held())
-        dived = True
-        while search.is_open and not (nodes and len(search.nodes) >= nodes):
-            search.branch()
+        search.solve(frozenset())
+        for wanted in search.steps(held, nodes):
+            for without, parent in wanted:
+                search.solve(without, parent)
     except OutOfTime:
-        if not dived or search.value == -INFINITY:
+        if not search.dived or search.value == -INFINITY:
             raise
     if search.value == -INFINITY:
         why = "no efficient point was found" if search.is_open else "no point of the program is efficient"
@@ -359,10 +375,11 @@ def _paths(speedup: Array, shares: Array) -> tuple[Pair, ...] | dict[tuple[int, 
     """
     types, number = range(len(speedup.T)), kind_of_numbers(speedup) or RATIONALS
     more = 1 + number.tolerance(ROUNDED)
+    speed = [list(map(number, row)) for row in speedup.tolist()]
     steps: dict[int, dict[int, tuple[Number, int]]] = {j: {} for j in types}
     for i, held in np.argwhere(shares > number.tolerance(ROUNDED) * shares.sum(axis=0)).tolist():
         for j in types:
-            rate = number(speedup[i, j]) / speedup[i, held]
+            rate = speed[i][j] / speed[i][held]
             if j != held and rate > steps[j].get(held, (0, 0))[0]:
                 steps[j][held] = rate, i
     best: dict[tuple[int, int], Number] = {(j, j): number(1) for j in types}

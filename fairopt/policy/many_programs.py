@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Highs
-from fairopt.backends.batched import solve_many
+from fairopt.backends.batched import points_and_duals, solve_many
 from fairopt.backends.batched_tall import solve_nearby
 from fairopt.backends.solution import Basis, not_negative
 from fairopt.errors import NotSolved
@@ -24,23 +26,26 @@ LARGEST_DICTIONARY, LARGEST_TALL, MOST_VARIABLES = 2**16, 2_000, 160
 HELD = 2**22
 #: The relative difference allowed between a program formulated for many cases and the same one formulated alone.
 SAME = 1e-12
-#: Of which cases a policy takes the optimum (cases, n, k) on these speedups (cases, n, k).
-Takes: TypeAlias = Callable[[Array, Array], Array]
+#: Solves some of the programs again, by their places, with other upper bounds (some, variables).
+Again: TypeAlias = Callable[[Array, Array], Array]
+#: From programs, their speedups (cases, n, k) and optimal points (cases, variables) to the points that a policy takes,
+#: NaN where it is better decided alone; see `fairopt.methods.many_efficient`. Tall programs are not solved again.
+Chosen: TypeAlias = Callable[[Programs, Array, Array, Again | None], Array]
 
 
 class ManyPrograms:
     """Bundles under misreports by one program each, all solved from the optimal ``basis`` of ``like``, the truth's.
 
-    ``takes`` says which optima the policy takes, None for all; where it takes another, the case is decided alone.
+    ``chosen`` says which points the policy takes, None for the optima.
 
     ``write`` formulates the program of an array of speedups (n, k). A formulation that needs more than arithmetic and
     comparisons of its numbers is left to be decided alone.
     """
 
     def __init__(
-        self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis, takes: Takes | None
+        self, write: Callable[[Array], Program], market: Market, like: Program, basis: Basis, chosen: Chosen | None
     ) -> None:
-        self._write, self._market, self._like, self._basis, self._takes = write, market, like, basis, takes
+        self._write, self._market, self._like, self._basis, self._chosen = write, market, like, basis, chosen
         self._able, self._compared = True, False
         rows, variables = like.shape
         tall = rows > variables and rows * variables > LARGEST_TALL
@@ -48,7 +53,7 @@ class ManyPrograms:
         self._known = [[(_place(row), basis)] for row in market.speedup] if tall else None
 
     @classmethod
-    def of(cls, write: Callable[[Array], Program], market: Market, takes: Takes | None = None) -> ManyPrograms | None:
+    def of(cls, write: Callable[[Array], Program], market: Market, chosen: Chosen | None = None) -> ManyPrograms | None:
         """Return the same by the basis that HiGHS finds; None where programs are better solved one by one."""
         program = write(market.speedup)
         rows, variables = program.shape
@@ -59,7 +64,7 @@ class ManyPrograms:
             basis = Highs().solve(program).basis
         except NotSolved:
             return None
-        return None if basis is None else cls(write, market, program, basis, takes)
+        return None if basis is None else cls(write, market, program, basis, chosen)
 
     def __call__(self, users: Array, reports: Array) -> Array:
         """Return the bundles (cases, k)."""
@@ -72,11 +77,19 @@ class ManyPrograms:
 
     def _fill(self, bundles: Array, users: Array, reports: Array) -> None:
         for programs in self._programs(users, reports) if self._able else ():
-            block, who = programs.template.variable_block("share"), users[programs.cases]
-            points = self._points(programs, who, reports[programs.cases])[:, block.span].reshape(-1, *block.shape)
-            if self._takes is not None:
-                points[~self._takes(reported(self._market, who, reports[programs.cases]), points)] = np.nan
-            bundles[programs.cases] = not_negative(points[np.arange(len(who)), who])
+            block, who, told = programs.template.variable_block("share"), users[programs.cases], reports[programs.cases]
+            points = self._points(programs, who, told)
+            if self._chosen is not None:
+                again = partial(self._again, programs) if self._known is None else None
+                points = self._chosen(programs, reported(self._market, who, told), points, again)
+            shares = points[:, block.span].reshape(-1, *block.shape)
+            bundles[programs.cases] = not_negative(shares[np.arange(len(who)), who])
+
+    def _again(self, programs: Programs, of: Array, upper: Array) -> Array:
+        """Return optimal points of some of the programs, with other upper bounds; infinity where there is no point."""
+        more = {name: getattr(programs, name)[of] for name in ("cost", "lower", "value", "row_lower", "row_upper")}
+        changed = replace(programs, **more, cases=of, upper=upper)
+        return points_and_duals(changed, self._like, self._basis)[0]
 
     def _points(self, programs: Programs, users: Array, reports: Array) -> Array:
         """Return an optimal point of each program (cases, variables), NaN where none was proved."""

@@ -8,12 +8,13 @@ same for integers, floats and Fractions (in object arrays).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.numbers import Array, ArrayLike, in_pieces, in_range, look, numbers, one_over
+from fairopt.numbers import Array, ArrayLike, holds_objects, in_pieces, in_range, look, numbers, one_over
 
 
 class Affine:
@@ -129,13 +130,13 @@ class Affine:
         shape = np.broadcast_shapes(self.shape, given.shape)
         wide = self.broadcast_to(shape)
         kind = np.result_type(self.coefficient, given)  # in rationals it is much quicker to look than to multiply
-        if kind == self.coefficient.dtype and (given == 1).all():
+        if kind == self.coefficient.dtype and _are_one(given):
             return wide
         factor = np.broadcast_to(given, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
         with np.errstate(invalid="ignore"), in_range(self.owner.name):  # infinity times 0 is refused with the program
             constant = in_pieces(np.multiply, wide.constant, factor)
-            alone = kind == given.dtype and (self.coefficient == 1).all()
+            alone = kind == given.dtype and _are_one(self.coefficient)
             coefficient = each if alone else in_pieces(np.multiply, wide.coefficient, each)
         return Affine(self.owner, constant, wide.start, wide.column, coefficient)
 
@@ -255,6 +256,13 @@ def between(lower: ArrayLike, body: Affine, upper: ArrayLike) -> Comparison:
 def _compare(left: Affine, right: Affine | ArrayLike, lower: int | None, upper: int | None) -> Comparison:
     body = left - right
     return Comparison(body, lower, upper, body.shape)
+
+
+def _are_one(values: Array) -> bool:
+    """Whether all are 1; a number with a value in each of many cases is not, whatever they are."""
+    if not holds_objects(values):
+        return bool((values == 1).all())
+    return all(isinstance(value, int | float | Fraction) and value == 1 for value in values.flat)
 
 
 def _offsets(length: Array) -> Array:

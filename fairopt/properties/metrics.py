@@ -10,6 +10,7 @@ from fairopt.numbers import arithmetic, counted
 from fairopt.problem import Market, usable
 from fairopt.problem.market import Shares
 from fairopt.program import INFINITY, Array, Formulation, Number, short_text
+from fairopt.properties.long_fractions import are_long
 from fairopt.report import Grid, Key, ResultForm, Tabular
 
 
@@ -76,6 +77,7 @@ class Metrics(Tabular):
 def metrics(market: Market, shares: Shares) -> Metrics:
     """Return the metrics of ``shares`` (n, k): Fractions where market and shares are exact, else floats.
 
+    They are floats too where shares have thousands of digits, whose sums have millions.
     ``shares`` may be an array, lists, or a pandas table with labels. Errors: `BadInput` for shares of another market.
     Source: that of `Metrics`.
 
@@ -83,7 +85,7 @@ def metrics(market: Market, shares: Shares) -> Metrics:
     <Metrics on 2 users: total_efficiency 5.25, price_of_fairness 0.125, jain_index 81/82>
     """
     shares = market.shares(shares)
-    exact = market.exact and arithmetic(shares).exact
+    exact = market.exact and arithmetic(shares).exact and not are_long(shares)
     market = market if exact else market.as_(float)
     shares = shares if exact else shares.astype(float)
     own = market.utility(shares)

@@ -52,7 +52,7 @@ class Effort:
         require(self.evaluations >= 1, self.evaluations, "evaluations", "Allow at least one")
         require(self.seconds is None or self.seconds > 0, self.seconds, "seconds", "Give a time above 0")
 
-    def ends(self, parts: int = 1) -> float:
+    def ends(self, parts: float = 1) -> float:
         """Return when a part of a search that begins now must end, by `monotonic`; infinite where no time is set."""
         return INFINITY if self.seconds is None else monotonic() + self.seconds / parts
 

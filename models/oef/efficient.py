@@ -13,7 +13,7 @@ from fairopt.backends.solution import Solution, Status
 from fairopt.certificates import EFFICIENT, Certificate, row_duals
 from fairopt.deadline import only_a_part
 from fairopt.errors import NotCapable
-from fairopt.methods.efficient_faces import EfficientFaces, best_efficient, giving_out_all, seem_efficient
+from fairopt.methods.efficient_faces import EfficientFaces, best_efficient, giving_out_all
 from fairopt.models.nash.nash_welfare import NashWelfare
 from fairopt.models.oef.cooperative import CooperativeOEF
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
@@ -124,10 +124,12 @@ class EfficientOEF(Policy):
         return bundle
 
     def many_bundles(self, problem: Market, before: Any) -> ManyBundles | None:
-        """Return who solves the first programs of many searches side by side; most of them end there."""
-        from fairopt.policy.many_programs import ManyPrograms  # here, since few callers search for misreports
+        """Return who searches for many side by side, in floats."""
+        # here, since few callers search for misreports
+        from fairopt.methods.many_efficient import many_efficient
+        from fairopt.policy.many_programs import ManyPrograms
 
-        return ManyPrograms.of(lambda speedup: _first_face(replace(problem, speedup=speedup)), problem, seem_efficient)
+        return ManyPrograms.of(lambda speedup: _first_face(replace(problem, speedup=speedup)), problem, many_efficient)
 
     def certify(self, decision: Allocation) -> Certificate:
         """Return the search tree, which shows the three properties, and that no shares with them exceed a bound."""

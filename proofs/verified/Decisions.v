@@ -2,7 +2,7 @@
 
 From Coq Require Import List QArith Bool String.
 From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Optima Nash Filling
-  Filled Lies.
+  Filled Lies Standing.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -81,10 +81,12 @@ Definition decide_embedded p point v bound gap duals m (author : text) shares : 
   | Accepted _ =>
     let s := stored point in
     let x := map (map (coordinate s)) shares in
-    if negb (same v bound) then refused "the duals do not prove the point optimal"
+    if negb (feasible_b m x && keeps_entitlements_b m x)
+    then refused "the allocation is not feasible, or breaks caps or guarantees"
+    else if negb (same v bound) then refused "the duals do not prove the point optimal"
     else if existsb (same_text author) known_names then refused "its decisions are proved from the market"
-    else if places_fine (N.of_nat (List.length (variables p))) m shares && valid_b m && feasible_b m x
-      then Authors p m author x v else refused "the market is not valid, or the allocation is not one"
+    else if places_fine (N.of_nat (List.length (variables p))) m shares && valid_b m
+      then Authors p m author x v else refused "the market is not valid, or the shares are not of its users"
   | r => Refused r
   end.
 
@@ -92,12 +94,15 @@ Lemma decide_embedded_fine p point v bound gap duals m author shares :
   answer_fine (decide_embedded p point v bound gap duals m author shares).
 Proof.
   unfold decide_embedded; destruct (check_program_bound _ _ _ _ _ _) as [s| |] eqn:e; [|exact I|exact I]; cbv zeta.
+  destruct (feasible_b m _) eqn:f; [|exact I]; destruct (keeps_entitlements_b m _) eqn:ke; [|exact I]; simpl negb; cbv
+    iota.
   destruct (same v bound) eqn:vb; [|exact I]; apply sameP in vb; simpl negb; cbv iota.
   destruct (existsb _ _); [exact I|]; destruct (places_fine _ _ _); [|exact I].
-  destruct (valid_b m) eqn:va; [|exact I]; destruct (feasible_b m _) eqn:f; [|exact I]; simpl.
-  apply valid_ok in va; apply feasible_ok in f; destruct (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v &
+  destruct (valid_b m) eqn:va; [|exact I]; simpl.
+  apply valid_ok in va; apply feasible_ok in f; apply (keeps_entitlements_ok m _ f) in ke; destruct
+    (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v &
     bounded).
-  split; [exact va|split; [exact f|split]].
+  split; [exact va|split; [exact f|split; [exact ke|split]]].
   - intros y sy; specialize (bounded y sy); destruct (maximize p); rewrite vb; exact bounded.
   - exists point; split; [exact sat|split; [exact at_v|]]; exists (map (map N.to_nat) shares).
     clear; induction shares as [|row shares IH]; constructor; [|exact IH].

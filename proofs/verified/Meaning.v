@@ -129,7 +129,8 @@ Definition has_property (x : table) (p : property) : Prop :=
 
 (** *** With entitlements: those of [Owed], and envy, of what others hold beyond their guarantees *)
 Definition no_peer_is_envied (e : entitlements) (x : table) : Prop :=
-  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v, c) ->
+  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v,
+    c) ->
     siblings e i l -> worth u (in_place m e i l (weight u / weight v) b c) <= worth u b.
 (** What a bundle is worth for what user [i] asks for; its guarantee of GPUs, at most all that there is. *)
 Definition room_of (b : list Q) (j : nat) : option Q := Some (nth j b 0).
@@ -148,7 +149,10 @@ Definition owed_is (e : entitlements) (x : table) (p : owed_property) (holds : b
   | GuaranteeKept => given_what_they_could_use (guarantee_kept m e x)
   | WholeGpus => given_what_they_could_use (whole_gpus m e x)
   | GroupFairness => given_what_they_could_use (group_fair m e x)
-  | NobodyStarves => given_what_they_could_use (nobody_starves m e x)
+  | NobodyStarves =>
+      exists could given, could_use m e x could /\
+        (forall d c, (d < nodes m e)%nat -> (c < columns m e x)%nat -> given d c = gives m e x d c) /\
+        answer (nobody_starves m e x could given)
   | GuaranteeIncentive =>
       exists own sure, worths_are e x own sure /\ answer (forall i, (i < people m)%nat -> sure i <= own i)
   end.
@@ -248,7 +252,8 @@ End Market.
 Definition left_out {A} (i : nat) (l : list A) : list A := firstn i l ++ skipn (S i) l.
 Definition market_without (m : market) (i : nat) : market := 
   Market (types m) (capacity m) (left_out i (users m)) (entitled m).
-(** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it, up
+(** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it,
+  up
     to 1/10^12. *)
 Definition keeps_part (m : market) (powers : list nat) (together : table) (i : nat) (part : Q) : Prop :=
   exists apart, maximises_nash (market_without m i) apart /\
@@ -288,9 +293,24 @@ End Round.
 Definition said_of (m : market) (x : table) (who : N) : user -> list Q -> Prop :=
   fun u b => nth_error (combine (users m) x) (N.to_nat who) = Some (u, b).
 
+(** The shares keep caps and guarantees, where users ask for their demands, whatever they hold or wait for; a guarantee
+    without bound counts as none. *)
+Definition at_rest (e : entitlements) : entitlements :=
+  let none := map (map (fun _ => 0)) (in_hand e) in
+  Entitlements (groups e) (around e) (goods e) (stock e)
+    (map (map (fun g => match g with Some g => Some g | None => Some 0 end)) (guarantees e))
+    (caps e) (borrow_weight e) (tier e) none none [].
+Definition keeps_entitlements (m : market) (x : table) : Prop :=
+  match entitled m with
+  | None => True
+  | Some e =>
+      well_formed m e /\ cap_kept m (at_rest e) x /\
+      exists could, could_use m (at_rest e) x could /\ guarantee_kept m (at_rest e) x could
+  end.
 (** The program that somebody else wrote has this optimum, and some of its variables are the shares. *)
 Definition authors_optimum (p : program) (m : market) (x : table) (v : Q) : Prop :=
-  valid m /\ feasible m x /\ is_bound p v /\ exists point, satisfies p point /\ objective p point == v /\
+  valid m /\ feasible m x /\ keeps_entitlements m x /\ is_bound p v /\
+  exists point, satisfies p point /\ objective p point == v /\
     exists places, Forall2 (Forall2 (fun j share => nth j point 0 == share)) places x.
 
 (** The same market: numbers may be written otherwise. *)

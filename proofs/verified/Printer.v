@@ -55,11 +55,13 @@ Definition signed (p : program) (q : Q) : Q := if maximize p then q else Qopp q.
 
 Definition program_digest (p : program) : text :=
   let variable v :=
-    json_list [json_number (signed p (cost v)); json_or_null (lower v); json_or_null (upper v); json_bool (integer v)] in
+    json_list [json_number (signed p (cost v)); json_or_null (lower v); json_or_null (upper v); json_bool (integer v)]
+      in
   let term '(at_, rate) := json_list [natural (Z.of_N at_); json_number rate] in
   let row r := json_list [json_list (map term (terms r)); json_or_null (least r); json_or_null (most r)] in
   digest (json_list
-    (json_list [json_string (codes "program"); if maximize p then codes "1" else codes "-1"; json_number (signed p (offset p))]
+    (json_list [json_string (codes "program"); if maximize p then codes "1" else codes "-1"; json_number (signed p
+      (offset p))]
      :: map variable (variables p) ++ map row (rows p))).
 
 Definition program_shown (p : program) : text :=
@@ -142,7 +144,8 @@ Definition owed_meaning (p : owed_property) : text :=
       ++ codes " that is less"
   | CapKept => codes "no user and no group holds more than its cap"
   | WholeGpus => codes "no gang waits that fits free whole GPUs, free goods and the caps above it"
-  | GroupFairness => codes "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does"
+  | GroupFairness => codes
+    "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does"
   | PeersEnvyFree =>
     codes "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
       ++ codes " weights and within the own caps, in the place of what it holds so itself"
@@ -186,7 +189,8 @@ Definition rewards (named : text) (m : market) (who : N) (report : list Q) (gain
     ++ shown gain ++ codes " more, " ++ always_or_not always.
 
 Definition extreme_shown (named : text) (m : market) (highest : bool) (weights : table) (value : Q) : text :=
-  codes "over all optima of " ++ named ++ codes ", the " ++ codes (if highest then "maximum" else "minimum") ++ codes " of "
+  codes "over all optima of " ++ named ++ codes ", the " ++ codes (if highest then "maximum" else "minimum") ++ codes
+    " of "
     ++ shares_shown weights m ++ codes " is " ++ shown value.
 
 Definition better (what : text) (m : market) (who : N) (gain : Q) : text :=
@@ -241,7 +245,8 @@ Definition print (s : statement) : text :=
     about (codes "the allocation is one that partial-allocation may leave, up to 1/10**12 of each bundle")
       [market_shown m; allocation_shown x]
   | RoundCosts r value bound =>
-    about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown bound
+    about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown
+      bound
              ++ (if Qeq_bool value bound then codes ": optimal" else []))
       [round_shown r]
   | ExtremeIs m r highest weights value =>

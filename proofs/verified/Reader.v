@@ -33,7 +33,8 @@ Definition type_count (m : market) : nat := List.length (types m).
 
 (** [whole]: whether the kind allows entitlements, and bounds of speedups, which this program does not know. *)
 Definition market_of (whole : bool) (j : json) : outcome market :=
-  let* l := object_of (keys ["schema"; "types"; "capacity"; "user"]) (keys (if whole then ["entitlements"] else [])) j in
+  let* l := object_of (keys ["schema"; "types"; "capacity"; "user"]) (keys (if whole then ["entitlements"] else [])) j
+    in
   let* _ := field l "schema" version in
   let* types := field l "types" names in
   let count := List.length types in
@@ -170,8 +171,9 @@ Definition equilibrium_of (l : json) : outcome decision :=
   Ok (Equilibrium m x prices duals).
 
 Definition embedded_of (l : json) : outcome decision :=
-  let* l := object_of (keys ["program"; "point"; "value"; "bound"; "gap"; "duals"; "market"; "policy"; "shares"]) [] l in
-  let* m := field l "market" not_entitled in
+  let* l := object_of (keys ["program"; "point"; "value"; "bound"; "gap"; "duals"; "market"; "policy"; "shares"]) [] l
+    in
+  let* m := field l "market" (market_of true) in
   let* p := field l "program" program_of in
   let* point := field l "point" (list_of number) in
   let* value := field l "value" number in
@@ -293,7 +295,7 @@ Definition of_pareto_weights (l : json) : outcome certificate :=
 
 Definition of_misreport (l : json) : outcome certificate :=
   let* l := object_of (keys ["market"; "policy"; "user"; "report"; "gain"; "truth"; "lie"]) [] l in
-  let* m := field l "market" not_entitled in
+  let* m := field l "market" (market_of true) in
   let* p := field l "policy" string_of in
   let* i := field l "user" (user_at (names_of m)) in
   let* report := field l "report" (numbers (type_count m)) in
@@ -384,13 +386,15 @@ Definition certificate_of (j : json) : outcome certificate :=
   else if is_kind kind "bound" then of_bound l
   else if is_kind kind "infeasibility" then of_infeasibility l
   else if is_kind kind "extreme" then let* d := extreme_of l in Ok (Decide d)
-  else if existsb (is_kind kind) ["optimality"; "levels"; "equilibrium"] then let* d := choice_of kind l in Ok (Decide d)
+  else if existsb (is_kind kind) ["optimality"; "levels"; "equilibrium"] then let* d := choice_of kind l in Ok (Decide
+    d)
   else if existsb (is_kind kind) unknown_kinds then not_covered (codes "the kind " ++ kind)
   else unreadable "it is a certificate of no kind that there is".
 
 (** What a file is, if it is no certificate, is not known here: it may be a run or a schedule. *)
 Definition certificate_in (j : json) : outcome certificate :=
   match j with
-  | Obj l => if has l "certificate" then certificate_of j else not_covered "it is no certificate; it may be a run or a schedule"
+  | Obj l => if has l "certificate" then certificate_of j else not_covered
+    "it is no certificate; it may be a run or a schedule"
   | _ => not_covered "it is no certificate; it may be a run or a schedule"
   end.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import BadInput, FairoptError
+from fairopt.numbers import objects
 from fairopt.policy import Allocation, Optima, Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.numbers import LEAST, MOST
@@ -21,6 +22,8 @@ from fairopt.properties.property import MechanismProperty, SlackCase
 
 #: Relative widths of the intervals around a float report in which simple numbers are sought, widest first.
 NEIGHBOURHOODS = (0.5, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
+#: The ends of these intervals around 1, as whole numbers.
+_ENDS = tuple(tuple(Fraction(1 + sign * width).as_integer_ratio() for sign in (-1, 1)) for width in NEIGHBOURHOODS)
 #: Parts of the way from the truth to the float report; the best misreport often is just short of one that fails.
 PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 #: On markets of more shares than this only one report of each kind is decided exactly: it takes longer than the search.
@@ -45,7 +48,9 @@ class ExactReports:
         self.asked, self.policy, self.problem = asked, policy, problem
         self.truth = truth or exact_or_none(policy, problem)
         self._best: dict[int, Fraction | None] = {}
+        self._worst: dict[tuple[int, tuple[Any, ...]], Fraction | None] = {}
         self._after: dict[tuple[int, tuple[Any, ...]], Allocation | None] = {}
+        self._known: dict[tuple[int, tuple[Any, ...]], float] = {}
 
     def misreport(self, user: int, report: Array) -> SlackCase | None:
         """Return the result of a report (k,) of Fractions, whether the user gains or loses."""
@@ -62,10 +67,20 @@ class ExactReports:
             return found
         if user not in self._best:
             self._best[user] = self._extreme(self.truth, user, Sense.MAXIMIZE)
-        best, worst = self._best[user], self._extreme(after, user, Sense.MINIMIZE)
+        key = user, tuple(found.report)
+        if key not in self._worst:
+            self._worst[key] = self._extreme(after, user, Sense.MINIMIZE)
+        best, worst = self._best[user], self._worst[key]
         if best is None or worst is None:
             return found
         return found.but(least_gain=worst - best, every_optimum=worst > best)
+
+    def foresee(self, asked: Reports, found: Mapping[MisreportKind, Found], tolerance: float) -> None:
+        """Decide in floats, all together, on the reports near those that gain most: `best` of each kind asks for it."""
+        if self.problem.speedup.size <= EXACT_UP_TO:
+            paid = [(kind, each) for kind, each in found.items() if each.share > tolerance]
+            near = [(each.user, report) for kind, each in paid for report in candidates(self.problem, each, kind)]
+            self._levels(asked, near)
 
     def best(
         self, asked: Reports, found: Found, others: list[Found], kind: MisreportKind, tolerance: float
@@ -87,13 +102,13 @@ class ExactReports:
             reports += [(each.user, report) for each in more for report in candidates(self.problem, each, kind)]
         if not reports:
             return None
-        levels = _levels(asked, reports)
+        levels = self._levels(asked, reports)
         promising = np.argsort(-np.nan_to_num(levels, nan=-np.inf).round(), kind="stable")[:PROMISING]
         return most_paid(*(self.misreport(*reports[place]) for place in promising))
 
     def _simplest(self, asked: Reports, found: Found, near: list[Array]) -> SlackCase | None:
         best: SlackCase | None = None
-        levels = _levels(asked, [(found.user, each) for each in near])
+        levels = self._levels(asked, [(found.user, each) for each in near])
         for report, level in zip(near, levels, strict=True):
             if (level + 1) * WORTH < found.level and report is not near[-1]:
                 continue
@@ -107,6 +122,15 @@ class ExactReports:
             if best is not None and best.every_optimum and best.gain * WORTH >= found.gain:
                 break
         return best
+
+    def _levels(self, asked: Reports, reports: list[tuple[int, Array]]) -> Array:
+        """Return what reports of users gain in floats, as in `Found.level`, but for the rounding."""
+        keys = [(user, tuple(report)) for user, report in reports]
+        if new := list(dict.fromkeys(key for key in keys if key not in self._known)):
+            users = np.array([user for user, _ in new])
+            gains = asked.gains(users, np.array([report for _, report in new]).astype(float))
+            self._known |= zip(new, (gains / asked.fair[users] / LEVEL).tolist(), strict=True)
+        return np.array([self._known[key] for key in keys])
 
     def _decided(self, user: int, report: Array) -> Allocation | None:
         """Return the decision on a report; it is asked for again by other kinds, and for the extremes."""
@@ -136,13 +160,6 @@ class ExactReports:
             return None  # undecided: `least_gain` stays None
 
 
-def _levels(asked: Reports, reports: list[tuple[int, Array]]) -> Array:
-    """Return what reports of users gain in floats, as in `Found.level`, but for the rounding."""
-    users = np.array([user for user, _ in reports])
-    gains = asked.gains(users, np.array([report for _, report in reports]).astype(float))
-    return np.asarray(gains / asked.fair[users] / LEVEL)
-
-
 def most_paid(*misreports: SlackCase | None) -> SlackCase | None:
     """Return the misreport that gains most, None where there is none."""
     return max((each for each in misreports if each is not None), key=lambda each: each.gain, default=None)
@@ -168,19 +185,29 @@ def candidates(market: Market, found: Found, kind: MisreportKind) -> list[Array]
     out: dict[tuple[Fraction, ...], Array] = {}
     nearest: Array | None = None
     ways = (found.report,) if found.first is None else (found.first, found.report)
-    for way, part, width in itertools.product(ways, PARTS, NEIGHBOURHOODS):
-        report = truth.copy()
-        for j, value in enumerate(way.tolist()):
-            told = truth[j] + part * (Fraction(value) - truth[j])
-            told = min(max(told, LEAST), MOST)
-            low, high = told * Fraction(1 - width), told * Fraction(1 + width)
-            if value != float(truth[j]) and not low <= truth[j] <= high:  # else keep it: fewer changes are simpler
-                report[j] = simplest(low, high)
-        if (report != truth).any() and kind.allows(truth, report):
-            out.setdefault(tuple(report), report)
-            nearest = report if part == 1 else nearest
+    for way, part in itertools.product(ways, PARTS):
+        near = [_simple(true, value, part) for true, value in zip(truth.tolist(), way.tolist(), strict=True)]
+        for numbers in zip(*near, strict=True):
+            report = objects(numbers)
+            if (report != truth).any() and kind.allows(truth, report):
+                out.setdefault(numbers, report)
+                nearest = report if part == 1 else nearest
     plainest = sorted(out.values(), key=lambda report: sum(value.numerator + value.denominator for value in report))
     return plainest if nearest is None else [each for each in plainest if each is not nearest] + [nearest]
+
+
+def _simple(true: Fraction, value: float, part: Fraction) -> list[Fraction]:
+    """Return the simplest number in each neighbourhood of that part of the way to a value, the true one if it is in."""
+    if value == float(true):
+        return [true] * len(NEIGHBOURHOODS)
+    told = min(max(true + part * (Fraction(value) - true), LEAST), MOST)
+    out, (top, bottom) = [], told.as_integer_ratio()
+    for (less, of), (more, of_more) in _ENDS:
+        low, high = (top * less, bottom * of), (top * more, bottom * of_more)
+        kept = low[0] * true.denominator <= true.numerator * low[1]  # fewer changes are simpler
+        kept = kept and true.numerator * high[1] <= high[0] * true.denominator
+        out.append(true if kept else Fraction(*_simplest(*low, *high)))
+    return out
 
 
 def simplest(low: Fraction, high: Fraction) -> Fraction:
@@ -190,7 +217,14 @@ def simplest(low: Fraction, high: Fraction) -> Fraction:
     """
     if not 0 <= low <= high:
         raise BadInput(f"got {low} and {high}", place="simplest fraction", remedy="Give 0 <= low <= high")
-    if math.ceil(low) <= high:
-        return Fraction(math.ceil(low))
-    below = math.floor(low)
-    return below + 1 / simplest(1 / (high - below), 1 / (low - below))
+    return Fraction(*_simplest(*low.as_integer_ratio(), *high.as_integer_ratio()))
+
+
+def _simplest(top: int, bottom: int, high_top: int, high_bottom: int) -> tuple[int, int]:
+    """Return the same for top / bottom and the high one, in whole numbers, since thousands are asked for."""
+    below, rest = divmod(top, bottom)
+    whole = below + (rest > 0)
+    if whole * high_bottom <= high_top:
+        return whole, 1
+    over, under = _simplest(high_bottom, high_top - below * high_bottom, bottom, rest)
+    return below * over + under, over

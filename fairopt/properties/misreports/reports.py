@@ -40,6 +40,7 @@ class Reports:
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
         self._together = self._many()
+        self._after: dict[tuple[int, bytes], Allocation] = {}
 
     def _decided(self) -> Allocation:
         """Return the decision at the truth, to a vertex: by the solver that decides many at once, where it can.
@@ -66,7 +67,10 @@ class Reports:
 
     def misreported(self, user: int, report: Array) -> Allocation:
         """Return the decision on a market in which one user misreports, by the solver of the truth."""
-        return decide(self.policy, self.market.misreport(user, report), self._solver)
+        key = user, report.tobytes()
+        if key not in self._after:  # other kinds may ask for it again
+            self._after[key] = decide(self.policy, self.market.misreport(user, report), self._solver)
+        return self._after[key]
 
     def gain(self, user: int, report: Array) -> float:
         """Return what one misreport (k,) gains, decided like the truth."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat, zip_longest
 from time import monotonic
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -143,6 +143,9 @@ class Found:
         return _distance(self.report, truth) > _distance(other.report, truth) + FARTHER
 
 
+_Search: TypeAlias = Generator[tuple[Array, Array], list[Found], list[Found]]
+
+
 class MisreportSearch:
     """One search: counts the misreports that it tries of each kind, and returns the best of each."""
 
@@ -159,17 +162,41 @@ class MisreportSearch:
 
         ``structured`` begins with coordinate and boundary moves; random ones follow. ``start`` is also improved.
         """
+        return self.side_by_side({kind: budget}, structured=structured, start=start)[kind]
+
+    def side_by_side(
+        self, budgets: Mapping[MisreportKind, int], *, structured: bool, start: Found | None = None
+    ) -> dict[MisreportKind, list[Found]]:
+        """Return what `best` does of several kinds, whose misreports are decided together where many can be."""
+        together = sum(budgets.values()) <= self.asked.chunk
+        best: dict[MisreportKind, list[Found]] = {}
+        for some in [list(budgets)] if together else [[kind] for kind in budgets]:
+            self._ends = self.effort.ends(KINDS / len(some))
+            searches = {kind: self._searched(kind, budgets[kind], structured, start) for kind in some}
+            answers: dict[MisreportKind, list[Found]] = {}
+            while searches:
+                tasks = {}
+                for kind, each in list(searches.items()):
+                    try:
+                        tasks[kind] = each.send(answers[kind]) if kind in answers else next(each)
+                    except StopIteration as ended:
+                        best[kind] = ended.value
+                        del searches[kind]
+                answers = self._try(tasks) if tasks else {}
+        return best
+
+    def _searched(self, kind: MisreportKind, budget: int, structured: bool, start: Found | None) -> _Search:
+        """Yield users (cases,) and reports (cases, k) to try, for their gains; return the best, one a user."""
         self.tried[kind.name] = 0
-        self._ends = self.effort.ends(KINDS)
         best = {} if start is None else {start.user: start}
         # most of the effort samples everywhere, user by user in turn; the rest improves the best samples
         wide = budget - budget // 4
-        for users, reports in self._chunks(self._everywhere(kind, wide, structured), wide):
-            for found in self._try(users, reports, kind):
+        for tried in self._chunks(self._everywhere(kind, wide, structured), wide):
+            for found in (yield tried):
                 _take(best, found)
             if self._over(kind):
                 return _ranked(best)
-        self._climb(best, kind, budget)
+        yield from self._climb(best, kind, budget)
         return _ranked(best)
 
     def confirmed(self, candidates: list[Found]) -> Found | None:
@@ -207,20 +234,27 @@ class MisreportSearch:
         while chunk := list(islice(stream, self.asked.chunk)):
             yield np.array([user for user, _ in chunk]), np.array([report for _, report in chunk])
 
-    def _try(self, users: Array, reports: Array, kind: MisreportKind) -> list[Found]:
+    def _try(self, tasks: Mapping[MisreportKind, tuple[Array, Array]]) -> dict[MisreportKind, list[Found]]:
+        """Return what those gain that are answered; what is cut off at the end of time was not tried."""
+        users, reports = (np.concatenate(parts) for parts in zip(*tasks.values(), strict=True))
         try:
-            gains = self.asked.gains(users, reports, lambda: self._over(kind), self._ends)
+            gains = self.asked.gains(users, reports, lambda: self._over(*tasks), self._ends)
         except OutOfTime:
             if remaining() <= 0:  # of all that is asked, not of the search alone
                 raise
-            self.stopped.add(kind.name)
+            self.stopped |= {kind.name for kind in tasks}
             gains = np.zeros(0)
-        self.tried[kind.name] += len(gains)
         shares = gains / self.asked.fair[users[: len(gains)]]
-        answered = np.flatnonzero(~np.isnan(gains))
-        return [Found(int(users[p]), reports[p], float(gains[p]), float(shares[p])) for p in answered]
+        answers, first = {}, 0
+        for kind, (mine, _) in tasks.items():
+            told = range(first, min(first + len(mine), len(gains)))
+            self.tried[kind.name] += len(told)
+            answered = (at for at in told if not np.isnan(gains[at]))
+            answers[kind] = [Found(int(users[at]), reports[at], float(gains[at]), float(shares[at])) for at in answered]
+            first += len(mine)
+        return answers
 
-    def _climb(self, best: dict[int, Found], kind: MisreportKind, budget: int) -> None:
+    def _climb(self, best: dict[int, Found], kind: MisreportKind, budget: int) -> _Search:
         """Improve the best reports side by side by pattern search; a finished one makes room for the next."""
         waiting = iter([each.user for each in _ranked(best)])
         step = dict.fromkeys(islice(waiting, CLIMBERS), FIRST_STEP)
@@ -237,7 +271,7 @@ class MisreportSearch:
             before = dict(best)
             if tried:
                 users, reports = (np.array(each) for each in zip(*tried, strict=True))
-                for found in self._try(users, reports, kind):
+                for found in (yield users, reports):
                     last = best[found.user]
                     if found.leads_on_from(last, self._moves[found.user].truth):
                         first = last.report if last.first is None else last.first
@@ -249,10 +283,12 @@ class MisreportSearch:
                         del step[user]
                         step |= dict.fromkeys(islice(waiting, 1), FIRST_STEP)
 
-    def _over(self, kind: MisreportKind) -> bool:
+        return _ranked(best)
+
+    def _over(self, *kinds: MisreportKind) -> bool:
         over = monotonic() > self._ends
         if over:
-            self.stopped.add(kind.name)
+            self.stopped |= {kind.name for kind in kinds}
         return over
 
 

@@ -92,15 +92,14 @@ class StrategyProofness(MechanismProperty):
         exactly = ExactReports(self, policy, problem, truth) if usable else None
         asked = Reports(policy, problem, None if exactly else truth)
         search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
-        best: dict[MisreportKind, list[Found]] = {}
-        found: dict[MisreportKind, Found | None] = {}
-        for number, one in enumerate((LARGER, SMALLER)):
-            best[one] = search.best(one, effort.part(number), structured=True)
-            found[one] = search.confirmed(best[one])
+        best = search.side_by_side({LARGER: effort.part(0), SMALLER: effort.part(1)}, structured=True)
+        found = {one: search.confirmed(each) for one, each in best.items()}
         # a larger or smaller report is also one of any kind: the search for any starts from the better one
         start = max(filter(None, found.values()), key=lambda each: each.level, default=None)
         best[ANYTHING] = search.best(ANYTHING, effort.part(2), structured=False, start=start)
         found[ANYTHING] = search.confirmed(best[ANYTHING])
+        if exactly:
+            exactly.foresee(asked, {kind: each for kind, each in found.items() if each}, self.tolerance)
         witnesses = {
             kind: None if each is None else self._witness(asked, exactly, each, best[kind], kind)
             for kind, each in found.items()

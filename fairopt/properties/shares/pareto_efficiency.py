@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from fairopt.policy.optima import Terms, extended
 from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedups
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
+from fairopt.properties.long_fractions import above, are_long
 from fairopt.properties.over_optima import by_support
 from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
@@ -123,19 +124,22 @@ class ParetoEfficiency(AllocationProperty):
             return Verdict(self.name, Answer.FAILS, worst[j], "GPUs", market.exact, effort, case)
         own = market.utility(fitted)
         fair = market.fair_utility()
-        program = largest_gain(market, own, fair)
-        try:
-            solution = Exact().optimum(program) if market.exact else Highs().optimum(program)
-        except NotSolved:
-            if market.exact or market.speedup.size > MOST_EXACT:
-                raise
-            return self._in_fractions(market, shares, tolerance)
-        point = solution.point if market.exact else solution.point.astype(float)
-        better = _within(market, program.variable("share", point))
-        gains = market.utility(better) - own
-        gain = (gains / fair).sum()
-        # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
-        relative = min(gain, (gains / fair).max())
+        # of long fractions what is a little more comes first, in few digits: who gains then gains more
+        for least in ([above(own)] if market.exact and are_long(own) else []) + [own]:
+            program = largest_gain(market, least, fair)
+            try:
+                solution = Exact().optimum(program) if market.exact else Highs().optimum(program)
+            except NotSolved:
+                if least is not own:
+                    continue
+                if market.exact or market.speedup.size > MOST_EXACT:
+                    raise
+                return self._in_fractions(market, shares, tolerance)
+            better = _within(market, program.variable("share", cast(solution.point, market.arithmetic)))
+            gains, gain = market.utility(better) - own, ((market.utility(better) - least) / fair).sum()
+            # the tolerance is for each user's gain, so that the sum of many rounding errors does not count as a gain
+            if (relative := min(gain, (gains / fair).max())) > tolerance:
+                break
         if not market.exact:
             lost = np.maximum(-gains, UNSEEN * own)
             owed = (lost / fair).sum() + _owed(market, fitted, better, lost, int(np.argmax(gains / fair)))
@@ -187,8 +191,7 @@ class ParetoEfficiency(AllocationProperty):
                 return Verdict.undecided(self.name, "what could be gained is as little as floats round shares")
         if proof is not None:
             try:
-                parts = (cast(each, float) for each in (proof.weights, proof.prices, proof.demand_prices))
-                proof = ParetoWeights(*parts)
+                proof = ParetoWeights(*(cast(getattr(proof, each.name), float) for each in fields(proof)))
             except OverflowError:  # weights that no float can hold prove nothing in floats
                 proof = None
         return replace(verdict, exact=False, margin=float(verdict.margin or 0), witness=witness, evidence=proof)

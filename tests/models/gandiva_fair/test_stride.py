@@ -8,6 +8,7 @@ from fractions import Fraction as F
 from random import Random
 
 import pytest
+from drawn_seeds import counts
 
 from fairopt.backends import Highs
 from fairopt.errors import NotCapable
@@ -324,10 +325,11 @@ def random_trace(seed: int) -> tuple[Trace, Cluster]:
     return Trace(jobs, outages), cluster
 
 
+@pytest.mark.parametrize("traces", counts(8, 20))
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_random_traces_run_to_their_end(policy):
+def test_random_traces_run_to_their_end(policy, traces):
     """`run` refuses schedules that break gangs, hosts, types or leases; everybody who fits is completed."""
-    for seed in range(20):
+    for seed in range(traces):
         trace, cluster = random_trace(seed)
         for each in (trace, trace.as_(float)):
             records = list(run(Leasing(policy) if seed % 2 else policy, each, cluster, length=1))

@@ -9,6 +9,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt import allocate
 from fairopt.backends import Highs
@@ -293,7 +294,7 @@ def test_demands_that_use_everything_up_exactly():
     assert decision.evidence.violations(market, decision.shares, nash_welfare.ACCURATE) == []
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", counts(40, 400))
 def test_many_small_markets_with_demands(count):
     random = np.random.default_rng(15)
     for case, market in enumerate(sample_markets(count, seed=15, users=(2, 6), types=(1, 5))):
