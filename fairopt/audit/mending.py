@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from math import ceil
 from operator import mul
 from typing import NamedTuple
@@ -114,7 +113,7 @@ def smallest(
     for user in users:
         for part in _parts(accounts, user, gpu_type):
             taken = goods_of(accounts, [accounts.gang_called[part.gang]] if part.gang else [], gpu_type)
-            freed = tuple(Fraction(taken.get(limit, 0)) / least for limit, least in missing.items())
+            freed = tuple(taken.get(limit, 0) / least for limit, least in missing.items())
             kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)].append(part)
     around: dict[int, list[int]] = defaultdict(list)
     for at, each in enumerate(kinds):

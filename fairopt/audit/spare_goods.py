@@ -60,7 +60,7 @@ class SpareGoods:
     >>> accounts = EntitlementAccounts(Market.of([[1], [1]], [2], users=["A", "B"], types=["T"], entitlements=owed))
     >>> spare, freed = SpareGoods(accounts), goods_of(accounts, [1], 0)
     >>> spare.missing(goods_of(accounts, [0], 0)), spare.lack(0, 0, {}).most, spare.lack(0, 0, freed)
-    ({(-1, 1): 2}, Fraction(4, 1), None)
+    ({(-1, 1): Fraction(2, 1)}, Fraction(4, 1), None)
     """
 
     def __init__(self, accounts: EntitlementAccounts) -> None:
@@ -83,7 +83,7 @@ class SpareGoods:
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
         """Return by how much each limit is too small for what gangs take; none where all of it fits."""
         short = {limit: amount - self.room(limit) for limit, amount in taken.items()}
-        return {limit: amount for limit, amount in short.items() if amount > 0}
+        return {limit: Fraction(amount) for limit, amount in short.items() if amount > 0}
 
     def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
         """Return what a gang does not find though so much is set free; None where it finds all."""
