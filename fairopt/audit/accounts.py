@@ -18,6 +18,7 @@ import numpy as np
 
 from fairopt.audit.pools import BOUNDLESS, Pools, finite, plain, whole
 from fairopt.errors import BadInput
+from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
@@ -226,7 +227,7 @@ class EntitlementAccounts:
             capped = {j: not self.below_caps(gang, j) or gpus > in_pools[pools[j], j] for j in where}
             where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
             needs = {
-                j: [(j, gpus), *(each for each in self.said.goods_of(gang, j) if self._owed_good[each[0]])]
+                j: [(j, gpus), *((at, whole_as_int(n)) for at, n in self.said.goods_of(gang, j) if self._owed_good[at])]
                 for j in where
             }
             inside: list[int] = []
@@ -274,7 +275,9 @@ class EntitlementAccounts:
     def _room_of(self, node: int, column: int) -> Any:
         """Return what a node may still take of a column within what it is owed: of a type, whole GPUs."""
         whole = column < self.k
-        return plain(self.owed_room[node, column]) if whole else self.owed[node, column] - self.held[node, column]
+        if whole:
+            return plain(self.owed_room[node, column])
+        return whole_as_int(self.owed[node, column] - self.held[node, column])
 
     def below_caps(self, gang: int, gpu_type: int, *, but_of_pool: bool = False) -> bool:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.numbers import whole_as_int
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
 
@@ -36,11 +38,12 @@ class Lack:
 
 
 def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
-    """Return what gangs on a type take together, of each limit that they count for."""
+    """Return what gangs on a type take together, of each limit that they count for; whole amounts as ints."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(accounts.gangs.user[gang])
-        for column, amount in accounts.said.goods_of(gang, gpu_type):
+        for column, each in accounts.said.goods_of(gang, gpu_type):
+            amount = whole_as_int(each)
             for node in (TOP, user, *accounts.above(user)):
                 limit = (node, column)
                 total[limit] = total[limit] + amount if limit in total else amount
@@ -73,12 +76,12 @@ class SpareGoods:
         else:
             cap = self.accounts.said.cap[node, column]
             left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
-        return left - self._used.get(limit, 0) if left < INFINITY else left
+        return whole_as_int(left) - self._used.get(limit, 0) if left < INFINITY else left
 
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
         """Return by how much each limit is too small for what gangs take; none where all of it fits."""
         short = {limit: amount - self.room(limit) for limit, amount in taken.items()}
-        return {limit: amount for limit, amount in short.items() if amount > 0}
+        return {limit: Fraction(amount) for limit, amount in short.items() if amount > 0}
 
     def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
         """Return what a gang does not find though so much is set free; None where it finds all."""
@@ -87,7 +90,9 @@ class SpareGoods:
             if amount > most:
                 said = self.accounts.said
                 who = "" if node == TOP else said.nodes[node]
-                return Lack(self.accounts.gangs.names[gang], said.columns[column], amount, most, who)
+                return Lack(
+                    self.accounts.gangs.names[gang], said.columns[column], Fraction(amount), Fraction(most), who
+                )
         return None
 
     def start(self, taken: Mapping[Limit, Number]) -> None:
