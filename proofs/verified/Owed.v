@@ -259,3 +259,31 @@ Definition in_place (i l : nat) (scale : Q) (b c : list Q) : list Q :=
     let q := sure i b j + scale * (nth j c 0 - sure l c j) in
     match limit_at (caps e) i j with Some cap => Qmin q cap | None => q end) (seq 0 kinds).
 End Owed.
+Definition guaranteed (m : market) (e : entitlements) (i : nat) : list Q := map (owed m e i) (seq 0 (kinds m)).
+Definition room_of (b : list Q) (j : nat) : option Q := Some (nth j b 0).
+
+(** ** Where users ask for their demands, whatever they hold or wait for; a guarantee without bound counts as none *)
+Definition at_rest (e : entitlements) : entitlements :=
+  let none := map (map (fun _ => 0)) (in_hand e) in
+  Entitlements (groups e) (around e) (goods e) (stock e)
+    (map (map (fun g => match g with Some g => Some g | None => Some 0 end)) (guarantees e))
+    (caps e) (borrow_weight e) (tier e) none none [].
+
+(** ** The same entitlements: numbers may be written otherwise *)
+Definition like_limits (a b : list (list (option Q))) : Prop :=
+  Forall2 (Forall2 (fun p q => match p, q with Some p, Some q => p == q | None, None => True | _, _ => False end)) a b.
+Definition like_gang (g h : gang) : Prop :=
+  waiting g = waiting h /\ gang_gpus g == gang_gpus h /\ allowed g = allowed h /\
+  Forall2 (fun p q => fst p = fst q /\ snd p == snd q) (takes g) (takes h).
+Definition like_entitlements (a b : entitlements) : Prop :=
+  groups a = groups b /\ around a = around b /\ goods a = goods b /\ Forall2 Qeq (stock a) (stock b) /\
+  like_limits (guarantees a) (guarantees b) /\ like_limits (caps a) (caps b) /\
+  Forall2 Qeq (borrow_weight a) (borrow_weight b) /\ tier a = tier b /\
+  Forall2 (Forall2 Qeq) (in_hand a) (in_hand b) /\ Forall2 (Forall2 Qeq) (pinned a) (pinned b) /\
+  Forall2 like_gang (pending a) (pending b).
+Definition like_user (u v : user) : Prop :=
+  name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
+  match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
+
+(** ** Ratios that rise at rates *)
+Definition risen (had rate : list Q) (level : Q) : list Q := map (fun '(h, r) => Qred (h + r * level)) (combine had rate).

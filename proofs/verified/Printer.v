@@ -104,6 +104,10 @@ Definition filling_word (n : normaliser) : text :=
   codes (match n with OwnPartition => "water-filling" | EqualTime => "water-filling, equal-time"
                     | Isolated => "water-filling, isolated" end).
 
+Definition ratios_to (n : normaliser) : text :=
+  codes "ratios to " ++ codes (match n with OwnPartition => "own partitions" | EqualTime => "equal-time throughputs"
+                                          | Isolated => "isolated throughputs" end).
+
 Definition rule_shown (r : rule) (m : market) : text :=
   match r with
   | OfProgram p => policy_shown p m
@@ -229,11 +233,13 @@ Definition print (s : statement) : text :=
   | ParetoEfficient m x => about (codes "the allocation is Pareto-efficient") [market_shown m; allocation_shown x]
   | Rewards m r who report gain always => about (rewards (rule_shown r m) m who report gain always) [market_shown m]
   | LevelsAre m x n =>
-    about (codes "ratios to "
-             ++ codes (match n with OwnPartition => "own partitions" | EqualTime => "equal-time throughputs"
-                                  | Isolated => "isolated throughputs" end)
-             ++ codes " are lexicographically max-min, as " ++ filling_word n ++ codes " makes them")
+    about (ratios_to n ++ codes " are lexicographically max-min, as " ++ filling_word n ++ codes " makes them")
       [market_shown m; allocation_shown x]
+  | RatesRise m x n rates =>
+    about (ratios_to n ++ codes " rise as far as they can, as hierarchical-water-filling at rates that are told"
+             ++ codes (match n with OwnPartition => "" | EqualTime => ", equal-time" | Isolated => ", isolated" end)
+             ++ codes " makes them")
+      [codes "the rates are, in each round, " ++ table_shown rates; market_shown m; allocation_shown x]
   | MaximisesNash m x => about (codes "the allocation maximises Nash welfare") [market_shown m; allocation_shown x]
   | NashWithin m x gap lowest highest =>
     about (codes "wherever Nash welfare is largest, the throughputs of the users are at least " ++ row_shown lowest

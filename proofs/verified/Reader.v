@@ -1,8 +1,8 @@
 (** * From the bytes of a file to a certificate
 
     Which keys each kind has, and which of them may be left out, is as in [proofs/verifier]. What this program does not
-    know is said to be unknown, never passed over: speedups within bounds, rates that are told, entitlements except of
-    properties, and the kinds [unknown_kinds]. *)
+    know is said to be unknown, never passed over: speedups within bounds, entitlements of
+    water filling and of bounds on Nash welfare, and the kinds [unknown_kinds]. *)
 
 From Coq Require Import ZArith NArith QArith List String Ascii Bool.
 From Verified Require Import Syntax Json Numbers Decode ReadKeys ReadRounds ReadOwed.
@@ -156,11 +156,12 @@ Definition levels_of (l : json) : outcome decision :=
   let* l := object_of (keys ["market"; "allocation"; "rounds"]) (keys ["normaliser"; "owed"; "rates"]) l in
   let* m := field l "market" not_entitled in
   let* x := field l "allocation" (table_of m) in
-  let* _ := require (absent l "rates") Unknown "rates that are told" in
   let* _ := require (absent l "owed") NoCertificate "what is owed is what entitlements make of groups" in
   let* n := field l "normaliser" (or_null (choice normalisers)) in
   let* rounds := field l "rounds" (list_of (filling_of (names_of m))) in
-  Ok (Levels m x (match n with Some n => n | None => OwnPartition end) rounds).
+  let* rates := field l "rates" (or_null (Decode.table (List.length rounds) (user_count m))) in
+  let n := match n with Some n => n | None => OwnPartition end in
+  Ok (match rates with Some rates => Rated m x n rates rounds | None => Levels m x n rounds end).
 
 Definition equilibrium_of (l : json) : outcome decision :=
   let* l := object_of (keys ["market"; "allocation"; "prices"]) (keys ["demand_duals"]) l in
@@ -188,10 +189,9 @@ Definition embedded_of (l : json) : outcome decision :=
               "decisions of this policy are proved from the market, not by a program that is given" in
   Ok (Embedded p point value bound gap duals m author shares).
 
-(** The market that a decision is on. *)
 Fixpoint subject (d : decision) : market :=
   match d with
-  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
+  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Rated m _ _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
   | Extreme of _ _ _ _ _ _ => subject of
   end.
 
