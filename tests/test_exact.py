@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt import Market, allocate
 from fairopt.errors import NotCapable
@@ -14,9 +15,10 @@ from fairopt.proofs.verify import verify
 from fairopt.testing.samples import sample_markets
 
 
-def test_partial_allocation_never_returns_floats_where_rationals_are_asked_for() -> None:
+@pytest.mark.parametrize("count", counts(15, 60))
+def test_partial_allocation_never_returns_floats_where_rationals_are_asked_for(count: int) -> None:
     market = Market.of([[1, 2, 4]], capacity=[2, 3, 1], demand=[1])
-    markets = [market, *sample_markets(60, seed=21), *sample_markets(60, seed=22, demands=True)]
+    markets = [market, *sample_markets(count, seed=21), *sample_markets(count, seed=22, demands=True)]
     refused, said = 0, set[str]()
     for each in markets:
         try:
@@ -62,9 +64,10 @@ def test_what_has_an_exact_optimum_is_exact(policy: str) -> None:
         assert allocate(policy, each, exact=True).exact
 
 
-def test_without_groups_hierarchical_water_filling_is_water_filling() -> None:
+@pytest.mark.parametrize("count", counts(12, 40))
+def test_without_groups_hierarchical_water_filling_is_water_filling(count: int) -> None:
     known = Market.of([[61, 68], [53, 91]], capacity=[5, 1], demand=[2, "5/2"])
-    for each in (known, *sample_markets(30, seed=25), *sample_markets(40, seed=26, demands=True)):
+    for each in (known, *sample_markets(count, seed=25), *sample_markets(count, seed=26, demands=True)):
         own, plain = (allocate(name, each, exact=True) for name in ("hierarchical-water-filling", "water-filling"))
         assert np.array_equal(own.utilities, plain.utilities), f"{own.utilities} and {plain.utilities} on {each}"
         assert "rise as far as they can" in verify(HierarchicalWaterFilling().certify(own).to_json())

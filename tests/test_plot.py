@@ -89,7 +89,9 @@ def test_nobody_gets_anything() -> None:
     assert [note.get_text() for note in ax.texts] == ["0.00"] * 3
 
 
-@pytest.mark.parametrize(("users", "types"), [(3, 2), (8, 3), (30, 4), pytest.param(30, 10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("users", "types"), [(3, 2), (8, 3), *(pytest.param(30, each, marks=pytest.mark.slow) for each in (4, 10))]
+)
 def test_no_text_lies_over_another(users: int, types: int) -> None:
     decision = allocate(CooperativeOEF(), large_market(users, types, rising))
     assert overlapping(plot.shares(decision)) == []

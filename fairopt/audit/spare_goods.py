@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.numbers import whole_as_int
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
 
@@ -36,12 +38,13 @@ class Lack:
 
 
 def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
-    """Return what gangs on a type take together, of each limit that they count for."""
+    """Return what gangs on a type take together, of each limit that they count for: there is one where a cap is."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(accounts.gangs.user[gang])
-        for column, amount in accounts.said.goods_of(gang, gpu_type):
-            for node in (TOP, user, *accounts.above(user)):
+        for column, taken in accounts.said.goods_of(gang, gpu_type):
+            amount = whole_as_int(taken)  # ints are added sooner than Fractions
+            for node in accounts.pools.limits(user, column):
                 limit = (node, column)
                 total[limit] = total[limit] + amount if limit in total else amount
     return total
@@ -62,23 +65,25 @@ class SpareGoods:
 
     def __init__(self, accounts: EntitlementAccounts) -> None:
         self.accounts = accounts
-        self._free = accounts.goods_left.copy()
-        self._used: dict[Limit, Number] = {}
+        self._left: dict[Limit, Number] = {}
 
     def room(self, limit: Limit) -> Number:
         """Return what a limit leaves now, infinity where there is none; negative where more is held."""
-        node, column = limit
-        if node == TOP:
-            left: Number = self._free[column - self.accounts.k]
-        else:
-            cap = self.accounts.said.cap[node, column]
-            left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
-        return left - self._used.get(limit, 0) if left < INFINITY else left
+        left = self._left.get(limit)
+        if left is None:
+            node, column = limit
+            if node == TOP:
+                left = self.accounts.goods_left[column - self.accounts.k]
+            else:
+                cap = self.accounts.said.cap[node, column]
+                left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
+            self._left[limit] = left = whole_as_int(left)
+        return left
 
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
         """Return by how much each limit is too small for what gangs take; none where all of it fits."""
         short = {limit: amount - self.room(limit) for limit, amount in taken.items()}
-        return {limit: amount for limit, amount in short.items() if amount > 0}
+        return {limit: Fraction(amount) for limit, amount in short.items() if amount > 0}
 
     def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
         """Return what a gang does not find though so much is set free; None where it finds all."""
@@ -87,13 +92,16 @@ class SpareGoods:
             if amount > most:
                 said = self.accounts.said
                 who = "" if node == TOP else said.nodes[node]
-                return Lack(self.accounts.gangs.names[gang], said.columns[column], amount, most, who)
+                return Lack(
+                    self.accounts.gangs.names[gang], said.columns[column], Fraction(amount), Fraction(most), who
+                )
         return None
 
     def start(self, taken: Mapping[Limit, Number]) -> None:
         """Take so much from now on."""
         for limit, amount in taken.items():
-            self._used[limit] = self._used.get(limit, 0) + amount
+            left = self.room(limit)
+            self._left[limit] = left - amount if left != INFINITY else left
 
     def stop(self, freed: Mapping[Limit, Number]) -> None:
         """Give so much back."""

@@ -10,7 +10,7 @@ from fairopt.errors import require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.imported import Places
 from fairopt.importing.kai_objects import GPUS
-from fairopt.importing.kubernetes import Objects, Pod, pod_requests
+from fairopt.importing.kubernetes import MOST_ALIKE, Objects, Pod, pod_requests, requests_text
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, exact
 
@@ -27,6 +27,10 @@ _SLICED, _STRATEGY = "node-role.kubernetes.io/mig-enabled", "nvidia.com/mig.stra
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
 _LONE = "its pod group is not in the files: it counts for that queue, and starts alone"
 Amounts = dict[str, Fraction]
+#: What a pod takes, whether it asks for slices, its devices, and what there is to note: place, value and why.
+_Asked = tuple[Amounts, bool, tuple[Fraction, int], list[tuple[str, str, str]]]
+#: The annotations that say which part of a GPU a pod takes.
+_PARTS = ("gpu-fraction", "gpu-fraction-num-devices", "gpu-memory")
 
 
 def together_of(name: str, queue: str, pods: list[Pod], first: int, places: Places) -> Iterator[list[Pod]]:
@@ -72,12 +76,20 @@ def pods_of(
             bound["/".join(filter(None, (space, pod)))] = on
     members: dict[str, list[Pod]] = {name: [] for name in found["PodGroup"]}
     others = []
+    alike: dict[str, _Asked] = {}
     for name, part in found["Pod"].items():
         spec, metadata = part.part("spec"), part.part("metadata")
         phase, group = part.part("status").text("phase", "Pending"), metadata.part("annotations").text("pod-group-name")
         chosen, selected = bound.get(name, ("", ()))
         node = spec.text("nodeName") or chosen
-        takes, sliced, devices = _takes(name, part, memory, places)
+        key = requests_text(spec) + repr([metadata.part("annotations").value.get(each) for each in _PARTS])
+        if key not in alike:
+            if len(alike) >= MOST_ALIKE:
+                alike.clear()
+            alike[key] = _takes(part, memory)
+        takes, sliced, devices, notes = alike[key]
+        for where, value, why in notes:
+            places.note(where, name, value, why)
         if phase not in ("Pending", "Running"):
             places.note("Pod, status.phase", name, phase, "it takes nothing")
         elif spec.text("schedulerName", "default-scheduler") != scheduler:
@@ -132,10 +144,8 @@ def is_sliced(node: ObjectPart) -> bool:
     return labels.text(_SLICED) == "true" or labels.text(_STRATEGY) in ("single", "mixed")
 
 
-def _takes(
-    name: str, pod: ObjectPart, memory: int | None, places: Places
-) -> tuple[Amounts, bool, tuple[Fraction, int]]:
-    """Return what a pod asks for, whether it asks for slices of GPUs, and how much of how many GPUs it takes.
+def _takes(pod: ObjectPart, memory: int | None) -> _Asked:
+    """Return what a pod asks for, whether for slices of GPUs, how much of how many it takes, and what there is to note.
 
     Source: pod_info.go, getPodResourceRequest and updatePodAdditionalFields; gpu_sharing_node_info.go,
     getGpuMemoryFractionalOnNode: of a GPU's memory so much that hundredths are whole.
@@ -144,6 +154,7 @@ def _takes(
     takes = {each: whole.get(each, NONE) for each in ("cpu", "memory")}
     takes["gpu"] = sum((whole.get(each, NONE) for each in GPUS), NONE)
     share, devices, sliced = Fraction(1), takes["gpu"], False
+    told: list[tuple[str, str, str]] = []
     if notes.text("gpu-fraction") or notes.text("gpu-memory"):
         devices = exact(notes.text("gpu-fraction-num-devices") or 1, f"{notes.place}, gpu-fraction-num-devices")
         whole_count = devices.denominator == 1 and 0 < devices <= MOST_GPUS
@@ -156,14 +167,14 @@ def _takes(
         require(wanted > 0, str(wanted), f"{notes.place}, gpu-memory", "Give more than 0")
         if memory is None:
             why = f"no node says by {_MEMORY} how much memory its GPUs have: KAI and fairopt take {LEAST_MEMORY} MiB"
-            places.note("Pod, annotation gpu-memory", name, notes.text("gpu-memory"), why)
+            told.append(("Pod, annotation gpu-memory", notes.text("gpu-memory"), why))
         share = Fraction(ceil(100 * wanted / (memory or LEAST_MEMORY)), 100)
     takes["gpu"] = share * devices
     for resource, found in whole.items():
         if resource.startswith(MIG):
             sliced = True
-            places.note(f"Pod, {resource}", name, str(found), "slices of GPUs are not counted")
+            told.append((f"Pod, {resource}", str(found), "slices of GPUs are not counted"))
         elif resource not in (*GPUS, "cpu", "memory"):
-            places.note(f"Pod, {resource}", name, str(found), "a resource that no queue counts")
+            told.append((f"Pod, {resource}", str(found), "a resource that no queue counts"))
     require(devices.denominator == 1, str(devices), f"{pod.place}, GPUs", "Give whole GPUs")
-    return takes, sliced, (share, int(devices))
+    return takes, sliced, (share, int(devices)), told

@@ -101,9 +101,13 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
     total: dict[str, Fraction] = {}
     for each in pod.parts("containers"):
         add(total, asked(each))
+    initial = pod.parts("initContainers")
+    if not initial:  # nearly always
+        add(total, pod.read("overhead", AMOUNTS, {}))
+        return total
     peak: dict[str, Fraction] = {}
     beside: dict[str, Fraction] = {}
-    for each in pod.parts("initContainers"):
+    for each in initial:
         own = asked(each)
         if each.text("restartPolicy") == "Always":  # it runs on beside the containers
             add(beside, own)
@@ -115,6 +119,23 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
     total = {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in (*total, *peak)}
     add(total, pod.read("overhead", AMOUNTS, {}))
     return total
+
+
+#: So many pods that ask for different things are remembered.
+MOST_ALIKE = 5_000
+
+
+def requests_text(pod: ObjectPart) -> str:
+    """Return as a text all that `pod_requests` reads of a pod: pods with the same text ask for the same."""
+    inside = [some_of(pod.value.get(kind), "resources", "restartPolicy") for kind in ("containers", "initContainers")]
+    return repr((inside, pod.value.get("overhead")))
+
+
+def some_of(values: Any, *keys: str) -> Any:
+    """Return what each object of a list has at some keys; what is none as it is."""
+    if type(values) is not list:
+        return values
+    return [[each.get(key) for key in keys] if type(each) is dict else each for each in values]
 
 
 def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:

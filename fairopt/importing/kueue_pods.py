@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import require
 from fairopt.importing.documents import AMOUNTS
-from fairopt.importing.kubernetes import pod_requests
+from fairopt.importing.kubernetes import pod_requests, requests_text, some_of
 from fairopt.importing.kueue_quotas import in_units
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
@@ -16,8 +16,10 @@ from fairopt.problem.numbers import shown
 Amounts = dict[str, Fraction]
 #: What of a pod says where it may run.
 PLACING = ("nodeSelector", "affinity", "tolerations")
-#: What else is read of a pod set, and of a container.
-_POD_SET, _CONTAINER = ("name", "count", "minCount", "topologyRequest"), ("resources", "restartPolicy")
+#: What of a status says which pods are left, and what they take.
+_LEFT = ("reclaimablePods", "resourceRequests")
+#: What else is read of a pod set.
+_POD_SET = ("name", "count", "minCount", "topologyRequest")
 
 
 class PodSet(NamedTuple):
@@ -68,26 +70,12 @@ def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bo
 
 
 def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str:
-    """Return as a text all that decides which gangs a Workload is."""
+    """Return as a text all that decides which gangs a Workload is; errors as `pod_sets_of`."""
     sets, said = spec.value.get("podSets"), []
-    for each in sets if type(sets) is list else ():
-        template = _some(each, "template")
-        pod = _some(template[0] if type(template) is list else template, "spec")
-        pod = pod[0] if type(pod) is list else pod
-        inside = [_some_of(_some(pod, kind), *_CONTAINER) for kind in ("containers", "initContainers")]
-        said.append((_some(each, *_POD_SET), _some(pod, "overhead", "resources", *PLACING), inside))
-    given = _some(status.value.get("admission"), "podSetAssignments")
-    assigned = _some_of(given, "name", "count", "resourceUsage", "flavors") if admitted else None
-    more = (status.value.get(each) for each in ("reclaimablePods", "resourceRequests"))
-    return repr((bool(admitted), said or sets, assigned, *more))
-
-
-def _some(value: Any, *keys: str) -> Any:
-    """Return what an object has at some keys; what is no object as it is."""
-    return [value.get(each) for each in keys] if type(value) is dict else value
-
-
-def _some_of(values: Any, *keys: str) -> Any:
-    """Return the same for each object of the one list in ``values``."""
-    found = values[0] if type(values) is list and len(values) == 1 else values
-    return [_some(each, *keys) for each in found] if type(found) is list else found
+    for each in spec.parts("podSets"):
+        pod = each.at("template.spec")
+        said.append((requests_text(pod), [pod.value.get(key) for key in ("resources", *PLACING)]))
+    assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
+    more = [some_of(status.value.get(each), "name", "count", "resources") for each in _LEFT]
+    own = some_of(sets, *_POD_SET), some_of(assigned, "name", "count", "resourceUsage", "flavors")
+    return repr((bool(admitted), said, own, more))

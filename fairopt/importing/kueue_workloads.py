@@ -13,7 +13,7 @@ from typing import Any
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
-from fairopt.importing.kubernetes import Objects, add
+from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
 from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
@@ -22,8 +22,6 @@ from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, shown
 
-#: So many Workloads that differ are remembered.
-MOST_ALIKE = 5_000
 #: Which workloads count: those with quota, and of them those that were let run.
 _RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admittedWorkloads", "flavorsUsage"))
 

@@ -147,8 +147,9 @@ def job_columns(jobs: Jobs, rows: range) -> dict[str, list[Any]]:
     """Return what is said of jobs, but for profiles, by name: a list of the values of these rows each."""
     at = slice(rows.start, rows.stop)
     tenants = [jobs.tenants[each] for each in jobs.tenant[at].tolist()]
-    own = {name: told(getattr(jobs, name)[at]) for name in _OF_JOB}
-    return {"name": list(jobs.names[at]), "tenant": tenants} | own
+    own = {name: told(getattr(jobs, name)[at]) for name in _OF_JOB if name != "pattern"}
+    own["pattern"] = [each.value for each in jobs.pattern[at]]  # as `told` has them
+    return {"name": list(jobs.names[at]), "tenant": tenants} | {name: own[name] for name in _OF_JOB}
 
 
 _OF_JOB = (

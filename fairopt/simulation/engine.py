@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from fairopt.backends import Method, Solver
 from fairopt.errors import NotCapable, WrongReturn
 from fairopt.policy import Policy, Schedule, Trait, decide, session
 from fairopt.policy.policy import require_policy
-from fairopt.problem import Cluster, Queue, Spots, Trace
+from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.profile import Course
 from fairopt.problem.queue import any_type
 from fairopt.program import INFINITY, Array, Number
@@ -23,7 +23,7 @@ from fairopt.simulation import rounds as step
 from fairopt.simulation.job_states import Hosts, JobStates
 from fairopt.simulation.mechanics import Mechanics, length_of
 from fairopt.simulation.newcomers import Newcomers
-from fairopt.simulation.record import Changes, Round, Snapshot, begin
+from fairopt.simulation.record import Changes, Placed, Round, Snapshot, begin
 from fairopt.simulation.whole_rounds import WholeRounds
 
 _log = logging.getLogger(__name__)
@@ -100,8 +100,9 @@ class Engine:
         kind = type(self._mechanics)
         # another model may change a job's speed or loading while it stays where it is
         self._stays_same = kind.speed is Mechanics.speed and kind.setup is Mechanics.setup
-        self._courses: dict[tuple[int, Spots], Course] = {}  # of jobs whose speed changes, with what is told of them
-        self._ask = ask or not self._stays_same or self._length is None or trace.jobs.varying
+        self._courses: dict[int, Course] = {}  # of jobs whose speed changes, where they run or ran last
+        self._varying = trace.jobs.varying
+        self._ask = ask or not self._stays_same or self._length is None or self._varying
         self._session = session(policy, backend, exact=exact)
         self._rounds, self._done, self._stopped = rounds, 0, False
         self._arrival: list[Number] = trace.jobs.arrival.tolist()
@@ -109,7 +110,7 @@ class Engine:
         self._whole = Queue.fresh(trace.jobs, self._cluster, length=1)
         self._fits = any_type(self._whole.fits)
         self._newcomers = Newcomers(self._whole, self._mechanics)
-        self._datasets = any(trace.jobs.dataset)
+        self._datasets = trace.jobs.dataset if any(trace.jobs.dataset) else ()
         first = begin(self._cluster, number) if after is None else after
         self._at = _Moment(
             round=first.index,
@@ -183,7 +184,8 @@ class Engine:
         else:
             at, states, changes = self._asked(at, fresh, up)
         end, failing = changes.end, self._hosts.failing(at.now, changes.end)
-        self._courses |= {(each.row, each.spots): each.course for each in changes.placed if each.course}
+        if self._varying:
+            self._remember(at.states.rows, changes.placed)
         states, completed, lost = states.advanced(at.now, end, failing, self._courses, self._trace.jobs.work)
         calm = not fresh and not states.running.any() and not completed and not self._hosts.change(at.now, end)
         after = at._replace(
@@ -202,6 +204,12 @@ class Engine:
             changes, arrived=fresh, failed=failed, back=back, completed=completed, lost=lost, seconds=at.seconds
         )
         return after, changes
+
+    def _remember(self, present: Array, placed: Sequence[Placed]) -> None:
+        """Keep the courses of those who come to other GPUs, and forget those of jobs that have long been done."""
+        if len(self._courses) > 2 * len(present) + 100:
+            self._courses = {row: self._courses[row] for row in present.tolist() if row in self._courses}
+        self._courses |= {each.row: each.course for each in placed}
 
     def _quiet(self, at: _Moment) -> _Moment:
         """Return the end of the rounds that come in which nothing happens and nobody is asked, in one step."""
@@ -241,7 +249,7 @@ class Engine:
         said = step.said(schedule, states.rows)
         new = said if at.said is None else {name: value for name, value in said.items() if at.said[name] != value}
         moment = at._replace(
-            held=self._held(at.held, changes),
+            held=step.held(at.held, changes.placed, self._datasets),
             state=schedule.state,
             started=True,
             schedule=schedule,
@@ -260,11 +268,12 @@ class Engine:
             return None
         if self._length is None:
             return None
-        round_ = Changes(at.round, at.now, at.now + self._length, fresh)
         if at.schedule is not None and up.all():
-            found = self._newcomers.placed(at.schedule, at.states, fresh, round_)
+            end = at.now + self._length
+            found = self._newcomers.placed(at.schedule, at.states, fresh, at.now, end)
             if found is not None:
-                return at._replace(held=self._held(at.held, found[1])) if self._datasets else at, *found
+                changes = Changes(at.round, at.now, end, fresh, placed=found[1])
+                return at._replace(held=step.held(at.held, changes.placed, self._datasets)), found[0], changes
         new, held = JobStates.new(fresh, self._trace.jobs, at.now), at.states.held(len(up))
         able = self._fits[new.rows]
         queue = self._queue(at, new, up, fresh.stop)
@@ -276,7 +285,9 @@ class Engine:
             return None
         started, changes = step.carried_out(schedule, new, new, self._mechanics, whole=True)
         moment = at._replace(
-            held=self._held(at.held, changes), stands=min(at.stands, schedule.stands), seconds=at.seconds + seconds
+            held=step.held(at.held, changes.placed, self._datasets),
+            stands=min(at.stands, schedule.stands),
+            seconds=at.seconds + seconds,
         )
         states = at.states.going_on(at.now, queue.end).joined(started)
         return moment, states, replace(changes, unschedulable=step.unschedulable(queue, new.rows, len(fresh)))
@@ -307,17 +318,6 @@ class Engine:
         if schedule.queue is not told:
             raise WrongReturn(f"{schedule.policy}, round {queue.index}: the schedule is of another queue")
         return schedule if told is queue else replace(schedule, queue=queue), seconds
-
-    def _held(self, held: tuple[frozenset[str], ...], changes: Changes) -> tuple[frozenset[str], ...]:
-        """Return the datasets on each host once those who are placed have read theirs."""
-        if not self._datasets:
-            return held
-        new = list(held)
-        for each in changes.placed:
-            name = self._trace.jobs.dataset[each.row]
-            for host, _ in each.spots if name else ():
-                new[host] |= {name}
-        return tuple(new)
 
     def _refuse_stall(self, after: _Moment) -> None:
         """Raise `NotSolved` where nothing will ever happen."""

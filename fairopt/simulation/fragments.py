@@ -27,11 +27,10 @@ class Fragments:
     def __init__(self, queue: Queue) -> None:
         """Begin with all hosts free; ``queue`` is that of all jobs."""
         cluster = queue.cluster
-        kinds: dict[tuple[bool, ...], tuple[int, ...]] = {}  # the types that jobs suit; few jobs differ
-        for each in (suits := list(map(tuple, queue.suits.tolist()))):
-            if each not in kinds:
-                kinds[each] = tuple(np.flatnonzero(each).tolist())
-        self._suits = [kinds[each] for each in suits]
+        # the types that jobs suit; few jobs differ
+        kinds, kind = np.unique(queue.suits, axis=0, return_inverse=True)
+        types = [tuple(np.flatnonzero(each).tolist()) for each in kinds]
+        self._suits = [types[each] for each in kind.ravel().tolist()]
         self._size = queue.jobs.gpus.tolist()
         self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
         self._type = cluster.gpu_type.tolist()

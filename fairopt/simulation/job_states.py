@@ -164,14 +164,14 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
         now: Number,
         end: Number,
         failing: Mapping[int, Number],
-        courses: Mapping[tuple[int, Spots], Course],
+        courses: Mapping[int, Course],
         work: Array,
     ) -> tuple[JobStates, dict[int, Number], dict[int, Number]]:
         """Return what a round from ``now`` to ``end`` makes of them, and when rows were completed, or lost by failures.
 
-        A job loads first, then it makes progress at its speed, or at those of its course, by row and spots; where one
-        of the hosts that are ``failing``, and when, is under it, the round's work is lost. ``work`` is that of the
-        trace.
+        A job loads first, then it makes progress at its speed, or at those of its course, by row, where that is not ();
+        where one of the hosts that are ``failing``, and when, is under it, the round's work is lost. ``work`` is that
+        of the trace.
         """
         at = self._at()
         if at is None:
@@ -255,10 +255,10 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
             return None
         return slice(None) if count == len(self.running) else np.flatnonzero(self.running)
 
-    def _courses(self, at: Any, courses: Mapping[tuple[int, Spots], Course]) -> dict[int, Course]:
+    def _courses(self, at: Any, courses: Mapping[int, Course]) -> dict[int, Course]:
         """Return the courses of those that have one, by their place in ``at``."""
-        there = enumerate(zip(self.rows[at].tolist(), self.last[at], strict=True))
-        return {place: courses[key] for place, key in there if key in courses}
+        found = enumerate(map(courses.get, self.rows[at].tolist()))
+        return {place: course for place, course in found if course}
 
     def _lost(self, at: Array, till: Array, failing: Mapping[int, Number]) -> dict[int, Number]:
         """Return when a host fails under jobs that still run, by their place in ``at``."""

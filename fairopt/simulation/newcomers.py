@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from fairopt.program import Array, Number
 from fairopt.simulation.job_states import JobStates, of_tuples
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.placement import by_throughput
-from fairopt.simulation.record import Change, Changes, Placed
+from fairopt.simulation.record import Change, Placed
 
 
 class Newcomers:
@@ -48,9 +47,9 @@ class Newcomers:
         self._known: tuple[Callable[[Queue], Array] | None, Array] = None, np.array([])
 
     def placed(
-        self, schedule: Schedule, states: JobStates, fresh: range, round_: Changes
-    ) -> tuple[JobStates, Changes] | None:
-        """Return a round in which the ``fresh`` rows of the trace start, and all others go on, while all hosts are up.
+        self, schedule: Schedule, states: JobStates, fresh: range, now: Number, end: Number
+    ) -> tuple[JobStates, tuple[Placed, ...]] | None:
+        """Return who starts in a round in which the ``fresh`` rows of the trace do, and all others go on; all hosts up.
 
         ``schedule`` is the policy's last, which says how (`Schedule.newcomers`). None where it does not, and where
         somebody fits no type, or finds no room on its first.
@@ -89,15 +88,15 @@ class Newcomers:
             remaining=started.remaining[at],
             attained=started.attained[at],
             setup=started.setup[at],
-            lease=started.attained[at] + round_.end,
+            lease=started.attained[at] + end,
             running=started.running[at],
             last=of_tuples(spots),
-            started=of_tuples([round_.begin] * len(fresh)),
+            started=of_tuples([now] * len(fresh)),
             speed=speed,
             host=np.array([on[0][0] if len(on) == 1 else -1 for on in spots]),
             gpu_type=started.gpu_type[at],
         )
-        return states.going_on(round_.begin, round_.end).joined(added), replace(round_, placed=placed)
+        return states.going_on(now, end).joined(added), placed
 
     def _in_turn(self, order: Callable[[Queue], Array], fresh: range) -> list[int]:
         """Return rows as `Consolidated` takes them: by falling GPUs, then in the policy's order."""

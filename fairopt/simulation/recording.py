@@ -130,8 +130,10 @@ def _job_texts(jobs: Jobs, rows: range, how: json.JSONEncoder) -> Iterator[str]:
         yield form % job
 
 
-def _texts(column: Sequence[Any]) -> list[str]:
+def _texts(column: list[Any]) -> list[str]:
     """Return the JSON of each of the values: texts, numbers, or lists of numbers, exact ones as "p/q"."""
+    if column.count(column[0]) == len(column):  # most traces leave most columns as they are by default
+        return [_PLAIN.encode(column[0])] * len(column)
     if isinstance(column[0], list):
         return [f"[{each}]" for each in _PLAIN.encode(column)[2:-2].split("],[")]
     if str in {*map(type, column)}:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import floor
@@ -146,7 +146,7 @@ def advance(snapshot: Snapshot, trace: Trace, schedule: Schedule, mechanics: Mec
     arrived = range(snapshot.arrived, snapshot.arrived + fresh)
     before = _states(snapshot, trace, queue.cluster, arrived.stop)
     states, changes = carried_out(schedule, before.on_hosts(queue.up), before, mechanics, whole=True)
-    courses = {(each.row, each.spots): each.course for each in changes.placed if each.course}
+    courses = {each.row: each.course for each in changes.placed}
     failing = hosts.failing(queue.now, queue.end)
     _, completed, lost = states.advanced(queue.now, queue.end, failing, courses, trace.jobs.work)
     failed, back = host_changes(hosts.up_before(queue.now, queue.length), queue.up)
@@ -243,6 +243,19 @@ def carried_out(
         leases={int(rows[row]): until for row, until in leases.items()},
     )
     return after, changes
+
+
+def held(
+    before: tuple[frozenset[str], ...], placed: Sequence[Placed], dataset: Sequence[str]
+) -> tuple[frozenset[str], ...]:
+    """Return datasets on each host once those who are ``placed`` have read theirs, by row; () where no job has any."""
+    if not dataset:
+        return before
+    new = list(before)
+    for each in placed:
+        for host, _ in each.spots if dataset[each.row] else ():
+            new[host] |= {dataset[each.row]}
+    return tuple(new)
 
 
 def _moving(schedule: Schedule) -> list[int]:

@@ -11,7 +11,7 @@ from fairopt.deadline import left
 from fairopt.errors import NotCapable
 from fairopt.methods.columns.columns import RunMode
 from fairopt.models.astraea.reference import Best, Reference, scheduled
-from fairopt.models.astraea.round_state import RoundState, spots
+from fairopt.models.astraea.round_state import RoundState, least_over, spots
 from fairopt.problem.batch import NEVER
 from fairopt.program import Array
 
@@ -93,7 +93,7 @@ def _family(
     pairs = state.batch.pairs
     (worker, ps), apart = pairs[number // 2 % len(pairs)], bool(number % 2)
     own, own_ps = state.windows_offered(int(state.batch.jobs.tenant[job]), worker, ps)
-    fits = (own.least(slots) >= workers) & (own_ps.least(slots) >= 1)
+    fits = (least_over(own, slots) >= workers) & (least_over(own_ps, slots) >= 1)
     if not fits.any():
         return None
     there, most_workers, most_ps = state.room(slots)
@@ -125,7 +125,7 @@ def _gains(state: RoundState, job: int, mode: RunMode, most: Array, worth: Array
     """Return what each start (starts,) gains, at ``most`` so much, and -inf where no servers have room."""
     workers, worker, ps, slots = mode.workers, mode.worker, mode.ps, mode.slots
     free, free_ps = state.windows
-    room, left = free.least(slots)[:, worker], free_ps.least(slots)[:, ps]
+    room, left = least_over(free, slots)[:, worker], least_over(free_ps, slots)[:, ps]
     if mode.together:
         return np.where(((room >= workers) & (left >= 1)).any(axis=0), most, -np.inf)
     host, given, able = _hosts(state, job, mode, room, left, readings)
@@ -141,7 +141,7 @@ def _hosts(
 ) -> tuple[Array, Array, Array]:
     """Return, for each start, the server that holds the PS, how many, and whether there is one."""
     tenant = int(state.batch.jobs.tenant[job])
-    offered = state.windows_offered(tenant, mode.worker, mode.ps)[1].least(mode.slots)
+    offered = least_over(state.windows_offered(tenant, mode.worker, mode.ps)[1], mode.slots)
     left = np.minimum(left, offered)
     needed = _fewest(mode.workers, room, state.batch.ps_needed[mode.worker, mode.ps])
     given = needed if readings.enough_ps else np.minimum(needed, left)
@@ -156,7 +156,7 @@ def _placed(state: RoundState, job: int, mode: RunMode, start: int, readings: Re
     """Return the schedule of one family from one start (from 0), which is known to fit."""
     workers, worker, ps, slots = mode.workers, mode.worker, mode.ps, mode.slots
     free, free_ps = state.windows
-    room, left = free.least(slots)[:, worker], free_ps.least(slots)[:, ps]
+    room, left = least_over(free, slots)[:, worker], least_over(free_ps, slots)[:, ps]
     if not mode.together:
         host, given, _ = (int(each[start]) for each in _hosts(state, job, mode, room, left, readings))
         where, where_ps = _spread(workers, host, room[:, start]), ((host, given),)

@@ -11,30 +11,19 @@ import numpy as np
 from fairopt.problem.batch import Batch, JobSchedule
 from fairopt.program import Array
 
+#: A table (rows..., T) and, for each power 2^k that was asked for, the minima over windows of so many slots.
+Minima = list[Array]
 
-@dataclass(frozen=True, eq=False)
-class Windows:
-    """The minimum of a row over any window of slots, from the minima over windows of lengths 2^k.
 
-    ``levels``: for each power 2^k so far asked for, the table (rows..., T - 2^k + 1), a column for each start.
-    """
-
-    levels: list[Array]
-
-    @classmethod
-    def of(cls, table: Array) -> Windows:
-        """Return the windows of a table (rows..., T)."""
-        return cls([table])
-
-    def least(self, slots: int) -> Array:
-        """Return (rows..., T - slots + 1): the least over ``slots`` slots from each start on."""
-        power = slots.bit_length() - 1
-        while len(self.levels) <= power:
-            length, last = 2 ** (len(self.levels) - 1), self.levels[-1]
-            self.levels.append(np.minimum(last[..., :-length], last[..., length:]))
-        level, starts = self.levels[power], self.levels[0].shape[-1] - slots + 1
-        late = slots - 2**power
-        return np.asarray(np.minimum(level[..., :starts], level[..., late : late + starts]))
+def least_over(minima: Minima, slots: int) -> Array:
+    """Return (rows..., T - slots + 1): the least of each row over ``slots`` slots from each start on."""
+    power = slots.bit_length() - 1
+    while len(minima) <= power:
+        length, last = 2 ** (len(minima) - 1), minima[-1]
+        minima.append(np.minimum(last[..., :-length], last[..., length:]))
+    level, starts = minima[power], minima[0].shape[-1] - slots + 1
+    late = slots - 2**power
+    return np.asarray(np.minimum(level[..., :starts], level[..., late : late + starts]))
 
 
 def longest_stretches(row: Array) -> Array:
@@ -168,12 +157,12 @@ class RoundState:
         workers, ps = (float((each[last] - each[first]) * n) for each, n in zip(totals, schedule.count(), strict=True))
         return workers, ps
 
-    def windows_offered(self, tenant: int, worker: int, ps: int) -> tuple[Windows, Windows]:
+    def windows_offered(self, tenant: int, worker: int, ps: int) -> tuple[Minima, Minima]:
         """Return what of these types a tenant may take over any window of slots; cached until `admit`."""
         key = tenant, worker, ps
         if key not in self._offered:
             own, own_ps = self.offered(*key)
-            self._offered[key] = Windows.of(own), Windows.of(own_ps)
+            self._offered[key] = [own], [own_ps]
         return self._offered[key]
 
     def stretches(self, tenant: int, worker: int, ps: int, apart: bool, enough: bool) -> Array:
@@ -196,7 +185,7 @@ class RoundState:
         return {}
 
     @cached_property
-    def _offered(self) -> dict[tuple[int, int, int], tuple[Windows, Windows]]:
+    def _offered(self) -> dict[tuple[int, int, int], tuple[Minima, Minima]]:
         return {}
 
     @cached_property
@@ -204,9 +193,9 @@ class RoundState:
         return {}
 
     @cached_property
-    def windows(self) -> tuple[Windows, Windows]:
+    def windows(self) -> tuple[Minima, Minima]:
         """The workers and the PS that stay free over any window of slots; cached until `admit`."""
-        return Windows.of(self.workers.free), Windows.of(self.ps.free)
+        return [self.workers.free], [self.ps.free]
 
     def room(self, slots: int) -> tuple[Array, Array, Array]:
         """Return what stays free over windows of ``slots`` slots, by type and start; cached until `admit`.
@@ -214,7 +203,7 @@ class RoundState:
         These are the workers on all servers, the workers on the best one, and the PS on the best.
         """
         if slots not in self._room:
-            workers, ps = (windows.least(slots) for windows in self.windows)
+            workers, ps = (least_over(each, slots) for each in self.windows)
             self._room[slots] = workers.sum(axis=0), workers.max(axis=0), ps.max(axis=0)
         return self._room[slots]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from itertools import chain, pairwise, repeat
+from heapq import heapify, heappop, heapreplace
+from itertools import pairwise
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 from fairopt.models.kueue.state import Candidate, Preempts, QueuedWork, Rules, State, Strategy, Target
@@ -20,6 +21,10 @@ IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFa
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 #: Who goes, and what was taken away of its usage.
 _Gone = tuple[Target, Needs]
+#: Who may go, by ClusterQueue, and whether the preemptor has the better right.
+_Phase = tuple[list[list[Candidate]], bool]
+#: What adds usage to a node, or takes it away.
+_Moves = Callable[[int, Needs], None]
 #: A child of a cohort, after what children are compared by.
 _Entry = tuple[tuple[object, ...], int]
 
@@ -49,50 +54,54 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
     for borrowing in attempts:
         if borrowing or _may_be_nominal(state, work, needs, own):
             # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
-            some = None if borrowing and forbidden else others
-            in_order = chain(
-                zip(state.below(work, columns, better), repeat(True)),
-                zip(state.below(work, columns, some), repeat(False)),
-                zip(own, repeat(True)),
-            )
-            if targets := _attempt(state, work, needs, columns, in_order, borrowing=borrowing):
+            some = [] if borrowing and forbidden else others
+            phases = ((better, True), (some, False), ([own], True))
+            if targets := _attempt(state, work, needs, columns, phases, borrowing=borrowing):
                 return targets
     return []
 
 
 def _attempt(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], candidates: Iterable[tuple[Candidate, bool]], *,
-    borrowing: bool,
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase],
+    *, borrowing: bool,
 ) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
 
-    ``candidates``: who may go, and whether the preemptor has the better right. Only ``columns`` lack room, so that the
-    others matter where the preemptor may not borrow.
+    The ``phases`` come one after the other. Only ``columns`` lack room, so that the others matter where the preemptor
+    may not borrow.
     """
     quotas, rules = state.quotas, state.rules(work.queue)
     if borrowing:
         needs = [each for each in needs if each[0] in columns]
     matters = {column for column, _ in needs}
+    several, lower = len(columns) > 1, rules.reclaim_within_cohort is not Preempts.ANY
     gone: list[_Gone] = []
-    closed: set[int] = set()  # ClusterQueues that borrow no more, or below a cohort that does not: nor will they again
-    for (_, each, usage, touched), right in candidates:
-        queue, reason = each.queue, IN_QUEUE
-        if queue in closed:
-            continue
-        if queue != work.queue:
-            while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
-            if borrowing and not while_borrowing:
-                continue
-            if not _valid(state, work, queue, columns):
-                closed.add(queue)
-                continue
-        if not touched <= matters:
-            usage = [part for part in usage if part[0] in matters]
-        quotas.remove(queue, usage)
-        gone.append((Target(each, reason), usage))
-        if _has_room(state, work, needs, borrowing=borrowing):
-            return _put_back(state, _fill_back(state, work, needs, gone, borrowing=borrowing))
-    _put_back(state, gone)
+    for listed, right in phases:
+        heap = [(going[0], 0, going) for going in listed if going]
+        heapify(heap)
+        while heap:
+            (_, each, usage, touched), at, going = heap[0]
+            queue, reason = each.queue, IN_QUEUE
+            open_, takes = True, not (several and columns.isdisjoint(touched))
+            if queue != work.queue:
+                while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
+                takes = takes and (while_borrowing or not borrowing)
+                # a ClusterQueue that borrows no more, or is below a cohort that does not, will not again
+                open_ = not (lower and each.priority >= work.priority)
+                open_ = open_ and not (takes and gone and not _valid(state, work, queue, columns))
+            if not open_ or at + 1 == len(going):
+                heappop(heap)
+            else:
+                heapreplace(heap, (going[at + 1], at + 1, going))
+            if open_ and takes:
+                if not touched <= matters:
+                    usage = [part for part in usage if part[0] in matters]
+                quotas.lift(queue, usage)
+                gone.append((Target(each, reason), usage))
+                if _has_room(state, work, needs, borrowing=borrowing):
+                    gone = _fill_back(state, work, needs, gone, quotas.put, quotas.lift, borrowing=borrowing)
+                    return _put_back(quotas.put, gone)
+    _put_back(quotas.put, gone)
     return []
 
 
@@ -118,35 +127,32 @@ def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> boo
 
 def _from_cohorts(
     state: State, work: QueuedWork, needs: Needs, columns: set[int], *, only_better: bool
-) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """Return where those are over whom the preemptor has the better right, and the others; None where nobody is.
+) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
+    """Return, by ClusterQueue, over whom the preemptor has the better right, and the others; in order in each.
 
-    That is below a cohort, but not below another node (`State.below`), in ClusterQueues that borrow, below cohorts that
-    do, up to the common ancestor. With ``only_better`` the others are left out: they may not go while the preemptor
-    borrows, and it would. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree,
-    QuantitiesFitInQuota.
+    They are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
+    others are left out: they may not go while the preemptor borrows, and it would. Source:
+    collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
     """
-    quotas, rules = state.quotas, state.rules(work.queue)
-    if rules.reclaim_within_cohort is Preempts.NEVER:
-        return None, None
-    right, left = _within(state, work.queue, needs)
-    # the highest node below which it has no better right; the highest where others borrow without and with it
-    over, lower, higher = work.queue, -1, -1
+    quotas, policy = state.quotas, state.rules(work.queue).reclaim_within_cohort
+    better: list[list[Candidate]] = []
+    others: list[list[Candidate]] = []
+    if policy is Preempts.NEVER:
+        return better, others
+    right, left = quotas.within(work.queue, needs)
     below = work.queue
     for ancestor in quotas.paths[work.queue][1:]:
-        borrow = (right or not only_better) and quotas.any_above(ancestor, below, columns)
-        if right:
-            higher = ancestor if borrow else higher
-        else:
-            over, lower = ancestor, ancestor if borrow else lower
+        if (right or not only_better) and quotas.any_above(ancestor, below, columns):
+            found = better if right else others
+            for child, listed in state.borrowers(ancestor, columns).items():
+                if child != below and policy is Preempts.ANY:
+                    found += listed
+                elif child != below:
+                    found += [going for going in listed if going[0][1].priority < work.priority]
         below = ancestor
-        fits, left = _within(state, ancestor, left)
-        right = right or fits
-    found: list[tuple[int, int] | None] = []
-    for where in ((higher, over), (lower, work.queue)):
-        queues = (each[1].queue for each in state.below(work, columns, where if where[0] >= 0 else None))
-        found.append(where if any(_valid(state, work, queue, columns) for queue in queues) else None)
-    return found[0], found[1]
+        if not right:
+            right, left = quotas.within(ancestor, left)
+    return better, others
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
@@ -158,17 +164,6 @@ def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, st
         rules.max_priority_threshold is not None and each.priority > rules.max_priority_threshold
     )
     return (False, RECLAIMED) if rules.borrow_within_cohort is Preempts.NEVER or above else (True, WHILE_BORROWING)
-
-
-def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:
-    """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
-    quotas, local = state.quotas, state.quotas.local[node]
-    usage, quota, fits, left = quotas.usage[node], quotas.subtree[node], True, []
-    for column, amount in needs:
-        used = usage[column]
-        fits = fits and used + amount <= quota[column]
-        left.append((column, max(0, amount - (local[column] - used)) if used < local[column] else amount))
-    return fits, left
 
 
 # -- fair sharing ------------------------------------------------------------------------------------------------
@@ -299,7 +294,8 @@ def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> li
     if not fits and retry and len(state.strategies) > 1:
         fits = _second(state, work, needs, retry, gone)
     quotas.remove(work.queue, needs)
-    targets = _put_back(state, _fill_back(state, work, needs, gone) if fits else gone)
+    gone = _fill_back(state, work, needs, gone, quotas.add, quotas.remove) if fits else gone
+    targets = _put_back(quotas.add, gone)
     return targets if fits else []
 
 
@@ -366,26 +362,29 @@ def _second(state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[
 
 # -- both --------------------------------------------------------------------------------------------------------
 def _fill_back(
-    state: State, work: QueuedWork, needs: Needs, gone: list[_Gone], *, borrowing: bool = True
-) -> list[_Gone]:
-    """Return those that are gone without those that can stay, the last ones first: fillBackWorkloads."""
-    quotas = state.quotas
+    state: State, work: QueuedWork, needs: Needs, gone: list[_Gone], add: _Moves, remove: _Moves, *,
+    borrowing: bool = True,
+) -> list[_Gone]:  # fmt: skip
+    """Return those that are gone without those that can stay, the last ones first: fillBackWorkloads.
+
+    ``add`` and ``remove``: how usage comes back and goes.
+    """
     for at in range(len(gone) - 2, -1, -1):
         target, usage = gone[at]
-        quotas.add(target.work.queue, usage)
+        add(target.work.queue, usage)
         if _has_room(state, work, needs, borrowing=borrowing):
             gone[at] = gone[-1]
             gone = gone[:-1]
         else:
-            quotas.remove(target.work.queue, usage)
+            remove(target.work.queue, usage)
     return gone
 
 
-def _put_back(state: State, gone: Iterable[_Gone]) -> list[Target]:
+def _put_back(add: _Moves, gone: Iterable[_Gone]) -> list[Target]:
     """Count the usage of those that are gone again, and return them."""
     targets = []
     for target, usage in gone:
-        state.quotas.add(target.work.queue, usage)
+        add(target.work.queue, usage)
         targets.append(target)
     return targets
 

@@ -160,6 +160,30 @@ class CohortQuotas:
                 if amount <= 0:
                     break
 
+    def lift(self, node: int, needs: Needs) -> None:
+        """Take usage away for a while, as `remove`: what is noted of who is above the quota stays as it is."""
+        for column, amount in needs:
+            for at in self.paths[node]:
+                usage = self.usage[at]
+                above = usage[column] - self.local[at][column]
+                usage[column] -= amount
+                if above < amount:
+                    amount = above
+                if amount <= 0:
+                    break
+
+    def put(self, node: int, needs: Needs) -> None:
+        """Add usage again that was lifted."""
+        for column, amount in needs:
+            for at in self.paths[node]:
+                usage = self.usage[at]
+                room = self.local[at][column] - usage[column]
+                usage[column] += amount
+                if room > 0:
+                    amount -= room
+                if amount <= 0:
+                    break
+
     def _cross(self, node: int, column: int, before: int, after: int) -> None:
         """Note that usage above the quota was ``before`` and is ``after``; one of them is above 0."""
         self._orders[node] = None
@@ -179,6 +203,10 @@ class CohortQuotas:
         """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
         root = self.paths[node][-1]
         return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
+
+    def above_below(self, node: int, columns: Iterable[int]) -> set[int]:
+        """Return the children of a node that use more than their quota of any of the columns."""
+        return set().union(*(self._above_below[column].get(node, ()) for column in columns))
 
     def any_above(self, node: int, but: int, columns: Iterable[int]) -> bool:
         """Return whether any child of a node but one uses more than its quota of any of the columns."""
@@ -220,6 +248,15 @@ class CohortQuotas:
             if amount > self.available(node, column, amount if counted else 0):
                 return False
         return True
+
+    def within(self, node: int, needs: Needs) -> tuple[bool, Needs]:
+        """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
+        local, usage, quota, fits, left = self.local[node], self.usage[node], self.subtree[node], True, []
+        for column, amount in needs:
+            used = usage[column]
+            fits = fits and used + amount <= quota[column]
+            left.append((column, max(0, amount - (local[column] - used)) if used < local[column] else amount))
+        return fits, left
 
     def over(self, node: int, column: int, more: int = 0) -> bool:
         """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""

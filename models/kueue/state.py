@@ -221,16 +221,29 @@ class State:
             newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
         return found[:lower] + newer
 
-    def below(self, preemptor: QueuedWork, columns: set[int], where: tuple[int, int] | None) -> Iterator[Candidate]:
-        """Yield whom a workload may reclaim from below a cohort, but not below another node, if they borrow; in order.
+    def borrowers(self, cohort: int, columns: set[int]) -> dict[int, list[list[Candidate]]]:
+        """Return whom ClusterQueues that borrow have to give, in order in each, by the child of a cohort above them.
 
-        ``where``: the two; None for nobody.
+        A ClusterQueue below a Cohort that does not borrow has nobody. The first uses some of the columns; where there
+        are several columns, there are others in it, too, that use none of them.
         """
-        node, but = where or (-1, -1)
-        paths, several = self.quotas.paths, len(columns) > 1
-        for each in self.going(node, self.rules(preemptor.queue).reclaim_within_cohort, preemptor, columns):
-            if but not in paths[each[1].queue] and not (several and columns.isdisjoint(each[3])):
-                yield each
+
+        def inside(node: int) -> Iterator[list[Candidate]]:
+            if self.quotas.children[node]:
+                for child in self.quotas.above_below(node, columns):
+                    yield from inside(child)
+                return
+            going = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+            uses = (at for at, each in enumerate(going) if not columns.isdisjoint(each[3]))
+            first = next(uses, None)
+            if first is not None:
+                yield going[first:] if first else going
+
+        return self.known(
+            self.quotas.paths[cohort][-1],
+            ("borrowers", cohort, frozenset(columns)),
+            lambda: {child: list(inside(child)) for child in self.quotas.above_below(cohort, columns)},
+        )
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:

@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Room, check_lease, lease_length, staying_first
+from fairopt.models.common.schedulers import Room, check_lease, lease_length, ordered, staying_first
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem import Jobs
 from fairopt.problem.queue import Queue
-from fairopt.program import INFINITY, Number
+from fairopt.program import INFINITY, Array, Number, objects
 from fairopt.simulation import Consolidated, Placement, Request, placed
 from fairopt.simulation.gpu_time import job_share, quota, tenant_share
+from fairopt.simulation.placement import Requests
 
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """One job's account: its tenant, the GPUs it asks for, its weight, GPU time held and due, and whether it ran.
-
-    ``ran`` is about the last round, and set by the decision. An account is kept as long as the job is present.
-    """
-
-    tenant: str
-    gpus: int
-    weight: Number
-    held: Number
-    due: Number
-    ran: bool
+#: What a job's fair share at an instant depends on: tenant, GPUs and weight; jobs with the same have the same.
+ShareBasis: TypeAlias = tuple[str, int, Number]
+#: How fast GPU time is due at an instant: to tenants by name, to jobs by what they are.
+Rates = tuple[Mapping[str, Number], Mapping[ShareBasis, Number]]
 
 
 @dataclass(frozen=True)
 class GpuTimeAccounts:
-    """The state of ASTRAEA: accounts of the jobs present, and of all tenants that ever had one.
+    """The state of ASTRAEA: accounts of all tenants that ever had one, and of the jobs present, in columns.
 
     ``begun`` is t_begin, the first arrival. ``begin`` and ``end`` are those of the last round; the accounts are
-    complete up to its beginning. ``held`` and ``due`` are GPU time by tenant.
+    complete up to its beginning. ``held`` and ``due`` are GPU time by tenant. An account of a job is kept as long as it
+    is present: ``jobs`` are their names, ``bases`` what their fair shares depend on; ``job_held`` and ``job_due`` are
+    GPU time, and ``ran`` says whether each ran in the last round, which the decision sets.
 
     Source: ASTRAEA Sec. 4.2 (the integrals), 5.2 (from t_begin to t_now).
     """
@@ -53,7 +45,11 @@ class GpuTimeAccounts:
     end: Number
     held: Mapping[str, Number]
     due: Mapping[str, Number]
-    jobs: Mapping[str, Account]
+    jobs: tuple[str, ...] = ()
+    bases: tuple[ShareBasis, ...] = ()
+    job_held: tuple[Number, ...] = ()
+    job_due: tuple[Number, ...] = ()
+    ran: tuple[bool, ...] = ()
 
 
 def rho_order(held: Number, due: Number, rate: Number) -> tuple[Number, Number]:
@@ -70,11 +66,15 @@ def rho_order(held: Number, due: Number, rate: Number) -> tuple[Number, Number]:
     return INFINITY, held / rate if rate else INFINITY
 
 
-#: What a job's fair share at an instant depends on: tenant, GPUs and weight; jobs with the same have the same.
-ShareBasis: TypeAlias = tuple[str, int, Number]
-basis_of = attrgetter("tenant", "gpus", "weight")
-#: How fast GPU time is due at an instant: to tenants by name, to jobs by what they are.
-Rates = tuple[Mapping[str, Number], Mapping[ShareBasis, Number]]
+def rho_orders(held: Array, due: Array, rate: Array) -> tuple[Array, Array]:
+    """Return `rho_order` of many jobs or tenants at once, in two columns (m,)."""
+    first, second = np.zeros_like(held), np.zeros_like(held)
+    some, rising = due != 0, rate != 0
+    first[some] = held[some] / due[some]
+    late = ~some & (held != 0)
+    first[late] = second[late] = INFINITY
+    second[late & rising] = held[late & rising] / rate[late & rising]
+    return first, second
 
 
 def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> Rates:
@@ -97,68 +97,87 @@ def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> R
 
 
 @lru_cache(maxsize=2)  # the jobs are the same while nobody comes and nobody is done
-def share_bases(jobs: Jobs) -> list[ShareBasis]:
-    """Return what each job's fair share depends on."""
+def share_bases(jobs: Jobs) -> tuple[list[ShareBasis], list[ShareBasis], Array]:
+    """Return what each job's fair share depends on; these without repetition, and the place (n,) of each in them."""
     names = map(jobs.tenants.__getitem__, jobs.tenant.tolist())
-    return list(zip(names, jobs.gpus.tolist(), jobs.weight.tolist(), strict=True))
+    of_each = list(zip(names, jobs.gpus.tolist(), jobs.weight.tolist(), strict=True))
+    place = {each: at for at, each in enumerate(dict.fromkeys(of_each))}
+    return of_each, list(place), np.array([place[each] for each in of_each], dtype=np.int64)
 
 
-def updated(gpu_time: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAccounts:
+def updated(books: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAccounts:
     """Return the books brought up to now, without the accounts of jobs that have left.
 
     A job is active from its arrival. A completed job counts as active, and as holding its GPUs, until the end of its
     last round. That is when the scheduler notices, and when its GPUs become free for others. (The measures of a run end
     at the completion itself: `fairopt.simulation.gpu_time`.) Jobs that fit no type have no account.
     """
-    zero = queue.now * 0
-    attained, arrival, claims = queue.attained.tolist(), queue.jobs.arrival.tolist(), share_bases(queue.jobs)
+    zero, tenants = queue.now * 0, queue.jobs.tenants
+    bases, kinds, kind = share_bases(queue.jobs)
+    rows = np.array(queue.fitting, dtype=np.int64)
     names = queue.jobs.names
-    rows = {names[row]: row for row in queue.fitting}
-    same = rows.keys() == gpu_time.jobs.keys()
-    fresh = [] if same else [name for name in rows if name not in gpu_time.jobs]
-    gone = [] if same else [basis_of(each) for name, each in gpu_time.jobs.items() if name not in rows]
-    held = {name: gpu_time.held.get(name, zero) for name in queue.jobs.tenants}
-    for name in fresh:  # only if the books were opened late
-        held[claims[rows[name]][0]] += attained[rows[name]]
-    for name, account in gpu_time.jobs.items():
-        # while the job is present, its held time is known exactly, failures included
-        now_held = (
-            attained[rows[name]]
-            if name in rows
-            else account.held + (account.gpus * (gpu_time.end - gpu_time.begin) if account.ran else zero)
-        )
-        held[account.tenant] += now_held - account.held
-    due = {name: gpu_time.due.get(name, zero) for name in queue.jobs.tenants}
+    there = names if len(rows) == len(names) else tuple(names[row] for row in rows.tolist())
+    known, fresh = np.arange(len(rows)), np.zeros(len(rows), dtype=bool)  # the place of each account in the new books
+    if there != books.jobs:
+        place, before = {name: at for at, name in enumerate(there)}, set(books.jobs)
+        known = np.array([place.get(name, -1) for name in books.jobs], dtype=np.int64)
+        fresh = np.array([name not in before for name in there], dtype=bool)
+    stays = known >= 0
+    gone = [books.bases[at] for at in np.flatnonzero(~stays).tolist()]
+    attained = queue.attained[rows]
+    # while a job is present, its held time is known exactly, failures included
+    held_before = _column(queue, books.job_held)
+    now_held = held_before.copy()
+    now_held[stays] = attained[known[stays]]
+    for at in np.flatnonzero(~stays).tolist():
+        now_held[at] += books.bases[at][1] * (books.end - books.begin) if books.ran[at] else zero
+    number = {name: at for at, name in enumerate(tenants)}
+    held = _column(queue, [books.held.get(name, zero) for name in tenants])
+    np.add.at(held, queue.jobs.tenant[rows[fresh]], attained[fresh])  # only if the books were opened late
+    owners = queue.jobs.tenant[rows[known]] if not gone else np.array([number[each[0]] for each in books.bases])
+    np.add.at(held, owners, now_held - held_before)
+    due = {name: books.due.get(name, zero) for name in tenants}
     # what was due since the last round to a job that was there all the time, and that before a new one came
     owed: dict[ShareBasis, Number] = {}
-    missed: dict[str, Number] = {}
-    active = Counter(map(basis_of, gpu_time.jobs.values()))
-    closing = min(gpu_time.end, queue.now)
-    arrivals = deque(sorted((max(arrival[rows[name]], gpu_time.begin), rows[name], name) for name in fresh))
-    times = sorted({gpu_time.begin, *([closing] if gone else []), *(time for time, _, _ in arrivals), queue.now})
+    missed: dict[int, Number] = {}
+    active = Counter(books.bases)
+    closing = min(books.end, queue.now)
+    new = np.flatnonzero(fresh).tolist()
+    came = deque(sorted((max(queue.jobs.arrival[rows[at]], books.begin), at) for at in new))
+    times = sorted({books.begin, *([closing] if gone else []), *(time for time, _ in came), queue.now})
     for since, until in pairwise(times):
         if gone and since >= closing:
             active -= Counter(gone)
             gone = []
-        while arrivals and arrivals[0][0] <= since:
-            _, row, name = arrivals.popleft()
-            active[claims[row]] += 1
-            missed[name] = owed.get(claims[row], zero)
+        while came and came[0][0] <= since:
+            _, at = came.popleft()
+            basis = bases[rows[at]]
+            active[basis] += 1
+            missed[at] = owed.get(basis, zero)
         to_tenants, to_jobs = rates(queue, active, demand_cap)
         for tenant, part in to_tenants.items():
             due[tenant] += part * (until - since)
         for basis, part in to_jobs.items():
             owed[basis] = owed.get(basis, zero) + part * (until - since)
-    kept = {}
-    for name, row in rows.items():
-        tenant, gpus, weight = claim = claims[row]
-        before = gpu_time.jobs.get(name)
-        if before is not None:
-            owing = before.due + owed.get(claim, zero)
-        else:  # a job that came at this very moment is owed nothing yet
-            owing = owed.get(claim, zero) - missed[name] if name in missed else zero
-        kept[name] = Account(tenant, gpus, weight, attained[row], owing, False)
-    return GpuTimeAccounts(gpu_time.begun, queue.now, queue.end, held, due, kept)
+    owing = _column(queue, [owed.get(each, zero) for each in kinds])[kind[rows]]
+    for at in new:  # a job that came at this very moment is owed nothing yet
+        owing[at] = owing[at] - missed[at] if at in missed else zero
+    owing[known[stays]] = _column(queue, books.job_due)[stays] + owing[known[stays]]
+    return GpuTimeAccounts(
+        begun=books.begun,
+        begin=queue.now,
+        end=queue.end,
+        held=dict(zip(tenants, held.tolist(), strict=True)),
+        due=due,
+        jobs=there,
+        bases=tuple(bases) if len(rows) == len(names) else tuple(bases[row] for row in rows.tolist()),
+        job_held=tuple(attained.tolist()),
+        job_due=tuple(owing.tolist()),
+    )
+
+
+def _column(queue: Queue, values: Sequence[Number]) -> Array:
+    return np.array(values, dtype=queue.remaining.dtype)
 
 
 #: A reason to select one job of a tenant before another; it does not change the order of tenants. Given the queue, the
@@ -227,7 +246,7 @@ class LongTermGpuTimeFairness(Policy):
     source = "ASTRAEA, TPDS 2022, Algorithms 1-2"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("lease_kept", "ASTRAEA, TPDS 2022, Sec. 5.1"),)
-    states = (GpuTimeAccounts, Account)
+    states = (GpuTimeAccounts,)
     lease: object = None
     adjusted: bool = False
     preferences: tuple[Preference, ...] = ()
@@ -245,43 +264,67 @@ class LongTermGpuTimeFairness(Policy):
     def start(self, problem: Queue) -> GpuTimeAccounts:
         """Return empty books."""
         begun = min([problem.now, *problem.jobs.arrival])
-        return GpuTimeAccounts(begun, begun, begun, {}, {}, {})
+        return GpuTimeAccounts(begun, begun, begun, {}, {})
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
-        gpu_time = updated(state, problem, not self.adjusted)
-        claims = share_bases(problem.jobs)
-        due = rates(problem, Counter(map(claims.__getitem__, problem.fitting)), not self.adjusted)
-        requests, refused = self._select(problem, gpu_time, due, Room(problem, staying_first))
+        books = updated(state, problem, not self.adjusted)
+        due = rates(problem, Counter(books.bases), not self.adjusted)
+        requests, refused = self._select(problem, books, due)
         placements = placed(problem, requests, self.placement)
-        if len(placements) < len(problem.leased) + len(requests):
+        if len(placements) < np.count_nonzero(problem.holds) + len(requests):
             # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
-            requests, refused = self._select(problem, gpu_time, due, Room(problem, staying_first, self.placement))
+            requests, refused = self._in_turn(problem, books, due, Room(problem, staying_first, self.placement))
             placements = placed(problem, requests, self.placement)
-        until = problem.now + lease_length(problem, self.lease)
-        names = problem.jobs.names
-        ran = {names[row]: replace(gpu_time.jobs[names[row]], ran=True) for row in placements}
-        gpu_time = replace(gpu_time, jobs={**gpu_time.jobs, **ran})
+        rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
+        ran = np.zeros(len(problem), dtype=bool)
+        ran[rows] = True
         return Schedule(
             self.name,
             problem,
             placements,
-            leases={row: until for row in placements if row not in problem.leased},
-            state=gpu_time,
-            costs=least_fairness(gpu_time),
+            leases=dict.fromkeys(rows[~problem.holds[rows]].tolist(), problem.now + lease_length(problem, self.lease)),
+            state=replace(books, ran=tuple(ran[problem.fitting].tolist())),
+            costs=least_fairness(problem, books),
             notes=dict.fromkeys(refused, "selected, and did not fit"),
         )
 
-    def _select(
-        self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates, room: Room
-    ) -> tuple[list[Request], list[int]]:
+    def _select(self, queue: Queue, books: GpuTimeAccounts, due: Rates) -> tuple[Sequence[Request], list[int]]:
         """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
+        rows = np.flatnonzero(queue.can & ~queue.holds)
+        first = staying_first.first(queue)
+        asked = np.bincount(first[rows], weights=queue.jobs.gpus[rows], minlength=len(queue.room))
+        if (asked > queue.room).any():
+            return self._in_turn(queue, books, due, Room(queue, staying_first))
+        # each gets the type that it asks for first, whenever it is its turn: the order says who chooses a host first
+        if not (queue.running[rows] & (queue.last_type[rows] == first[rows])).all():
+            rows, tenants = self._pending(queue, books, due)
+            term = lease_length(queue, self.lease)
+            keys = [np.zeros_like(queue.remaining[rows]) for _ in range(2)]
+            for begin, end in pairwise([*np.flatnonzero(np.diff(tenants, prepend=-1)).tolist(), len(rows)]):
+                name = queue.jobs.tenants[tenants[begin]]
+                terms = [each * term for each in queue.jobs.gpus[rows[begin : end - 1]].tolist()]
+                held = np.add.accumulate(_column(queue, [books.held[name], *terms]))
+                owed, rate = (_column(queue, [each[name]])[[0] * len(held)] for each in (books.due, due[0]))
+                of_tenant = rho_orders(held, owed, rate)
+                for key, column in zip(keys, of_tenant, strict=True):
+                    key[begin:end] = column
+            # what a tenant holds only grows, so that its jobs keep their order
+            rows = rows[ordered(range(len(rows)), *keys, tenants)]
+        return Requests(rows, first[rows]), []
+
+    def _in_turn(
+        self, queue: Queue, books: GpuTimeAccounts, due: Rates, room: Room
+    ) -> tuple[Sequence[Request], list[int]]:
+        """Return the same, where a job may find no room when it is its turn."""
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
-        pending = self._pending(queue, gpu_time, due)  # T: the tenants that are still considered
-        held = {each: gpu_time.held[names[each]] for each in pending}
+        pending: dict[int, deque[int]] = {}  # T: the tenants that are still considered
+        for row, tenant in zip(*(column.tolist() for column in self._pending(queue, books, due)), strict=True):
+            pending.setdefault(tenant, deque()).append(row)
+        held = {each: books.held[names[each]] for each in pending}
 
         def order_of(tenant: int) -> tuple[Any, ...]:
-            return rho_order(held[tenant], gpu_time.due[names[tenant]], due[0][names[tenant]]), tenant
+            return rho_order(held[tenant], books.due[names[tenant]], due[0][names[tenant]]), tenant
 
         order = {tenant: order_of(tenant) for tenant in pending}
         refused = []
@@ -298,22 +341,26 @@ class LongTermGpuTimeFairness(Policy):
                 del pending[tenant]
         return room.requests, refused
 
-    def _pending(self, queue: Queue, gpu_time: GpuTimeAccounts, due: Rates) -> dict[int, deque[int]]:
-        """Return each tenant's pending jobs, the best first. Source: Algorithm 2."""
+    def _pending(self, queue: Queue, books: GpuTimeAccounts, due: Rates) -> tuple[Array, Array]:
+        """Return the pending jobs by tenant, the best of each first, and their tenants. Source: Algorithm 2."""
         term = lease_length(queue, self.lease)
-        of: dict[int, list[tuple[Any, ...]]] = {}
-        names, tenant, claims = queue.jobs.names, queue.jobs.tenant.tolist(), share_bases(queue.jobs)
-        for row in np.flatnonzero(queue.can & ~queue.holds).tolist():
-            account = gpu_time.jobs[names[row]]
-            rho = rho_order(account.held, account.due, due[1][claims[row]])
-            before = tuple(-rank(queue, row, term) for rank in self.preferences)
-            of.setdefault(tenant[row], []).append((before, rho, row))
-        return {tenant: deque(row for _, _, row in sorted(jobs)) for tenant, jobs in of.items()}
+        rows, kinds, kind = np.flatnonzero(queue.can & ~queue.holds), *share_bases(queue.jobs)[1:]
+        at = np.searchsorted(queue.fitting, rows)
+        rate = _column(queue, [due[1].get(each, queue.now * 0) for each in kinds])[kind[rows]]
+        rho = rho_orders(_column(queue, books.job_held)[at], _column(queue, books.job_due)[at], rate)
+        tenants = queue.jobs.tenant[rows]
+        before = [objects(-rank(queue, row, term) for row in rows.tolist()) for rank in self.preferences]
+        order = ordered(range(len(rows)), tenants, *before, *rho)
+        return rows[order], tenants[order]
 
 
-def least_fairness(gpu_time: GpuTimeAccounts) -> Mapping[str, Number]:
+def least_fairness(queue: Queue, books: GpuTimeAccounts) -> Mapping[str, Number]:
     """Return the least rho of a tenant and of a job up to now, where there is one. Source: Sec. 4.2.3."""
-    tenants = [gpu_time.held[name] / due for name, due in gpu_time.due.items() if due]
-    jobs = [each.held / each.due for each in gpu_time.jobs.values() if each.due]
-    least = {"least tenant fairness": tenants, "least job fairness": jobs}
-    return {name: min(values) for name, values in least.items() if values}
+    least: dict[str, Number] = {}
+    tenants = [books.held[name] / due for name, due in books.due.items() if due]
+    if tenants:
+        least["least tenant fairness"] = min(tenants)
+    held, due = _column(queue, books.job_held), _column(queue, books.job_due)
+    if (some := due != 0).any():
+        least["least job fairness"] = min((held[some] / due[some]).tolist())
+    return least

@@ -1,7 +1,8 @@
 (** * The checker, and that what it accepts is so *)
 
 From Coq Require Import List QArith String.
-From Verified Require Import Syntax Meaning Programs Decided Pareto Standing Shares Decisions Dominated NashBounds Assigned Parts.
+From Verified Require Import Syntax Meaning Programs Decided Pareto Standing Shares Decisions Dominated NashBounds
+  Assigned Parts.
 Import ListNotations.
 
 Definition check_certificate (c : certificate) : result :=

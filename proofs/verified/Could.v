@@ -14,7 +14,8 @@ Fixpoint pinned_fine (width : nat) (a b : table) : bool :=
   match a, b with
   | [], [] => true
   | row :: a, all :: b =>
-    amounts_b width row && amounts_b width all && forallb (fun '(p, q) => le p q) (combine row all) && pinned_fine width a b
+    amounts_b width row && amounts_b width all && forallb (fun '(p, q) => le p q) (combine row all) && pinned_fine
+      width a b
   | _, _ => false
   end.
 Definition gang_fine (m : market) (g : gang) : bool :=
@@ -59,10 +60,12 @@ Proof.
   split; [exact a|split; [|split; [|split; [apply amounts_ok, c|split; [apply amounts_ok, d|split; [exact f|split;
     [exact g|split; [intros row r; apply ends_ok, h, r|split; [exact i|split; [intros row r; apply ends_ok, j, r|split;
     [exact k|split; [intros row r; apply amounts_ok, l, r|split; [apply pinned_ok, n|]]]]]]]]]]]]].
-  - intros y z ly e1; specialize (b y (proj2 (in_seq0 _ _) ly)); rewrite e1, !andb_true_iff, Nat.leb_le, Nat.ltb_lt in b.
+  - intros y z ly e1; specialize (b y (proj2 (in_seq0 _ _) ly)); rewrite e1, !andb_true_iff, Nat.leb_le, Nat.ltb_lt in
+    b.
     lia.
   - intros y ly; specialize (b y (proj2 (in_seq0 _ _) ly)); rewrite andb_true_iff, !Nat.leb_le in b; apply b.
-  - intros y z; specialize (o y z); unfold gang_fine in o; rewrite !andb_true_iff, Nat.ltb_lt, leP, !forallb_forall in o.
+  - intros y z; specialize (o y z); unfold gang_fine in o; rewrite !andb_true_iff, Nat.ltb_lt, leP, !forallb_forall in
+    o.
     destruct o as [[[[o1 o2] o3] o4] o5].
     split; [exact o1|split; [exact o2|split; [apply some_ok, o3|split]]].
     + intros t u; apply Nat.ltb_lt, o4, u.
@@ -93,23 +96,28 @@ Proof.
   destruct (all_known l) as [r'|]; [|discriminate]; injection e as <-; simpl; rewrite (IH r' eq_refl); reflexivity.
 Qed.
 
-Definition could_cell (m : market) (e : entitlements) (x : table) (i : nat) (asked : list asked) (have : Q) (c : nat)
-    : option (option Q) :=
+(** [row]: what user [i] has. *)
+Definition could_cell (m : market) (e : entitlements) (x : table) (row : list Q) (i : nat) (asked : list asked) (have :
+  Q)
+    (c : nat) : option (option Q) :=
   if (c <? kinds m)%nat then
     if endless c asked then Some None
-    else match served (kinds m) (one_each m) asked (with_any c (given_to m e x i)) with
+    else match served (kinds m) (one_each m) asked (with_any c (room_of row)) with
          | Some q => Some (Some (sub q have))
          | None => None
          end
   else Some (Some (Qred (good_waits m e x i c))).
-Definition could_row (m : market) (e : entitlements) (x : table) (i : nat) (u : user) : option (list (option Q)) :=
+Definition could_row (m : market) (e : entitlements) (x : table) (row : list Q) (i : nat) (u : user) : option (list
+  (option Q)) :=
   let asked := asks m e i u in
-  match served (kinds m) (one_each m) asked (given_to m e x i) with
-  | Some have => all_known (map (could_cell m e x i asked have) (seq 0 (columns m e x)))
+  match served (kinds m) (one_each m) asked (room_of row) with
+  | Some have => all_known (map (could_cell m e x row i asked have) (seq 0 (columns m e x)))
   | None => None
   end.
 Definition could_table (m : market) (e : entitlements) (x : table) : option (list (list (option Q))) :=
-  all_known (map (fun '(i, u) => could_row m e x i u) (combine (seq 0 (List.length (users m))) (users m))).
+  let rows := mine m e x in
+  all_known (map (fun '(i, u) => could_row m e x (nth i rows []) i u) (combine (seq 0 (List.length (users m))) (users
+    m))).
 Definition looked_up (t : list (list (option Q))) (i c : nat) : option Q := nth c (nth i t []) (Some 0).
 
 Lemma nth_error_seq i k : (i < k)%nat -> nth_error (seq 0 k) i = Some i.
@@ -124,7 +132,8 @@ Proof.
   intros q' s'; rewrite <- e; exact (h q' s').
 Qed.
 
-Lemma in_mine m e x i c : well_formed m e -> (forall b share, In b x -> In share b -> 0 <= share) -> 0 <= cell (mine m e x) i c.
+Lemma in_mine m e x i c : well_formed m e -> (forall b share, In b x -> In share b -> 0 <= share) -> 0 <= cell (mine m
+  e x) i c.
 Proof.
   intros w nn; assert (rows : forall b, In b (mine m e x) -> forall q, In q b -> 0 <= q).
   { unfold mine; destruct (now m e x); [|intros b ib q iq; exact (nn b q ib iq)].
@@ -137,16 +146,16 @@ Qed.
 Lemma could_ok m e x t : well_formed m e -> (forall b share, In b x -> In share b -> 0 <= share) ->
   could_table m e x = Some t -> could_use m e x (looked_up t).
 Proof.
-  intros w nn et i u c eu lc.
+  unfold could_table; cbv zeta; intros w nn et i u c eu lc; set (row_of := fun i => nth i (mine m e x) []).
   assert (li : (i < List.length (users m))%nat) by (apply nth_error_Some; congruence).
-  assert (at_i : nth_error (map (fun '(i, u) => could_row m e x i u) (combine (seq 0 (List.length (users m))) (users m))) i
-                 = Some (could_row m e x i u)).
+  assert (at_i : nth_error (map (fun '(i, u) => could_row m e x (nth i (mine m e x) []) i u)
+    (combine (seq 0 (List.length (users m))) (users m))) i = Some (could_row m e x (row_of i) i u)).
   { rewrite nth_error_map; assert (nth_error (combine (seq 0 (List.length (users m))) (users m)) i = Some (i, u)) as ->;
       [|reflexivity]. apply nth_error_combine; split; [apply nth_error_seq; exact li|exact eu]. }
   destruct (all_known_at _ _ _ _ et at_i) as (row & er & nr); unfold could_row in er.
   destruct (served _ _ _ _) as [have|] eqn:eh; [|discriminate]; apply served_ok in eh.
-  assert (at_c : nth_error (map (could_cell m e x i (asks m e i u) have) (seq 0 (columns m e x))) c
-                 = Some (could_cell m e x i (asks m e i u) have c)).
+  assert (at_c : nth_error (map (could_cell m e x (row_of i) i (asks m e i u) have) (seq 0 (columns m e x))) c
+                 = Some (could_cell m e x (row_of i) i (asks m e i u) have c)).
   { rewrite nth_error_map, (nth_error_seq _ _ lc); reflexivity. }
   destruct (all_known_at _ _ _ _ er at_c) as (q & ec & nq).
   unfold looked_up; rewrite (nth_error_nth _ _ [] nr), (nth_error_nth _ _ (Some 0) nq).
@@ -156,7 +165,8 @@ Proof.
       apply (endless_ok _ _ _ _ lk en); [unfold with_any; rewrite Nat.eqb_refl; reflexivity|].
       intros j p; unfold with_any, given_to; destruct (Nat.eqb j c); [discriminate|intro h; injection h as <-].
       apply in_mine; assumption.
-    + destruct (served _ _ _ (with_any _ _)) as [q'|] eqn:es; [|discriminate]; injection ec as <-; apply served_ok in es.
+    + destruct (served _ _ _ (with_any _ _)) as [q'|] eqn:es; [|discriminate]; injection ec as <-; apply served_ok in
+      es.
       apply (most_served_eq _ _ _ _ q'); [rewrite subE; ring|exact es].
   - injection ec as <-; eexists; split; [reflexivity|apply Qred_correct].
 Qed.
@@ -184,8 +194,10 @@ Proof.
   intros et i u b eu; assert (li : (i < List.length (combine (users m) x))%nat) by (apply nth_error_Some; congruence).
   assert (at_i : nth_error (map (fun '(i, (u, b)) => both_worths m e i u b)
     (combine (seq 0 (List.length (combine (users m) x))) (combine (users m) x))) i = Some (both_worths m e i u b)).
-  { rewrite nth_error_map; assert (nth_error (combine (seq 0 (List.length (combine (users m) x))) (combine (users m) x)) i
-      = Some (i, (u, b))) as ->; [|reflexivity]. apply nth_error_combine; split; [apply nth_error_seq; exact li|exact eu]. }
+  { rewrite nth_error_map; assert (nth_error (combine (seq 0 (List.length (combine (users m) x))) (combine (users m)
+    x)) i
+      = Some (i, (u, b))) as ->; [|reflexivity]. apply nth_error_combine; split; [apply nth_error_seq; exact li|exact
+        eu]. }
   destruct (all_known_at _ _ _ _ et at_i) as ([own sure] & er & nr); unfold both_worths in er.
   destruct (worth_asked_now m e i u b) as [o|] eqn:eo; [|discriminate].
   destruct (worth_asked_now m e i u (guaranteed m e i)) as [s|] eqn:es; [|discriminate]; injection er as <- <-.
@@ -197,6 +209,7 @@ Lemma all_worths_ok (t : list (Q * Q)) n : List.length t = n -> forallb (fun '(o
 Proof.
   intros <-; rewrite forallb_forall; split.
   - intros h i l; specialize (h (nth i t (0, 0)) (nth_In _ _ l)); destruct (nth i t (0, 0)); apply leP, h.
-  - intros h [own sure] k; destruct (In_nth _ _ (0, 0) k) as (i & l & ei); specialize (h i l); rewrite ei in h; apply leP, h.
+  - intros h [own sure] k; destruct (In_nth _ _ (0, 0) k) as (i & l & ei); specialize (h i l); rewrite ei in h; apply
+    leP, h.
 Qed.
 

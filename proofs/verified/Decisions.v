@@ -2,7 +2,7 @@
 
 From Coq Require Import List QArith Bool String.
 From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Optima Nash Filling
-  Filled Lies.
+  Filled Rated Lies Standing.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -10,6 +10,8 @@ Local Open Scope Q_scope.
 Inductive answer :=
 | Decided (o : optima) (c : chosen) (s : statement)
 | Authors (p : program) (m : market) (author : text) (x : table) (v : Q)
+(** A decision that no other certificate may hold here. *)
+| Alone (s : statement)
 | Refused (r : result).
 
 Definition refused (s : string) : answer := Refused (no s).
@@ -19,6 +21,7 @@ Definition answer_fine (a : answer) : Prop :=
   match a with
   | Decided o c s => optima_fine o /\ chosen_fine o c /\ meaning s
   | Authors p m _ x v => authors_optimum p m x v
+  | Alone s => meaning s
   | Refused (Accepted _) => False
   | Refused _ => True
   end.
@@ -67,6 +70,14 @@ Proof.
   split; [exact (optima_of_filling_ok m n x v fair p)|split; [exact fair|exact (conj v fair)]].
 Qed.
 
+Definition decide_rated m x n rates rounds : answer :=
+  if is_rising m n x rates rounds then Alone (RatesRise m x n rates)
+  else refused "the allocation is not feasible, or the rounds do not show how ratios rise".
+Lemma decide_rated_fine m x n rates rounds : answer_fine (decide_rated m x n rates rounds).
+Proof. unfold decide_rated; destruct (is_rising _ _ _ _ _) eqn:e; [exact (is_rising_ok _ _ _ _ _ e)|exact I]. Qed.
+
+Definition told_inside : answer := unknown "rates that are told, inside of another certificate".
+
 (** Names of policies whose decisions are proved from the market. *)
 Definition known_names : list text :=
   map word ["max-efficiency"; "oef-noncooperative"; "oef-cooperative"; "max-min"; "equal-split"; "second-price-trading";
@@ -81,10 +92,12 @@ Definition decide_embedded p point v bound gap duals m (author : text) shares : 
   | Accepted _ =>
     let s := stored point in
     let x := map (map (coordinate s)) shares in
-    if negb (same v bound) then refused "the duals do not prove the point optimal"
+    if negb (feasible_b m x && keeps_entitlements_b m x)
+    then refused "the allocation is not feasible, or breaks caps or guarantees"
+    else if negb (same v bound) then refused "the duals do not prove the point optimal"
     else if existsb (same_text author) known_names then refused "its decisions are proved from the market"
-    else if places_fine (N.of_nat (List.length (variables p))) m shares && valid_b m && feasible_b m x
-      then Authors p m author x v else refused "the market is not valid, or the allocation is not one"
+    else if places_fine (N.of_nat (List.length (variables p))) m shares && valid_b m
+      then Authors p m author x v else refused "the market is not valid, or the shares are not of its users"
   | r => Refused r
   end.
 
@@ -92,12 +105,15 @@ Lemma decide_embedded_fine p point v bound gap duals m author shares :
   answer_fine (decide_embedded p point v bound gap duals m author shares).
 Proof.
   unfold decide_embedded; destruct (check_program_bound _ _ _ _ _ _) as [s| |] eqn:e; [|exact I|exact I]; cbv zeta.
+  destruct (feasible_b m _) eqn:f; [|exact I]; destruct (keeps_entitlements_b m _) eqn:ke; [|exact I]; simpl negb; cbv
+    iota.
   destruct (same v bound) eqn:vb; [|exact I]; apply sameP in vb; simpl negb; cbv iota.
   destruct (existsb _ _); [exact I|]; destruct (places_fine _ _ _); [|exact I].
-  destruct (valid_b m) eqn:va; [|exact I]; destruct (feasible_b m _) eqn:f; [|exact I]; simpl.
-  apply valid_ok in va; apply feasible_ok in f; destruct (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v &
+  destruct (valid_b m) eqn:va; [|exact I]; simpl.
+  apply valid_ok in va; apply feasible_ok in f; apply (keeps_entitlements_ok m _ f) in ke; destruct
+    (program_bound_meaning _ _ _ _ _ _ _ e) as (sat & at_v &
     bounded).
-  split; [exact va|split; [exact f|split]].
+  split; [exact va|split; [exact f|split; [exact ke|split]]].
   - intros y sy; specialize (bounded y sy); destruct (maximize p); rewrite vb; exact bounded.
   - exists point; split; [exact sat|split; [exact at_v|]]; exists (map (map N.to_nat) shares).
     clear; induction shares as [|row shares IH]; constructor; [|exact IH].
@@ -108,6 +124,7 @@ Definition decide_alone (d : decision) : answer :=
   match d with
   | Optimality m p x v duals named => decide_optimality m p x v duals named
   | Levels m x n rounds => decide_levels m x n rounds
+  | Rated m x n rates rounds => decide_rated m x n rates rounds
   | Equilibrium m x prices demand_duals => decide_equilibrium m x prices demand_duals
   | Extreme _ _ _ _ _ _ _ => refused "a range leaves no choice over which a range is certified"
   | Embedded p point v bound gap duals m author shares => decide_embedded p point v bound gap duals m author shares
@@ -122,6 +139,7 @@ Definition decide (d : decision) : answer :=
       then Decided o (Range highest w v) (ExtremeIs (on_market o) (by_rule o) highest w v)
       else refused "the extreme over all optima is another"
     | Authors _ _ _ _ _ => refused "an embedded program leaves no choice over which a range is certified"
+    | Alone _ => told_inside
     | r => r
     end
   | _ => decide_alone d
@@ -132,14 +150,16 @@ Proof.
   destruct d; try exact I.
   - apply decide_optimality_fine.
   - apply decide_levels_fine.
+  - apply decide_rated_fine.
   - apply decide_equilibrium_fine.
   - apply decide_embedded_fine.
 Qed.
 
 Lemma decide_fine d : answer_fine (decide d).
 Proof.
-  destruct d as [| | |of highest w x v duals named|]; try apply decide_alone_fine; simpl.
-  pose proof (decide_alone_fine of) as h; destruct (decide_alone of) as [o c s|p m author y u|r]; [|exact I|exact h].
+  destruct d as [| | | |of highest w x v duals named|]; try apply decide_alone_fine; simpl.
+  pose proof (decide_alone_fine of) as h; destruct (decide_alone of) as [o c s|p m author y u|s|r];
+    [|exact I|exact I|exact h].
   destruct (is_extreme _ _ _ _ _ _ _) eqn:e; [|exact I]; destruct h as (fo & _ & _).
   pose proof (is_extreme_ok _ _ _ _ _ _ _ fo e) as ex.
   split; [exact fo|split; [exact ex|split; [exact (proj1 fo)|exact ex]]].
@@ -149,13 +169,15 @@ Definition check_decision (d : decision) : result :=
   match decide d with
   | Decided _ _ s => Accepted s
   | Authors p m author x v => Accepted (AuthorsOptimum p m author x v)
+  | Alone s => Accepted s
   | Refused r => r
   end.
 
 Lemma check_decision_sound d s : check_decision d = Accepted s -> meaning s.
 Proof.
-  unfold check_decision; pose proof (decide_fine d) as h; destruct (decide d) as [o c t|p m author x v|r]; simpl in h.
+  unfold check_decision; pose proof (decide_fine d) as h; destruct (decide d) as [o c t|p m author x v|t|r]; simpl in h.
   - intro e; injection e as <-; apply h.
+  - intro e; injection e as <-; exact h.
   - intro e; injection e as <-; exact h.
   - destruct r; [destruct h|discriminate|discriminate].
 Qed.
@@ -195,6 +217,7 @@ Definition check_misreport m policy_name who report gain truth lie : result :=
   | Authors p t author x _, Authors p' l author' y _ =>
     check_authors_reward m policy_name who report gain p t author x p' l author' y
   | Refused r, _ | _, Refused r => r
+  | Alone _, _ | _, Alone _ => NotCovered (word "rates that are told, inside of another certificate")
   | _, _ => no "one decision is proved from the market, and the other by what somebody tells"
   end.
 
@@ -202,7 +225,7 @@ Lemma check_misreport_sound m policy_name who report gain truth lie s :
   check_misreport m policy_name who report gain truth lie = Accepted s -> meaning s.
 Proof.
   unfold check_misreport; pose proof (decide_fine truth) as h; pose proof (decide_fine lie) as h'.
-  destruct (decide truth) as [o c t|p t author x v|r], (decide lie) as [o' c' t'|p' l author' y w|r']; simpl in h, h';
+  destruct (decide truth) as [o c t|p t author x v|t|r], (decide lie) as [o' c' t'|p' l author' y w|t'|r']; simpl in h, h';
     try discriminate; try (destruct r; [contradiction|discriminate|discriminate]);
     try (destruct r'; [contradiction|discriminate|discriminate]).
   - destruct h as (fo & fc & _), h' as (fo' & fc' & _); exact (check_rewards_sound _ _ _ _ _ _ _ _ _ _ fo fc fo' fc').

@@ -129,16 +129,15 @@ Definition has_property (x : table) (p : property) : Prop :=
 
 (** *** With entitlements: those of [Owed], and envy, of what others hold beyond their guarantees *)
 Definition no_peer_is_envied (e : entitlements) (x : table) : Prop :=
-  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v, c) ->
+  forall i l u b v c, nth_error (combine (users m) x) i = Some (u, b) -> nth_error (combine (users m) x) l = Some (v,
+    c) ->
     siblings e i l -> worth u (in_place m e i l (weight u / weight v) b c) <= worth u b.
-(** What a bundle is worth for what user [i] asks for; its guarantee of GPUs, at most all that there is. *)
-Definition room_of (b : list Q) (j : nat) : option Q := Some (nth j b 0).
+(** What a bundle is worth for what user [i] asks for. *)
 Definition worth_asked (e : entitlements) (i : nat) (u : user) (b : list Q) (t : Q) : Prop :=
   if usage_told m e then most_served (kinds m) (speedup u) (asks m e i u) (room_of b) t else t == worth u b.
-Definition guaranteed (e : entitlements) (i : nat) : list Q := map (owed m e i) (seq 0 (kinds m)).
 Definition worths_are (e : entitlements) (x : table) (own sure : nat -> Q) : Prop :=
   forall i u b, nth_error (combine (users m) x) i = Some (u, b) ->
-    worth_asked e i u b (own i) /\ worth_asked e i u (guaranteed e i) (sure i).
+    worth_asked e i u b (own i) /\ worth_asked e i u (guaranteed m e i) (sure i).
 Definition owed_is (e : entitlements) (x : table) (p : owed_property) (holds : bool) : Prop :=
   let answer (P : Prop) := if holds then P else ~ P in
   let given_what_they_could_use P := exists could, could_use m e x could /\ answer (P could) in
@@ -148,7 +147,10 @@ Definition owed_is (e : entitlements) (x : table) (p : owed_property) (holds : b
   | GuaranteeKept => given_what_they_could_use (guarantee_kept m e x)
   | WholeGpus => given_what_they_could_use (whole_gpus m e x)
   | GroupFairness => given_what_they_could_use (group_fair m e x)
-  | NobodyStarves => given_what_they_could_use (nobody_starves m e x)
+  | NobodyStarves =>
+      exists could given, could_use m e x could /\
+        (forall d c, (d < nodes m e)%nat -> (c < columns m e x)%nat -> given d c = gives m e x d c) /\
+        answer (nobody_starves m e x could given)
   | GuaranteeIncentive =>
       exists own sure, worths_are e x own sure /\ answer (forall i, (i < people m)%nat -> sure i <= own i)
   end.
@@ -226,6 +228,31 @@ Definition max_min_fair (n : normaliser) (x : table) : Prop :=
     exists v b' c', In (v, (b', c')) (combine (users m) (combine x y)) /\ value v c' < value v b' /\
       value v b' / normal n v <= value u b / normal n u.
 
+(** At rates that are told, ratios are to what a unit of weight is worth, in units of the mean weight. *)
+Definition unit_of (n : normaliser) (u : user) : Q :=
+  normal n u * total_weight / (inject_Z (Z.of_nat (length (users m))) * weight u).
+(** Everybody has so much, of its unit. *)
+Definition reach (n : normaliser) (y : table) (goals : list Q) : Prop :=
+  forall i u b q, nth_error (combine (users m) y) i = Some (u, b) -> nth_error goals i = Some q ->
+    unit_of n u * q <= value u b.
+(** A round: nobody can rise further at these rates, and who is fixed has what it has wherever all have theirs. *)
+Definition one_rise (n : normaliser) (had rate : list Q) (level : Q) (now_fixed : list N) : Prop :=
+  (forall y l, sensible y -> reach n y (risen had rate l) -> l <= level) /\
+  forall i, In i now_fixed -> 0 < nth (N.to_nat i) rate 0 /\
+    forall y u b, sensible y -> reach n y (risen had rate level) ->
+      nth_error (combine (users m) y) (N.to_nat i) = Some (u, b) ->
+      value u b == unit_of n u * nth (N.to_nat i) (risen had rate level) 0.
+(** Round after round, until all are fixed; who is fixed rises no more. *)
+Fixpoint rises (n : normaliser) (x : table) (had : list Q) (done : list N) (rounds : list (list Q * (Q * list N))) : Prop :=
+  match rounds with
+  | [] => forall i, (i < length (users m))%nat -> In (N.of_nat i) done
+  | (rate, (level, now_fixed)) :: rounds =>
+      length rate = length (users m) /\ (forall r, In r rate -> 0 <= r) /\ now_fixed <> [] /\
+      (forall i, In i done -> nth (N.to_nat i) rate 0 == 0) /\
+      one_rise n had rate level now_fixed /\ reach n x (risen had rate level) /\
+      rises n x (risen had rate level) (now_fixed ++ done) rounds
+  end.
+
 (** *** What a rule may decide *)
 Definition optimum (r : rule) (x : table) : Prop :=
   match r with
@@ -248,7 +275,8 @@ End Market.
 Definition left_out {A} (i : nat) (l : list A) : list A := firstn i l ++ skipn (S i) l.
 Definition market_without (m : market) (i : nat) : market := 
   Market (types m) (capacity m) (left_out i (users m)) (entitled m).
-(** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it, up
+(** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it,
+  up
     to 1/10^12. *)
 Definition keeps_part (m : market) (powers : list nat) (together : table) (i : nat) (part : Q) : Prop :=
   exists apart, maximises_nash (market_without m i) apart /\
@@ -288,26 +316,20 @@ End Round.
 Definition said_of (m : market) (x : table) (who : N) : user -> list Q -> Prop :=
   fun u b => nth_error (combine (users m) x) (N.to_nat who) = Some (u, b).
 
+Definition keeps_entitlements (m : market) (x : table) : Prop :=
+  match entitled m with
+  | None => True
+  | Some e =>
+      well_formed m e /\ cap_kept m (at_rest e) x /\
+      exists could, could_use m (at_rest e) x could /\ guarantee_kept m (at_rest e) x could
+  end.
 (** The program that somebody else wrote has this optimum, and some of its variables are the shares. *)
 Definition authors_optimum (p : program) (m : market) (x : table) (v : Q) : Prop :=
-  valid m /\ feasible m x /\ is_bound p v /\ exists point, satisfies p point /\ objective p point == v /\
+  valid m /\ feasible m x /\ keeps_entitlements m x /\ is_bound p v /\
+  exists point, satisfies p point /\ objective p point == v /\
     exists places, Forall2 (Forall2 (fun j share => nth j point 0 == share)) places x.
 
 (** The same market: numbers may be written otherwise. *)
-Definition like_user (u v : user) : Prop :=
-  name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
-  match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
-Definition like_limits (a b : list (list (option Q))) : Prop :=
-  Forall2 (Forall2 (fun p q => match p, q with Some p, Some q => p == q | None, None => True | _, _ => False end)) a b.
-Definition like_gang (g h : gang) : Prop :=
-  waiting g = waiting h /\ gang_gpus g == gang_gpus h /\ allowed g = allowed h /\
-  Forall2 (fun p q => fst p = fst q /\ snd p == snd q) (takes g) (takes h).
-Definition like_entitlements (a b : entitlements) : Prop :=
-  groups a = groups b /\ around a = around b /\ goods a = goods b /\ Forall2 Qeq (stock a) (stock b) /\
-  like_limits (guarantees a) (guarantees b) /\ like_limits (caps a) (caps b) /\
-  Forall2 Qeq (borrow_weight a) (borrow_weight b) /\ tier a = tier b /\
-  Forall2 (Forall2 Qeq) (in_hand a) (in_hand b) /\ Forall2 (Forall2 Qeq) (pinned a) (pinned b) /\
-  Forall2 like_gang (pending a) (pending b).
 Definition like (m m' : market) : Prop :=
   types m = types m' /\ Forall2 Qeq (capacity m) (capacity m') /\ Forall2 like_user (users m) (users m') /\
   match entitled m, entitled m' with Some a, Some b => like_entitlements a b | None, None => True | _, _ => False end.
@@ -351,6 +373,9 @@ Definition meaning (s : statement) : Prop :=
           (exists x b, optimum m r x /\ said_of m x i u b /\ worth u b + gain == worth u c)
   | ParetoEfficient m x => valid m /\ pareto_efficient m x
   | LevelsAre m x n => valid m /\ max_min_fair m n x
+  | RatesRise m x n rates =>
+      valid m /\ sensible m x /\ exists rounds, map fst rounds = rates /\
+        rises m n x (map (fun _ => 0) (users m)) [] rounds
   | MaximisesNash m x => valid m /\ maximises_nash m x
   | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
   | PartsLeft m x => valid m /\ leaves_parts m x

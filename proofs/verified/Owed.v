@@ -60,9 +60,10 @@ Fixpoint path_in (steps : nat) (d : nat) : list nat :=
   | S steps => d :: match group_of d with Some g => path_in steps g | None => [] end
   end.
 Definition path (d : nat) : list nat := path_in deepest d.
-Definition is_in (d i : nat) : bool := existsb (Nat.eqb d) (path i).
-Definition members (d : nat) : list nat :=
-  filter (fun i => match group_of i with Some g => Nat.eqb g d | None => false end) (seq 0 nodes).
+(** All nodes that are in a group, or ([None]) at the top. *)
+Definition members_of (g : option nat) : list nat :=
+  map fst (filter (fun '(_, over) => same_group over g) (combine (seq 0 nodes) (around e))).
+Definition members (d : nat) : list nat := members_of (Some d).
 
 (** Whether the shares are what users hold now: then it is told who has the further goods, too. *)
 Definition now : bool :=
@@ -72,12 +73,18 @@ Definition columns : nat := if now then kinds + length (goods e) else kinds.
 
 Definition cell (t : table) (i c : nat) : Q := nth c (nth i t []) 0.
 Definition limit_at (t : list (list (option Q))) (d c : nat) : option Q := nth c (nth d t []) None.
-(** How much a node holds of a column, how much of that can be taken back, and what is there. *)
-Definition sum_of (t : nat -> nat -> Q) (d c : nat) : Q :=
-  sum (map (fun i => if is_in d i then t i c else 0) (seq 0 people)).
-Definition holds : nat -> nat -> Q := sum_of (cell mine).
-Definition movable (d c : nat) : Q :=
-  holds d c - sum_of (fun i c => Qmin (cell (pinned e) i c) (cell mine i c)) d c.
+(** How much a node holds of a column (a group, what its members do), how much of that can be taken back, and what is
+    there. *)
+Fixpoint sum_in (t : table) (steps : nat) (d c : nat) : Q :=
+  match steps with
+  | O => 0
+  | S steps => if (d <? people)%nat then cell t d c else sum (map (fun i => sum_in t steps i c) (members d))
+  end.
+Definition sum_of (t : table) (d c : nat) : Q := sum_in t deepest d c.
+Definition holds (d c : nat) : Q := sum_of mine d c.
+Definition stays : table :=
+  map (fun '(b, c) => map (fun '(p, q) => Qmin p q) (combine b c)) (combine (pinned e) mine).
+Definition movable (d c : nat) : Q := holds d c - sum_of stays d c.
 Definition there (c : nat) : Q := nth c (capacity m ++ stock e) 0.
 Definition free (c : nat) : Q := there c - column mine c.
 (** A guarantee is at most all that there is. *)
@@ -114,17 +121,20 @@ Definition good_of (resource : text) (j : nat) : option nat :=
 (** All that a gang takes on type [j]: GPUs, and goods where it is told who has them. *)
 Definition needs (g : gang) (j : nat) : list (nat * Q) :=
   (j, gang_gpus g) :: flat_map (fun '(resource, q) =>
-    match good_of resource j with Some c => if now && negb (Qeq_bool q 0) then [(kinds + c, q)%nat] else [] | None => [] end)
+    match good_of resource j with Some c => if now && negb (Qeq_bool q 0) then [(kinds + c, q)%nat] else [] | None =>
+      [] end)
     (takes g).
 
 (** How much more of a column a user could use: of a type, the most that is served with any number of its GPUs, less the
     most that is served now; of a good, what its gangs take that wait. *)
-Definition with_any (j : nat) (room : nat -> option Q) : nat -> option Q := fun i => if Nat.eqb i j then None else room i.
+Definition with_any (j : nat) (room : nat -> option Q) : nat -> option Q := fun i => if Nat.eqb i j then None else room
+  i.
 Definition one_each : list Q := repeat 1 kinds.
 Definition given_to (i : nat) : nat -> option Q := fun j => Some (cell mine i j).
 Definition good_waits (i c : nat) : Q :=
   if now then sum (flat_map (fun g => flat_map (fun '(resource, q) =>
-    if existsb (fun j => match good_of resource j with Some c' => Nat.eqb (kinds + c') c | None => false end) (allowed g)
+    if existsb (fun j => match good_of resource j with Some c' => Nat.eqb (kinds + c') c | None => false end) (allowed
+      g)
     then [q] else []) (takes g)) (gangs_of i)) else 0.
 Definition could_use (could : nat -> nat -> option Q) : Prop :=
   forall i u c, nth_error (users m) i = Some u -> (c < columns)%nat ->
@@ -161,7 +171,8 @@ Fixpoint more_in (steps : nat) (d c : nat) : option Q :=
   match steps with
   | O => Some 0
   | S steps =>
-    at_least_0 (lesser (if (d <? people)%nat then could d c else together (map (fun i => more_in steps i c) (members d)))
+    at_least_0 (lesser (if (d <? people)%nat then could d c else together (map (fun i => more_in steps i c) (members
+      d)))
                   (room d c))
   end.
 Definition more (d c : nat) : option Q := more_in deepest d c.
@@ -186,7 +197,8 @@ Definition group_fair : Prop :=
     0 < nth c (borrow_weight e) 0 -> up_to 1 (more c j) -> 1 <= movable d j ->
     (loan d j - 1) * nth c (borrow_weight e) 0 <= nth d (borrow_weight e) 0 * loan c j.
 
-(** What can be taken back of a node for others: no more than a group's members give, or it holds beyond its guarantee. *)
+(** What can be taken back of a node for others: no more than a group's members give, or it holds beyond its guarantee.
+  *)
 Fixpoint gives_in (steps : nat) (d c : nat) : Q :=
   match steps with
   | O => 0
@@ -195,8 +207,9 @@ Fixpoint gives_in (steps : nat) (d c : nat) : Q :=
       (if (d <? people)%nat then movable d c else sum (map (fun i => gives_in steps i c) (members d))))
   end.
 Definition gives (d c : nat) : Q := gives_in deepest d c.
-(** What a node could have of so much that is idle, and of what others give; its groups take in what their caps leave. *)
-Definition beside (d : nat) : list nat := filter (fun i => same_group (group_of i) (group_of d)) (seq 0 nodes).
+(** What a node could have of so much that is idle, and of what others give, each so much ([given]); its groups take in
+    what their caps leave. *)
+Variable given : nat -> nat -> Q.
 Fixpoint comes_in (steps : nat) (idle : Q) (d c : nat) : Q :=
   match steps with
   | O => 0
@@ -205,7 +218,7 @@ Fixpoint comes_in (steps : nat) (idle : Q) (d c : nat) : Q :=
     | None => idle
     | Some g =>
       match room g c with Some r => Qmin (comes_in steps idle g c) (Qmax 0 r) | None => comes_in steps idle g c end
-    end + sum (map (fun i => gives i c) (beside d)) - gives d c
+    end + sum (map (fun i => given i c) (members_of (group_of d))) - given d c
   end.
 Definition lent (d c : nat) : Q := comes_in deepest 0 d c.
 (** How much more of its guarantee a user could use and have, of what is idle or lent. *)
@@ -223,8 +236,10 @@ Definition could_start (g : gang) (j c : nat) : bool :=
 Definition gang_sizes (i c : nat) : list Q :=
   flat_map (fun g => flat_map (fun j =>
     if could_start g j c
-    then flat_map (fun '(c', q) => if Nat.eqb c' c then [q] else []) (takes_some g j) else []) (allowed g)) (gangs_of i).
-Definition picked (which : list bool) (l : list Q) : Q := sum (map (fun '(b, q) => if b : bool then q else 0) (combine which l)).
+    then flat_map (fun '(c', q) => if Nat.eqb c' c then [q] else []) (takes_some g j) else []) (allowed g)) (gangs_of
+      i).
+Definition picked (which : list bool) (l : list Q) : Q := sum (map (fun '(b, q) => if b : bool then q else 0) (combine
+  which l)).
 (** What the shares give it beyond what it holds now: that comes before gangs that wait. *)
 Definition ahead_of_gangs (i c : nat) : Q := holds i c - Qmin (cell (in_hand e) i c) (holds i c + owing i c).
 Definition starves (i c : nat) : Prop :=
@@ -237,9 +252,38 @@ Definition nobody_starves : Prop := forall i c, (i < people)%nat -> (c < columns
     beyond its own, scaled, within its cap. *)
 Definition sure (i : nat) (b : list Q) (j : nat) : Q :=
   let within cap := match cap with Some q => Qmin (nth j b 0) q | None => nth j b 0 end in
-  Qmin (match limit_at (guarantees e) i j with Some g => Qmin (nth j b 0) g | None => 0 end) (within (limit_at (caps e) i j)).
+  Qmin (match limit_at (guarantees e) i j with Some g => Qmin (nth j b 0) g | None => 0 end) (within (limit_at (caps e)
+    i j)).
 Definition in_place (i l : nat) (scale : Q) (b c : list Q) : list Q :=
   map (fun j =>
     let q := sure i b j + scale * (nth j c 0 - sure l c j) in
     match limit_at (caps e) i j with Some cap => Qmin q cap | None => q end) (seq 0 kinds).
 End Owed.
+Definition guaranteed (m : market) (e : entitlements) (i : nat) : list Q := map (owed m e i) (seq 0 (kinds m)).
+Definition room_of (b : list Q) (j : nat) : option Q := Some (nth j b 0).
+
+(** ** Where users ask for their demands, whatever they hold or wait for; a guarantee without bound counts as none *)
+Definition at_rest (e : entitlements) : entitlements :=
+  let none := map (map (fun _ => 0)) (in_hand e) in
+  Entitlements (groups e) (around e) (goods e) (stock e)
+    (map (map (fun g => match g with Some g => Some g | None => Some 0 end)) (guarantees e))
+    (caps e) (borrow_weight e) (tier e) none none [].
+
+(** ** The same entitlements: numbers may be written otherwise *)
+Definition like_limits (a b : list (list (option Q))) : Prop :=
+  Forall2 (Forall2 (fun p q => match p, q with Some p, Some q => p == q | None, None => True | _, _ => False end)) a b.
+Definition like_gang (g h : gang) : Prop :=
+  waiting g = waiting h /\ gang_gpus g == gang_gpus h /\ allowed g = allowed h /\
+  Forall2 (fun p q => fst p = fst q /\ snd p == snd q) (takes g) (takes h).
+Definition like_entitlements (a b : entitlements) : Prop :=
+  groups a = groups b /\ around a = around b /\ goods a = goods b /\ Forall2 Qeq (stock a) (stock b) /\
+  like_limits (guarantees a) (guarantees b) /\ like_limits (caps a) (caps b) /\
+  Forall2 Qeq (borrow_weight a) (borrow_weight b) /\ tier a = tier b /\
+  Forall2 (Forall2 Qeq) (in_hand a) (in_hand b) /\ Forall2 (Forall2 Qeq) (pinned a) (pinned b) /\
+  Forall2 like_gang (pending a) (pending b).
+Definition like_user (u v : user) : Prop :=
+  name u = name v /\ Forall2 Qeq (speedup u) (speedup v) /\ weight u == weight v /\
+  match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
+
+(** ** Ratios that rise at rates *)
+Definition risen (had rate : list Q) (level : Q) : list Q := map (fun '(h, r) => Qred (h + r * level)) (combine had rate).

@@ -55,11 +55,13 @@ Definition signed (p : program) (q : Q) : Q := if maximize p then q else Qopp q.
 
 Definition program_digest (p : program) : text :=
   let variable v :=
-    json_list [json_number (signed p (cost v)); json_or_null (lower v); json_or_null (upper v); json_bool (integer v)] in
+    json_list [json_number (signed p (cost v)); json_or_null (lower v); json_or_null (upper v); json_bool (integer v)]
+      in
   let term '(at_, rate) := json_list [natural (Z.of_N at_); json_number rate] in
   let row r := json_list [json_list (map term (terms r)); json_or_null (least r); json_or_null (most r)] in
   digest (json_list
-    (json_list [json_string (codes "program"); if maximize p then codes "1" else codes "-1"; json_number (signed p (offset p))]
+    (json_list [json_string (codes "program"); if maximize p then codes "1" else codes "-1"; json_number (signed p
+      (offset p))]
      :: map variable (variables p) ++ map row (rows p))).
 
 Definition program_shown (p : program) : text :=
@@ -102,6 +104,10 @@ Definition filling_word (n : normaliser) : text :=
   codes (match n with OwnPartition => "water-filling" | EqualTime => "water-filling, equal-time"
                     | Isolated => "water-filling, isolated" end).
 
+Definition ratios_to (n : normaliser) : text :=
+  codes "ratios to " ++ codes (match n with OwnPartition => "own partitions" | EqualTime => "equal-time throughputs"
+                                          | Isolated => "isolated throughputs" end).
+
 Definition rule_shown (r : rule) (m : market) : text :=
   match r with
   | OfProgram p => policy_shown p m
@@ -142,7 +148,8 @@ Definition owed_meaning (p : owed_property) : text :=
       ++ codes " that is less"
   | CapKept => codes "no user and no group holds more than its cap"
   | WholeGpus => codes "no gang waits that fits free whole GPUs, free goods and the caps above it"
-  | GroupFairness => codes "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does"
+  | GroupFairness => codes
+    "no GPU can move to a sibling of its tier that borrows less, by weight, than the giver then does"
   | PeersEnvyFree =>
     codes "nobody would get more with what another of its group and tier holds beyond its guarantee, scaled by"
       ++ codes " weights and within the own caps, in the place of what it holds so itself"
@@ -186,7 +193,8 @@ Definition rewards (named : text) (m : market) (who : N) (report : list Q) (gain
     ++ shown gain ++ codes " more, " ++ always_or_not always.
 
 Definition extreme_shown (named : text) (m : market) (highest : bool) (weights : table) (value : Q) : text :=
-  codes "over all optima of " ++ named ++ codes ", the " ++ codes (if highest then "maximum" else "minimum") ++ codes " of "
+  codes "over all optima of " ++ named ++ codes ", the " ++ codes (if highest then "maximum" else "minimum") ++ codes
+    " of "
     ++ shares_shown weights m ++ codes " is " ++ shown value.
 
 Definition better (what : text) (m : market) (who : N) (gain : Q) : text :=
@@ -225,11 +233,13 @@ Definition print (s : statement) : text :=
   | ParetoEfficient m x => about (codes "the allocation is Pareto-efficient") [market_shown m; allocation_shown x]
   | Rewards m r who report gain always => about (rewards (rule_shown r m) m who report gain always) [market_shown m]
   | LevelsAre m x n =>
-    about (codes "ratios to "
-             ++ codes (match n with OwnPartition => "own partitions" | EqualTime => "equal-time throughputs"
-                                  | Isolated => "isolated throughputs" end)
-             ++ codes " are lexicographically max-min, as " ++ filling_word n ++ codes " makes them")
+    about (ratios_to n ++ codes " are lexicographically max-min, as " ++ filling_word n ++ codes " makes them")
       [market_shown m; allocation_shown x]
+  | RatesRise m x n rates =>
+    about (ratios_to n ++ codes " rise as far as they can, as hierarchical-water-filling at rates that are told"
+             ++ codes (match n with OwnPartition => "" | EqualTime => ", equal-time" | Isolated => ", isolated" end)
+             ++ codes " makes them")
+      [codes "the rates are, in each round, " ++ table_shown rates; market_shown m; allocation_shown x]
   | MaximisesNash m x => about (codes "the allocation maximises Nash welfare") [market_shown m; allocation_shown x]
   | NashWithin m x gap lowest highest =>
     about (codes "wherever Nash welfare is largest, the throughputs of the users are at least " ++ row_shown lowest
@@ -241,7 +251,8 @@ Definition print (s : statement) : text :=
     about (codes "the allocation is one that partial-allocation may leave, up to 1/10**12 of each bundle")
       [market_shown m; allocation_shown x]
   | RoundCosts r value bound =>
-    about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown bound
+    about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown
+      bound
              ++ (if Qeq_bool value bound then codes ": optimal" else []))
       [round_shown r]
   | ExtremeIs m r highest weights value =>

@@ -1,8 +1,8 @@
 (** * From the bytes of a file to a certificate
 
     Which keys each kind has, and which of them may be left out, is as in [proofs/verifier]. What this program does not
-    know is said to be unknown, never passed over: speedups within bounds, rates that are told, entitlements except of
-    properties, and the kinds [unknown_kinds]. *)
+    know is said to be unknown, never passed over: speedups within bounds, entitlements of
+    water filling and of bounds on Nash welfare, and the kinds [unknown_kinds]. *)
 
 From Coq Require Import ZArith NArith QArith List String Ascii Bool.
 From Verified Require Import Syntax Json Numbers Decode ReadKeys ReadRounds ReadOwed.
@@ -33,7 +33,8 @@ Definition type_count (m : market) : nat := List.length (types m).
 
 (** [whole]: whether the kind allows entitlements, and bounds of speedups, which this program does not know. *)
 Definition market_of (whole : bool) (j : json) : outcome market :=
-  let* l := object_of (keys ["schema"; "types"; "capacity"; "user"]) (keys (if whole then ["entitlements"] else [])) j in
+  let* l := object_of (keys ["schema"; "types"; "capacity"; "user"]) (keys (if whole then ["entitlements"] else [])) j
+    in
   let* _ := field l "schema" version in
   let* types := field l "types" names in
   let count := List.length types in
@@ -155,11 +156,12 @@ Definition levels_of (l : json) : outcome decision :=
   let* l := object_of (keys ["market"; "allocation"; "rounds"]) (keys ["normaliser"; "owed"; "rates"]) l in
   let* m := field l "market" not_entitled in
   let* x := field l "allocation" (table_of m) in
-  let* _ := require (absent l "rates") Unknown "rates that are told" in
   let* _ := require (absent l "owed") NoCertificate "what is owed is what entitlements make of groups" in
   let* n := field l "normaliser" (or_null (choice normalisers)) in
   let* rounds := field l "rounds" (list_of (filling_of (names_of m))) in
-  Ok (Levels m x (match n with Some n => n | None => OwnPartition end) rounds).
+  let* rates := field l "rates" (or_null (Decode.table (List.length rounds) (user_count m))) in
+  let n := match n with Some n => n | None => OwnPartition end in
+  Ok (match rates with Some rates => Rated m x n rates rounds | None => Levels m x n rounds end).
 
 Definition equilibrium_of (l : json) : outcome decision :=
   let* l := object_of (keys ["market"; "allocation"; "prices"]) (keys ["demand_duals"]) l in
@@ -170,8 +172,9 @@ Definition equilibrium_of (l : json) : outcome decision :=
   Ok (Equilibrium m x prices duals).
 
 Definition embedded_of (l : json) : outcome decision :=
-  let* l := object_of (keys ["program"; "point"; "value"; "bound"; "gap"; "duals"; "market"; "policy"; "shares"]) [] l in
-  let* m := field l "market" not_entitled in
+  let* l := object_of (keys ["program"; "point"; "value"; "bound"; "gap"; "duals"; "market"; "policy"; "shares"]) [] l
+    in
+  let* m := field l "market" (market_of true) in
   let* p := field l "program" program_of in
   let* point := field l "point" (list_of number) in
   let* value := field l "value" number in
@@ -186,10 +189,9 @@ Definition embedded_of (l : json) : outcome decision :=
               "decisions of this policy are proved from the market, not by a program that is given" in
   Ok (Embedded p point value bound gap duals m author shares).
 
-(** The market that a decision is on. *)
 Fixpoint subject (d : decision) : market :=
   match d with
-  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
+  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Rated m _ _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
   | Extreme of _ _ _ _ _ _ => subject of
   end.
 
@@ -293,7 +295,7 @@ Definition of_pareto_weights (l : json) : outcome certificate :=
 
 Definition of_misreport (l : json) : outcome certificate :=
   let* l := object_of (keys ["market"; "policy"; "user"; "report"; "gain"; "truth"; "lie"]) [] l in
-  let* m := field l "market" not_entitled in
+  let* m := field l "market" (market_of true) in
   let* p := field l "policy" string_of in
   let* i := field l "user" (user_at (names_of m)) in
   let* report := field l "report" (numbers (type_count m)) in
@@ -384,13 +386,15 @@ Definition certificate_of (j : json) : outcome certificate :=
   else if is_kind kind "bound" then of_bound l
   else if is_kind kind "infeasibility" then of_infeasibility l
   else if is_kind kind "extreme" then let* d := extreme_of l in Ok (Decide d)
-  else if existsb (is_kind kind) ["optimality"; "levels"; "equilibrium"] then let* d := choice_of kind l in Ok (Decide d)
+  else if existsb (is_kind kind) ["optimality"; "levels"; "equilibrium"] then let* d := choice_of kind l in Ok (Decide
+    d)
   else if existsb (is_kind kind) unknown_kinds then not_covered (codes "the kind " ++ kind)
   else unreadable "it is a certificate of no kind that there is".
 
 (** What a file is, if it is no certificate, is not known here: it may be a run or a schedule. *)
 Definition certificate_in (j : json) : outcome certificate :=
   match j with
-  | Obj l => if has l "certificate" then certificate_of j else not_covered "it is no certificate; it may be a run or a schedule"
+  | Obj l => if has l "certificate" then certificate_of j else not_covered
+    "it is no certificate; it may be a run or a schedule"
   | _ => not_covered "it is no certificate; it may be a run or a schedule"
   end.

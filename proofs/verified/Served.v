@@ -1,6 +1,7 @@
 (** * The most that can be served, found by a flow and proved by prices
 
-    How the flow is found proves nothing and need not: it is checked, and so are prices of what is asked for and of types,
+    How the flow is found proves nothing and need not: it is checked, and so are prices of what is asked for and of
+      types,
     and where the two come to the same number, none serves more. *)
 
 From Coq Require Import List QArith Qminmax Lqa Lia Bool.
@@ -25,7 +26,8 @@ Qed.
 
 Lemma same_group_ok g h : same_group g h = true <-> g = h.
 Proof.
-  destruct g as [g|], h as [h|]; simpl; rewrite ?Nat.eqb_eq; split; intro e; try discriminate; try injection e; congruence.
+  destruct g as [g|], h as [h|]; simpl; rewrite ?Nat.eqb_eq; split; intro e; try discriminate; try injection e;
+    congruence.
 Qed.
 
 Lemma Qle_lteq_eq a b : a == b -> a <= b.
@@ -124,7 +126,8 @@ Lemma rows_pay k worths for_type : length worths = k -> length for_type = k ->
   forall asks f, Forall2 (fun '(kinds, most) row => length row = k /\ up_to (sum row) most /\
     forall j, 0 <= nth j row 0 /\ (~ In j kinds -> nth j row 0 == 0)) asks f ->
   forall for_asked p, length for_asked = length asks -> (forall q, In q for_asked -> 0 <= q) ->
-  (forall (a : asked) q, In (a, q) (combine asks for_asked) -> forall j, In j (fst a) -> nth j worths 0 <= q + nth j for_type 0) ->
+  (forall (a : asked) q, In (a, q) (combine asks for_asked) -> forall j, In j (fst a) -> nth j worths 0 <= q + nth j
+    for_type 0) ->
   together (map asked_pays (combine asks for_asked)) = Some p ->
   sum (map (dot worths) f) <= p + sum (map (dot for_type) f).
 Proof.
@@ -140,7 +143,8 @@ Proof.
     pose proof (pays_ok q (sum row) most p1 (nn q (or_introl eq_refl)) u e1); lra.
 Qed.
 
-Lemma types_pay room f for_type l : (forall j, In j l -> up_to (column f j) (room j)) -> (forall j, 0 <= nth j for_type 0) ->
+Lemma types_pay room f for_type l : (forall j, In j l -> up_to (column f j) (room j)) -> (forall j, 0 <= nth j for_type
+  0) ->
   forall p, together (map (fun j => pays (nth j for_type 0) (room j)) l) = Some p ->
   sum (map (fun j => nth j for_type 0 * column f j) l) <= p.
 Proof.
@@ -195,7 +199,8 @@ Fixpoint search (fuel : nat) (s : flow) (queue : list (nat * list (nat * nat))) 
     : option (list (nat * nat)) * list nat :=
   match fuel, queue with
   | S fuel, (i, path) :: queue =>
-    let '(found, seen, reached, next) := fold_left (visit s i path) (fst (fst (want_at s i))) (None, seen, reached, []) in
+    let '(found, seen, reached, next) := fold_left (visit s i path) (fst (fst (want_at s i))) (None, seen, reached, [])
+      in
     match found with Some p => (Some p, seen) | None => search fuel s (queue ++ next) seen reached end
   | _, _ => (None, seen)
   end.
@@ -308,7 +313,8 @@ Proof.
     + unfold all_at; rewrite app_length; simpl; rewrite !repeat_length; lia.
     + intro j; rewrite nth_all_at; destruct (Nat.eqb_spec j c) as [->|ne]; [split; [assumption|tauto]|].
       split; [apply Qle_refl|reflexivity].
-  - intros j _; unfold column; simpl; rewrite nth_all_at; destruct (Nat.eqb_spec j c) as [->|ne]; [rewrite rc; exact I|].
+  - intros j _; unfold column; simpl; rewrite nth_all_at; destruct (Nat.eqb_spec j c) as [->|ne]; [rewrite rc; exact
+    I|].
     destruct (room j) as [there|] eqn:rj; simpl; [|exact I]; pose proof (r j there rj); lra.
   - simpl; rewrite dot_ones by (unfold all_at; rewrite app_length; simpl; rewrite !repeat_length; lia).
     unfold all_at; rewrite sum_app; simpl; fold (sum (repeat 0 (k - S c))); rewrite !sum_zeros; ring.

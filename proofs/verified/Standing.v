@@ -58,20 +58,22 @@ Proof.
     + apply nz, nothing_true, h.
     + rewrite forallb_forall in h; specialize (h j a); apply gang_fits_ok in f; rewrite f in h; discriminate.
   - intros h g i; destruct (nothing (gang_gpus g)) eqn:z; [reflexivity|]; apply nothing_false in z; simpl.
-    apply forallb_forall; intros j a; apply negb_true_iff, not_true_iff_false; rewrite gang_fits_ok; exact (h g j i z a).
+    apply forallb_forall; intros j a; apply negb_true_iff, not_true_iff_false; rewrite gang_fits_ok; exact (h g j i z
+      a).
 Qed.
 
-Definition content_user (i c : nat) : bool := negb (starves_b m e x could i c).
-Definition nobody_starves_b : bool :=
-  forallb (fun i => forallb (content_user i) (seq 0 (columns m e x))) (seq 0 (people m)).
-Lemma nobody_starves_ok : well_formed m e -> nobody_starves_b = true <-> nobody_starves m e x could.
+Definition content_user (given : nat -> nat -> Q) (i c : nat) : bool := negb (starves_b m e x could given i c).
+Definition nobody_starves_b (given : nat -> nat -> Q) : bool :=
+  forallb (fun i => forallb (content_user given i) (seq 0 (columns m e x))) (seq 0 (people m)).
+Lemma nobody_starves_ok given : well_formed m e -> nobody_starves_b given = true <-> nobody_starves m e x could given.
 Proof.
-  intro w; apply (cells_ok content_user); intros i c; unfold content_user.
-  rewrite <- (starves_ok m e x could i c w), negb_true_iff; symmetry; apply not_true_iff_false.
+  intro w; apply (cells_ok (content_user given)); intros i c; unfold content_user.
+  rewrite <- (starves_ok m e x could given i c w), negb_true_iff; symmetry; apply not_true_iff_false.
 Qed.
 
 (** What is asked of each sibling is worked out once. *)
-Record sibling := Sibling { its_group : option nat; its_tier : Z; its_weight : Q; its_loan : Q; wants_one : bool; can_lose : bool }.
+Record sibling := Sibling { its_group : option nat; its_tier : Z; its_weight : Q; its_loan : Q; wants_one : bool;
+  can_lose : bool }.
 Definition sibling_of (j d : nat) : sibling :=
   let w := nth d (borrow_weight e) 0 in
   Sibling (group_of e d) (nth d (tier e) 0%Z) w (loan m e x d j) (lt 0 w && up_to_b 1 (more m e x could d j))
@@ -155,7 +157,8 @@ Definition says (m : market) (e : entitlements) (p : owed_property) : bool :=
 Definition told_of_goods (m : market) (e : entitlements) (x : table) : bool := now m e x || negb (some (goods e)).
 
 (** The answer that a property gets; [None] where the most that is served was not found. *)
-Definition given_could (m : market) (e : entitlements) (x : table) (f : (nat -> nat -> option Q) -> bool) : option bool :=
+Definition given_could (m : market) (e : entitlements) (x : table) (f : (nat -> nat -> option Q) -> bool) : option bool
+  :=
   option_map (fun t => f (looked_up t)) (could_table m e x).
 Definition owed_answer (m : market) (e : entitlements) (x : table) (p : owed_property) : option bool :=
   match p with
@@ -164,7 +167,8 @@ Definition owed_answer (m : market) (e : entitlements) (x : table) (p : owed_pro
   | GuaranteeKept => given_could m e x (guarantee_kept_b m e x)
   | WholeGpus => given_could m e x (whole_gpus_b m e x)
   | GroupFairness => given_could m e x (group_fair_b m e x)
-  | NobodyStarves => given_could m e x (nobody_starves_b m e x)
+  | NobodyStarves =>
+    let t := giving m e x in given_could m e x (fun could => nobody_starves_b m e x could (given_in t))
   | GuaranteeIncentive => option_map (forallb (fun '(own, sure) => le sure own)) (worths_table m e x)
   end.
 
@@ -175,7 +179,8 @@ Lemma given_could_ok m e x f P holds : well_formed m e -> (forall b share, In b 
   (forall could, f could = true <-> P could) -> given_could m e x f = Some holds ->
   exists could, could_use m e x could /\ if holds then P could else ~ P could.
 Proof.
-  intros w nn h; unfold given_could; destruct (could_table m e x) as [t|] eqn:et; [|discriminate]; intro k; injection k as <-.
+  intros w nn h; unfold given_could; destruct (could_table m e x) as [t|] eqn:et; [|discriminate]; intro k; injection k
+    as <-.
   exists (looked_up t); split; [exact (could_ok m e x t w nn et)|apply answer_ok, h].
 Qed.
 
@@ -193,7 +198,10 @@ Proof.
     apply answer_ok, all_worths_ok; unfold worths_table in et.
     rewrite <- (all_known_length _ _ et), map_length, combine_length, seq_length, combine_length, (proj1 sh).
     unfold people; lia.
-  - apply given_could_ok; try assumption; intro could; apply nobody_starves_ok; exact w.
+  - cbv zeta; intro h; destruct (given_could_ok m e x _
+      (fun could => nobody_starves m e x could (given_in (giving m e x))) holds w nn
+      (fun could => nobody_starves_ok m e x could _ w) h) as (could & c & a).
+    exists could, (given_in (giving m e x)); split; [exact c|split; [exact (giving_ok m e x)|exact a]].
 Qed.
 
 Definition check_owed m x p (holds : bool) : result :=
@@ -225,4 +233,25 @@ Proof.
   unfold told_of_goods; rewrite orb_true_iff, negb_true_iff; split; intros [h|h]; auto; right.
   - destruct (goods e); [reflexivity|discriminate].
   - rewrite h; reflexivity.
+Qed.
+
+(** ** Decisions keep caps and guarantees *)
+Definition keeps_entitlements_b (m : market) (x : table) : bool :=
+  match entitled m with
+  | None => true
+  | Some e =>
+    let rest := at_rest e in
+    well_formed_b m e && well_formed_b m rest && cap_kept_b m rest x &&
+    match given_could m rest x (guarantee_kept_b m rest x) with Some kept => kept | None => false end
+  end.
+Lemma keeps_entitlements_ok m x : feasible m x -> keeps_entitlements_b m x = true -> keeps_entitlements m x.
+Proof.
+  intros (_ & nn & _); unfold keeps_entitlements_b, keeps_entitlements; destruct (entitled m) as [e|]; [|auto]; cbv
+    zeta.
+  destruct (well_formed_b m e) eqn:w; [|discriminate]; apply well_formed_ok in w.
+  destruct (well_formed_b m (at_rest e)) eqn:w'; [|discriminate]; apply well_formed_ok in w'.
+  destruct (cap_kept_b m (at_rest e) x) eqn:c; [|discriminate]; apply cap_kept_ok in c.
+  destruct (given_could m (at_rest e) x _) as [kept|] eqn:g; [|discriminate]; simpl; intros ->.
+  split; [exact w|split; [exact c|]].
+  exact (given_could_ok m (at_rest e) x _ _ true w' nn (guarantee_kept_ok m (at_rest e) x) g).
 Qed.

@@ -1,7 +1,7 @@
 (** * Whether somebody starves while others borrow: gangs are chosen by the sums that they can make *)
 
 From Coq Require Import List QArith Qminmax Lqa Lia Bool.
-From Verified Require Import Syntax Meaning Sums Markets Served.
+From Verified Require Import Syntax Meaning Sums Markets Served Could.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -62,12 +62,14 @@ Proof.
     + intros [(s & i & h)|[k (which & h)]].
       * apply filter_In in i; destruct i as [i m]; apply leP in m; apply in_map_iff in i; destruct i as (s' & <- & i).
         rewrite addE in h, m; destruct (proj1 (IH s') (ex_intro _ s' (conj i (Qeq_refl s')))) as [_ (which & e)].
-        split; [lra|exists (true :: which); unfold picked; simpl; fold (picked which l); rewrite <- h, <- e; reflexivity].
+        split; [lra|exists (true :: which); unfold picked; simpl; fold (picked which l); rewrite <- h, <- e;
+          reflexivity].
       * split; [exact k|exists (false :: which); unfold picked; simpl; fold (picked which l)].
         rewrite <- h; unfold picked; ring.
     + intros [k ([|[] which] & h)].
       * right; split; [exact k|exists []; exact h].
-      * left; unfold picked in h; simpl in h; fold (sum (map (fun '(b, q) => if b : bool then q else 0) (combine which l))) in h.
+      * left; unfold picked in h; simpl in h; fold (sum (map (fun '(b, q) => if b : bool then q else 0) (combine which
+        l))) in h.
         fold (picked which l) in h; pose proof (nn g (or_introl eq_refl)).
         assert (among (picked which l) (sums most l)) as (s & i & e).
         { apply IH; split; [lra|exists which; reflexivity]. }
@@ -88,17 +90,19 @@ Proof.
     destruct (proj1 (sums_ok most p l nn s) (ex_intro _ s (conj i (Qeq_refl s)))) as [k (which & h)].
     exists which; lra.
   - intros (which & o & k); pose proof (picked_nonneg l nn which); assert (p : 0 <= most) by lra; split; [exact p|].
-    destruct (proj2 (sums_ok most p l nn (picked which l))) as (s & i & h); [split; [exact k|exists which; reflexivity]|].
+    destruct (proj2 (sums_ok most p l nn (picked which l))) as (s & i & h); [split; [exact k|exists which;
+      reflexivity]|].
     exists s; split; [exact i|apply ltP; lra].
 Qed.
 
 Section Starves.
-Variables (m : market) (e : entitlements) (x : table) (could : nat -> nat -> option Q).
+Variables (m : market) (e : entitlements) (x : table) (could : nat -> nat -> option Q) (given : nat -> nat -> Q).
 
-Lemma gang_sizes_nonneg i c : well_formed m e -> forall q, In q (gang_sizes m e x could i c) -> 0 <= q.
+Lemma gang_sizes_nonneg i c : well_formed m e -> forall q, In q (gang_sizes m e x could given i c) -> 0 <= q.
 Proof.
-  intros w q; unfold gang_sizes; rewrite in_flat_map; intros (g & ig & h); apply in_flat_map in h; destruct h as (j & _ & h).
-  destruct (could_start _ _ _ _ _ _ _); [|destruct h]; apply in_flat_map in h; destruct h as ([c' q'] & h & k).
+  intros w q; unfold gang_sizes; rewrite in_flat_map; intros (g & ig & h); apply in_flat_map in h; destruct h as (j & _
+    & h).
+  destruct (could_start _ _ _ _ _ _ _ _); [|destruct h]; apply in_flat_map in h; destruct h as ([c' q'] & h & k).
   destruct (Nat.eqb c' c); [|destruct k]; destruct k as [<-|[]].
   unfold takes_some in h; apply filter_In in h; destruct h as [h _].
   unfold gangs_of in ig; apply filter_In in ig; destruct ig as [ig _].
@@ -110,14 +114,35 @@ Proof.
   destruct (_ && _); [|destruct k]; destruct k as [k|[]]; injection k as <- <-; exact (b r p h).
 Qed.
 
+(** Who is not below its guarantee is not owed anything. *)
 Definition starves_b (i c : nat) : bool :=
-  let more := owing m e x could i c in
-  lt 0 more && lt 0 (lent m e x i c) &&
+  lt (above m e x i c) 0 &&
+  let more := owing m e x could given i c in
+  lt 0 more && lt 0 (lent m e x given i c) &&
   (negb (usage_told m e) ||
-   let over := ahead_of_gangs m e x could i c in some_between over (over + more) (gang_sizes m e x could i c)).
-Lemma starves_ok i c : well_formed m e -> starves_b i c = true <-> starves m e x could i c.
+   let over := ahead_of_gangs m e x could given i c in some_between over (over + more) (gang_sizes m e x could given i
+     c)).
+Lemma starves_ok i c : well_formed m e -> starves_b i c = true <-> starves m e x could given i c.
 Proof.
-  intro w; unfold starves_b, starves; cbv zeta; rewrite !andb_true_iff, !ltP, orb_true_iff, negb_true_iff.
+  intro w; assert (below : 0 < owing m e x could given i c -> above m e x i c < 0).
+  { unfold owing; cbv zeta; set (q := Qmin _ (- above m e x i c)); assert (q <= - above m e x i c) by apply Q.le_min_r.
+    destruct (lesser _ _) as [r|]; [|lra]; pose proof (Q.le_min_r r q); lra. }
+  unfold starves_b, starves; cbv zeta; rewrite !andb_true_iff, !ltP, orb_true_iff, negb_true_iff.
   rewrite (some_between_ok _ _ _ (gang_sizes_nonneg i c w)); destruct (usage_told m e); intuition discriminate.
 Qed.
 End Starves.
+
+(** What each gives, worked out once. *)
+Definition giving (m : market) (e : entitlements) (x : table) : store (store Q) :=
+  stored (map (fun d => stored (map (gives m e x d) (seq 0 (columns m e x)))) (seq 0 (nodes m e))).
+Definition given_in (t : store (store Q)) (d c : nat) : Q :=
+  match at_ t (N.of_nat d) with
+  | Some row => match at_ row (N.of_nat c) with Some q => q | None => 0 end
+  | None => 0
+  end.
+Lemma giving_ok m e x d c : (d < nodes m e)%nat -> (c < columns m e x)%nat ->
+  given_in (giving m e x) d c = gives m e x d c.
+Proof.
+  intros ld lc; unfold given_in, giving; rewrite at_stored, Nnat.Nat2N.id, nth_error_map, (nth_error_seq _ _ ld); simpl.
+  rewrite at_stored, Nnat.Nat2N.id, nth_error_map, (nth_error_seq _ _ lc); reflexivity.
+Qed.

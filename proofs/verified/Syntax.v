@@ -77,6 +77,8 @@ Record filling := Filling { level : Q; fixed : list N; held_by : list dual }.
 Inductive decision :=
 | Optimality (m : market) (p : policy) (x : table) (value : Q) (duals : list dual) (named : list (text * Q))
 | Levels (m : market) (x : table) (n : normaliser) (rounds : list filling)
+(** Ratios rise, in each round, as fast as it is told for each user. *)
+| Rated (m : market) (x : table) (n : normaliser) (rates : table) (rounds : list filling)
 | Equilibrium (m : market) (x : table) (prices : list Q) (demand_duals : option (list Q))
 (** Over all optima of a decision, the largest ([highest]) or smallest sum of shares times weights. *)
 | Extreme (of : decision) (highest : bool) (weights : table) (x : table) (value : Q) (duals : list dual)
@@ -129,6 +131,7 @@ Inductive statement :=
 (** [always]: whatever optima are chosen; else by the two decisions that the certificate gives. *)
 | Rewards (m : market) (r : rule) (who : N) (report : list Q) (gain : Q) (always : bool)
 | LevelsAre (m : market) (x : table) (n : normaliser)
+| RatesRise (m : market) (x : table) (n : normaliser) (rates : table)
 | MaximisesNash (m : market) (x : table)
 | NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
 | PartsLeft (m : market) (x : table)

@@ -111,6 +111,19 @@ def of_entitlements(market: Market, random: Random) -> Iterator[Sample]:
                 yield Sample(f"{asked.name} {verdict.answer.value}", asked.certify(market, shares, verdict))
 
 
+def within_entitlements(market: Market, random: Random) -> Iterator[Sample]:
+    """Yield what the installed policies decide on a market with entitlements, and lies that pay."""
+    for policy in policies(Market):
+        decision = exact_or_none(policy, market)
+        if decision is None:
+            continue
+        try:
+            yield Sample(f"decision of {policy.name}", policy.certify(decision))
+        except NotCapable:
+            continue  # a rule without evidence
+        yield from _lies(policy, decision, random)
+
+
 def _dominance(policy: Policy, decision: Allocation) -> Iterator[Sample]:
     market = decision.market
     verdict = ParetoEfficiency().check(market, decision.shares)

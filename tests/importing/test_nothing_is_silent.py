@@ -98,7 +98,8 @@ def test_an_unknown_field_is_listed_or_refused_wherever_it_stands(name: str, tmp
     assert not silent
 
 
-def test_an_unknown_property_of_yarn_is_listed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("everywhere", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_an_unknown_property_of_yarn_is_listed(tmp_path: Path, everywhere: bool) -> None:
     folder = SAMPLES / "yarn"
     text = (folder / "capacity-scheduler.xml").read_text()
     path = tmp_path / "capacity-scheduler.xml"
@@ -110,7 +111,9 @@ def test_an_unknown_property_of_yarn_is_listed(tmp_path: Path) -> None:
     for file in ("scheduler.json", "metrics.json"):
         data = json.loads((folder / file).read_text())
         silent = []
-        for place in dict.fromkeys(mappings(data)):
+        places = [*dict.fromkeys(mappings(data))]
+        # of the entries of a list, which have one form, the first, or every one
+        for place in places if everywhere else {shape(each): each for each in reversed(places)}.values():
             changed = copy.deepcopy(data)
             where: Any = changed
             for step in place:

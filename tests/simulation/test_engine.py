@@ -20,6 +20,7 @@ from fairopt.errors import NotSolved, WrongReturn
 from fairopt.models import FifoQuota, LeastAttainedService, ShortestRemainingTimeFirst, ShortestServiceQueues, Themis
 from fairopt.policy import Policy, Schedule
 from fairopt.problem import Cluster, Jobs, Outage, Queue, Trace
+from fairopt.problem.profile import Profile
 from fairopt.program import Number
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
@@ -242,6 +243,15 @@ class Overbooking(ShortestRemainingTimeFirst):
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         return Schedule(self.name, problem, dict.fromkeys(range(len(problem)), ((0, 1),)))
+
+
+def test_what_is_kept_of_jobs_whose_speed_changes_follows_the_jobs_present() -> None:
+    grows = Profile.of([[1, 1, 32, 1]], [[0, 32, 1], [5, 32, "1/2"]])
+    jobs = Jobs.of(gpus=[1] * 400, work=[10] * 400, types=["T"], arrival=range(0, 8000, 20), profiles=[grows] * 400)
+    engine = Engine(ShortestRemainingTimeFirst(), Trace(jobs).as_(float), Cluster.uniform({"T": (1, 2)}), length=10)
+    kept = [len(engine._courses) for changes in engine if changes.completed]
+    assert len(kept) == 400
+    assert 0 < max(kept) <= 110
 
 
 def test_a_broken_schedule_is_refused_in_the_same_words() -> None:

@@ -91,6 +91,9 @@ def test_finish_time_fairness_of_fft_table_1() -> None:
     }
     assert measure(history).worse_off == 0.5
     assert measure(history, ideal=time_on_whole_cluster).finish_time.mean == Fraction(23, 16)
+    # a definition of one's own is asked of one job after the other, those of the house of all at once
+    own = measure(history, ideal=lambda queue, row, jobs: time_on_own_part(queue, row, jobs))
+    assert own.finish_time == measure(history).finish_time
 
 
 def test_a_gang_holds_its_own_part_for_a_part_of_the_time() -> None:

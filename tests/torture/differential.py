@@ -24,7 +24,7 @@ from typing import IO, Any
 
 sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs")]
 from certificate_kinds import BY_HAND
-from certificate_samples import of_entitlements, of_market, of_programs
+from certificate_samples import of_entitlements, of_market, of_programs, within_entitlements
 from changed import changed_bytes, changed_values
 from evidence import changed
 from tampering import is_number
@@ -33,7 +33,7 @@ from fairopt.cli.verified import PROGRAM, VERDICTS
 from fairopt.proofs.verifier import front
 from fairopt.proofs.verifier.certificates import OF_ENTITLEMENTS
 from fairopt.proofs.verifier.reading import one_line
-from fairopt.testing.samples import entitled_markets, sample_markets
+from fairopt.testing.samples import entitled_markets, guaranteed_market, sample_markets
 
 CERTIFICATES = 300_000
 #: Of each certificate as it is written, so many with other names, and so many that are forged: a third of all.
@@ -58,6 +58,8 @@ NAMES = [
     "[",
     "null",
 ]
+#: What the kind of a certificate is called beside, where its market has entitlements.
+ENTITLED = " with entitlements"
 #: Under these keys stand names of users, groups and types.
 NAMED = ["name", "types", "user", "envied", "fixed", "at_least", "buyer", "seller", "fast", "slow", "groups", "in"]
 MEMORY = next((each for each in ("/dev/shm",) if Path(each).is_dir()), None)
@@ -99,14 +101,20 @@ def _open(stream: IO[bytes] | None) -> IO[bytes]:
     return stream
 
 
-def genuine(seed: int) -> Iterator[Any]:
+def genuine(seed: int, only: str = "") -> Iterator[Any]:
     """Yield certificates as they are written: of one market, of some programs, and some that are worked out by hand."""
     draw = Random(f"genuine {seed}")
+    alone = only in OF_ENTITLEMENTS or only.endswith(ENTITLED)
+    for market in entitled_markets(20 if alone else 3, seed=10_000 + seed):
+        yield from (each.certificate.to_json() for each in of_entitlements(market, draw))
+    for at in range(10 if alone else 1):
+        owed = guaranteed_market(10_000 + 10 * seed + at)
+        yield from (each.certificate.to_json() for each in within_entitlements(owed, draw))
+    if alone:
+        return  # no other holds one of these
     users, types = draw.choice([(1, 2), (2, 3), (2, 4)]), draw.choice([(1, 2), (2, 3), (2, 4)])
     for market in sample_markets(1, seed=10_000 + seed, users=users, types=types, demands=draw.random() < 0.6):
         yield from (each.certificate.to_json() for each in of_market(market, draw))
-    for market in entitled_markets(3, seed=10_000 + seed):
-        yield from (each.certificate.to_json() for each in of_entitlements(market, draw))
     yield from (each.certificate.to_json() for each in of_programs(draw, 40))
     yield from draw.sample(list(BY_HAND.values()), 8)
 
@@ -175,13 +183,18 @@ def _under(data: Any, word: str) -> Iterator[str]:
             yield from _under(each, word)
 
 
+def kind_of(data: Any) -> str:
+    """Return what a certificate is called in the counts."""
+    return str(data["certificate"]) + (ENTITLED if "entitlements" in data.get("market", {}) else "")
+
+
 def files(seed: int, only: str = "") -> Iterator[tuple[str, bytes]]:
     """Yield the files of a seed, or those of one kind: of each what it is called in the counts, and its bytes."""
     draw, times = Random(f"files {seed}"), OF_ONE_KIND if only else 1
-    whole = [json.loads(json.dumps(each)) for each in (*genuine(seed), *(BY_HAND.values() if only else ()))]
-    whole = [each for each in whole if only in ("", each["certificate"], each.get("property"))]
+    whole = [json.loads(json.dumps(each)) for each in (*genuine(seed, only), *(BY_HAND.values() if only else ()))]
+    whole = [each for each in whole if only in ("", each["certificate"], each.get("property"), kind_of(each))]
     for data in whole:
-        kind = data["certificate"] + (" of entitlements" if data.get("property") in OF_ENTITLEMENTS else "")
+        kind = kind_of(data)
         yield f"{kind}, as written", spelled(respelled(data, draw) if draw.random() < 0.5 else data, draw)
         for _ in range(RENAMED * times):
             yield f"{kind}, renamed", spelled(respelled(renamed(data, draw), draw), draw)

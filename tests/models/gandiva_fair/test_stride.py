@@ -8,6 +8,7 @@ from fractions import Fraction as F
 from random import Random
 
 import pytest
+from drawn_seeds import counts
 
 from fairopt.backends import Highs
 from fairopt.errors import NotCapable
@@ -211,12 +212,13 @@ def test_lots_are_drawn_in_proportion_to_tickets_and_those_taken_away_are_not_dr
     assert all(abs(drawn[job] / 5000 - part / 10) < 0.03 for job, part in ((0, 5), (2, 3), (3, 2)))
 
 
+@pytest.mark.parametrize("traces", counts(4, 12))
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_ties_of_tickets_are_decided_alike_in_floats(policy):
+def test_ties_of_tickets_are_decided_alike_in_floats(policy, traces):
     """Tenths and thirds, which floats round, of users who come and go: jobs of equal passes keep their order."""
     tenths = [
         (replace(trace.jobs, tenant_weight=trace.jobs.tenant_weight * F(1, 10)), cluster, 1)
-        for trace, cluster in map(random_trace, range(12))
+        for trace, cluster in map(random_trace, range(traces))
     ]
     *_, setting = sample_settings(26, seed=11, outages=False)  # in floats, stride took other jobs in round 5
     for jobs, cluster, length in [*tenths, (setting.trace.jobs, setting.cluster, setting.length)]:
@@ -324,10 +326,11 @@ def random_trace(seed: int) -> tuple[Trace, Cluster]:
     return Trace(jobs, outages), cluster
 
 
+@pytest.mark.parametrize("traces", counts(8, 20))
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_random_traces_run_to_their_end(policy):
+def test_random_traces_run_to_their_end(policy, traces):
     """`run` refuses schedules that break gangs, hosts, types or leases; everybody who fits is completed."""
-    for seed in range(20):
+    for seed in range(traces):
         trace, cluster = random_trace(seed)
         for each in (trace, trace.as_(float)):
             records = list(run(Leasing(policy) if seed % 2 else policy, each, cluster, length=1))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment
-from fairopt.models.kueue.preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING, _within
+from fairopt.models.kueue.preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target
 
@@ -68,7 +68,7 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
     forbidden = rules.borrow_within_cohort is Preempts.NEVER
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     kinds: dict[bool, list[tuple[QueuedWork, int, bool, str]]] = {True: [], False: []}
-    right, left = _within(state, work.queue, needs)
+    right, left = state.quotas.within(work.queue, needs)
     path = quotas.paths[work.queue]
     for below, ancestor in pairwise(path):
         for queue in range(len(quotas.parent)):
@@ -83,7 +83,7 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
                 reason = RECLAIMED if right or fixed else WHILE_BORROWING
                 if right or not forbidden or under:
                     kinds[right].append((each, ancestor, right or not fixed, reason))
-        fits, left = _within(state, ancestor, left)
+        fits, left = state.quotas.within(ancestor, left)
         right = right or fits
     own = [
         (each, -1, True, IN_QUEUE) for each in _yielding(state, work.queue, rules.within_cluster_queue, work, columns)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction as F
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from fairopt.models.ltgf.ltgf import (
     new_jobs_first,
     renew_long_jobs,
     rho_order,
+    rho_orders,
     urgent_first,
 )
 from fairopt.policy import decide
@@ -220,12 +222,20 @@ def test_the_books_are_the_measures() -> None:
             measured = tenant_fairness(before, demand_cap=not adjusted)
             assert {name: books.held[name] / due if due else None for name, due in books.due.items()} == measured
             of_jobs = job_fairness(before, demand_cap=not adjusted)
-            for name, account in books.jobs.items():
+            kept = {}
+            for name, held, due in zip(books.jobs, books.job_held, books.job_due, strict=True):
                 if name in of_jobs:
-                    assert of_jobs[name] == account.held / account.due
-            kept = [account.held / account.due for account in books.jobs.values() if account.due]
-            assert record.costs.get("least job fairness") == min(kept, default=None)
+                    assert of_jobs[name] == held / due
+                kept |= {name: held / due} if due else {}
+            assert record.costs.get("least job fairness") == min(kept.values(), default=None)
     assert compared > 40
+
+
+def test_many_degrees_at_once_are_those_of_each() -> None:
+    given = [[F(each) for each in one] for one in product((0, 1, 3), (0, 2), (0, 5))]
+    for columns in (np.array(given, dtype=object).T, np.array(given, dtype=float).T):
+        told = zip(*rho_orders(*columns), strict=True)
+        assert [tuple(each) for each in told] == [rho_order(*each) for each in columns.T.tolist()]
 
 
 # -- whatever happens ----------------------------------------------------------------------------------------------
