@@ -8,7 +8,7 @@ A user is owed its guarantee. Where a file guarantees nothing to anybody, it is 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.pools import BOUNDLESS, Pools, finite, plain, whole
+from fairopt.audit.pools import Pools, finite, plain, seen_from, whole
 from fairopt.errors import BadInput
 from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -26,9 +26,7 @@ from fairopt.program import Array, objects
 
 def users_in(owed: Entitlements, node: int) -> list[int]:
     """Return the users in a group; of a user, itself."""
-    if node < len(owed.users):
-        return [node]
-    return [user for child in owed.children[node] for user in users_in(owed, child)]
+    return [node] if node < len(owed.users) else [user for at in owed.children[node] for user in users_in(owed, at)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,13 +212,13 @@ class EntitlementAccounts:
         gangs, free, at_first = self.gangs, self.free.tolist(), self.free.tolist()
         in_pools = dict[tuple[int, int], int]()
         room, taken = dict[tuple[int, int], Any](), Counter[tuple[int, int, int]]()
-        found: dict[int, dict[int, int]] = defaultdict(dict)
-        served = []
-        waits = gangs.pending & (gangs.gpus > 0)
+        found, served = defaultdict[int, dict[int, int]](dict), list[int]()
+        waits, users, allowed = gangs.pending & (gangs.gpus > 0), gangs.user.tolist(), gangs.allowed.tolist()
+        there = [plain(each) for each in self.market.capacity.tolist()]
         for gang in (each for each in self.order if waits[each]):
-            gpus = gangs.size(gang)
-            where = [j for j in range(self.k) if gangs.allowed[gang, j] and gpus <= self.market.capacity[j]]
-            pools = {j: self.pools.of(int(gangs.user[gang]), j) for j in where}
+            gpus, user = gangs.size(gang), users[gang]
+            where = [j for j, may in enumerate(allowed[gang]) if may and gpus <= there[j]]
+            pools = {j: self.pools.of(user, j) for j in where}
             for on, pool in pools.items():
                 if (pool, on) not in in_pools:
                     in_pools[pool, on] = self.pools.left_in(pool, on)
@@ -231,7 +229,7 @@ class EntitlementAccounts:
                 for j in where
             }
             inside: list[int] = []
-            for node in self.around(int(gangs.user[gang])):
+            for node in self.around(user):
                 j = next((j for j in where if self._take(room, taken, node, needs[j], inside)), None)
                 inside.append(node)
                 if j is None:
@@ -265,7 +263,7 @@ class EntitlementAccounts:
             kept = sum(self.pools.kept(inside[0], j, node).values()) if inside and at == j else 0
             if amount > room[node, at] - kept:  # a group's members have not what one of them keeps
                 return False
-        if any(taken[node, each, j] + gpus > self.cap_room[each, j] for each in inside):
+        if any(taken[node, each, j] + gpus > self._cap_rows[each][j] for each in inside):
             return False
         for at, amount in needs:
             room[node, at] -= amount
@@ -274,8 +272,7 @@ class EntitlementAccounts:
 
     def _room_of(self, node: int, column: int) -> Any:
         """Return what a node may still take of a column within what it is owed: of a type, whole GPUs."""
-        whole = column < self.k
-        if whole:
+        if column < self.k:
             return plain(self.owed_room[node, column])
         return whole_as_int(self.owed[node, column] - self.held[node, column])
 
@@ -283,8 +280,13 @@ class EntitlementAccounts:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""
         user = int(self.gangs.user[gang])
         pool = self.pools.of(user, gpu_type) if but_of_pool else TOP
-        gpus, room = self.gangs.gpus[gang], self.cap_room
-        return all(gpus <= room[node, gpu_type] or node == pool for node in self.around(user))
+        gpus, room = self.gangs.size(gang), self._cap_rows
+        return all(gpus <= room[node][gpu_type] or node == pool for node in self.around(user))
+
+    @cached_property
+    def _cap_rows(self) -> list[list[Any]]:
+        """The rows of `cap_room`, whose single numbers are had sooner from lists."""
+        return [*self.cap_room.tolist()]
 
     @cached_property
     def owed_at(self) -> dict[int, tuple[int, int]]:
@@ -360,32 +362,33 @@ class EntitlementAccounts:
 
         Seen from a node, a user borrows what it and every group around it, up to where the node is, holds too much.
         """
-        around, inside = int(self.said.parent[node]), set(users_in(self.said, node))
-        if (around, gpu_type) not in self._seen:
-            self._seen[around, gpu_type] = dict(self._seen_from(around, gpu_type))
-        seen = self._seen[around, gpu_type]
+        inside = set(users_in(self.said, node))
+        seen = self._seen_beside(node, gpu_type)
         if inside.isdisjoint(seen):  # of thousands of users most
             return seen
         return {user: gpus for user, gpus in seen.items() if user not in inside}
 
+    def borrowers_for(self, nodes: Iterable[int], gpu_type: int) -> set[int]:
+        """Return all users that borrow GPUs of a type, as seen from any of several nodes."""
+        groups: dict[int, list[int]] = {}
+        for node in nodes:
+            groups.setdefault(int(self.said.parent[node]), []).append(node)
+        found = set[int]()
+        for first, *others in groups.values():  # of several in a group, who is inside one is seen from another
+            found |= (self._seen_beside if others else self.borrowers)(first, gpu_type).keys()
+        return found
+
+    def _seen_beside(self, node: int, gpu_type: int) -> dict[int, int]:
+        around = int(self.said.parent[node])
+        if (around, gpu_type) not in self._seen:
+            path = () if around == TOP else self.around(around)
+            self._seen[around, gpu_type] = dict(seen_from(self.said, self.borrowed[:, gpu_type].tolist(), path))
+        return self._seen[around, gpu_type]
+
     @cached_property
     def _seen(self) -> dict[tuple[int, int], dict[int, int]]:
-        """What `_seen_from` returned; members of one group see the same."""
+        """What `seen_from` returned; members of one group see the same."""
         return {}
-
-    def _seen_from(self, group: int, gpu_type: int) -> list[tuple[int, int]]:
-        """Return what users borrow as seen from a member of a group, most first; `TOP`: of none."""
-        path = () if group == TOP else self.around(group)
-        members = [*(self.said.children[each] for each in path), self.said.tops]
-        levels = [(node, BOUNDLESS) for nodes in members for node in nodes if node not in path]
-        found = []
-        while levels:
-            node, most = levels.pop()
-            gpus = min(most, plain(self.borrowed[node, gpu_type]))
-            if gpus > 0:
-                levels += [(child, gpus) for child in self.said.children[node]]
-                found += [(node, gpus)] * (node < len(self.said.users))
-        return sorted(found, key=lambda each: (-each[1], each[0]))
 
     @cached_property
     def running(self) -> dict[tuple[int, int], list[int]]:

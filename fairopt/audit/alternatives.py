@@ -111,7 +111,8 @@ def chosen(
     said = market.entitlements
     assert said is not None
     large = is_large(market)
-    names = discovery.names(discovery.ENTITLED_POLICIES)
+    # an installation that is older than the code has no such group
+    names = discovery.names(discovery.ENTITLED_POLICIES) or discovery.names(discovery.POLICIES)
     names = [name for name in names if (name in own or not large) and name not in other]
     found = [discovery.policy(name) for name in names]
     return sorted(
@@ -223,7 +224,7 @@ def _text(value: Any) -> str:
 def compared(
     accounts: EntitlementAccounts,
     declared: Mapping[str, Mapping[str, Any]],
-    policies: list[Policy],
+    policies: Sequence[Policy],
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({}),
 ) -> Iterator[DeclaredValue]:
     """Yield every declared number of users and groups of the market, computed where a rule's values are called so.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from fairopt.importing.imported import Imported, Unplaced
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.program import Array
+from fairopt.program import Array, Number
 from fairopt.properties import AllocationProperty, Answer, Verdict
 from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed
 
@@ -51,11 +51,12 @@ class Audit(Tabular):
 
     * ``source``: who read the files, "" for a market. ``rows``: how each user and then each group stands.
     * ``reasons``: by user that waits, why its first gang does: of those that fit into what it is owed, if any.
-    * ``guarantees`` and ``caps``: what is broken; ``mends``: the smallest reclaim for all who starve, type by type.
-    * ``declared``: what the file states that can be computed. ``alternatives``: what policies would give.
-    * ``verdicts``: ``properties`` of what is held, by name. ``rules``: the policies.
+    * ``alternatives``: what policies would give, and ``rules``: these policies.
+    * ``verdicts``: ``properties`` of what is held, by name.
     * ``unplaced``: what the file says and the market has no place for. ``scheduler_rules``: the scheduler's own, in
-      words, by the cause that they explain.
+      words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it.
+
+    What is broken, what would mend it, and `declared` are computed when they are asked for.
 
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
@@ -67,16 +68,14 @@ class Audit(Tabular):
     source: str
     rows: tuple[NodeStatus, ...]
     reasons: Mapping[str, Reason]
-    guarantees: tuple[BrokenGuarantee, ...]
-    caps: tuple[BrokenCap, ...]
-    mends: tuple[Mend, ...]
-    declared: tuple[DeclaredValue, ...]
     alternatives: tuple[Alternative, ...]
     properties: tuple[AllocationProperty, ...]
     verdicts: Mapping[str, Verdict]
     rules: tuple[Policy, ...]
     unplaced: tuple[Unplaced, ...]
     scheduler_rules: Mapping[str, str]
+    stated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    counted: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
 
     form = ResultForm(
         "Who is starved, who borrows, and why.",
@@ -182,6 +181,26 @@ class Audit(Tabular):
     def held(self) -> Array:
         """What each user holds of each type (n, k)."""
         return self.accounts.said.held[:, : self.accounts.k]
+
+    @cached_property
+    def guarantees(self) -> tuple[BrokenGuarantee, ...]:
+        """The guarantees that others' borrowing breaks."""
+        return tuple(broken_guarantees(self.accounts))
+
+    @cached_property
+    def caps(self) -> tuple[BrokenCap, ...]:
+        """The caps that are broken."""
+        return tuple(broken_caps(self.accounts))
+
+    @cached_property
+    def mends(self) -> tuple[Mend, ...]:
+        """The smallest reclaim for all who starve, type by type."""
+        return tuple(mends(self.accounts)) if self.guarantees else ()
+
+    @cached_property
+    def declared(self) -> tuple[DeclaredValue, ...]:
+        """What the file states that can be computed, beside what was computed."""
+        return tuple(compared(self.accounts, self.stated, self.rules, self.counted))
 
     @property
     def violations(self) -> tuple[BrokenGuarantee | BrokenCap, ...]:
@@ -291,9 +310,6 @@ def audit(
     for user, waiting in accounts.waiting.items():
         owed = accounts.starving.get(user, {})
         found[market.users[user]] = reason_of(accounts, next((gang for gang in waiting if gang in owed), waiting[0]))
-    watch("looking for the smallest reclaim")
-    guarantees, caps = tuple(broken_guarantees(accounts)), tuple(broken_caps(accounts))
-    needed = tuple(mends(accounts)) if guarantees else ()
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = _asked(market, properties, speeds=speeds)
@@ -305,16 +321,14 @@ def audit(
         source=source.importer,
         rows=tuple(statuses(accounts)),
         reasons={user: by_rule(reason, waits) for user, reason in found.items()},
-        guarantees=guarantees,
-        caps=caps,
-        mends=needed,
-        declared=tuple(compared(accounts, source.declared, rules, source.counted)),
         alternatives=others,
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),
         unplaced=source.unplaced,
         scheduler_rules=source.rules,
+        stated=source.declared,
+        counted=source.counted,
     )
 
 
@@ -340,7 +354,8 @@ def _asked(
     if named is None and not speeds:
         if is_large(market):
             return ()
-        made = [discovery.property_(name) for name in discovery.names(discovery.ENTITLED_PROPERTIES)]
+        names = discovery.names(discovery.ENTITLED_PROPERTIES) or discovery.names(discovery.PROPERTIES)
+        made = [each for each in map(discovery.property_, names) if issubclass(Market, each.problem)]
     else:
         made = discovery.properties(Market) if named is None else discovery.properties_of(named)
     found = tuple(each for each in made if isinstance(each, AllocationProperty))
@@ -349,4 +364,5 @@ def _asked(
             other = next(each.name for each in made if each not in found)
             raise BadInput(f"{other} is no property of what is held", place="property", remedy="Leave it out")
         return found
-    return tuple(each for each in found if each.asked_of(market) and (speeds or not each.needs_speedups))
+    asked = (each for each in found if each.asked_of(market))
+    return tuple(each for each in asked if speeds or (each.needs is not None and not each.needs_speedups))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -42,6 +43,23 @@ def plain(amount: Any) -> Any:
 def finite(amounts: Array) -> Array:
     """Return amounts with numbers that are as good as infinite for infinities."""
     return np.clip(amounts, -BOUNDLESS, BOUNDLESS)
+
+
+def seen_from(said: Entitlements, borrowed: Sequence[Any], path: Sequence[int]) -> list[tuple[int, int]]:
+    """Return what users borrow of a type as seen from a member of a group, most first.
+
+    ``borrowed`` (N,): what each node borrows. ``path``: the group, and those around it; of no group, none.
+    """
+    members = [*(said.children[each] for each in path), said.tops]
+    levels = [(node, BOUNDLESS) for nodes in members for node in nodes if node not in path]
+    found = []
+    while levels:
+        node, most = levels.pop()
+        gpus = min(most, plain(borrowed[node]))
+        if gpus > 0:
+            levels += [(child, gpus) for child in said.children[node]]
+            found += [(node, gpus)] * (node < len(said.users))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +134,19 @@ class Pools:
         others = {each for node, nodes in zip(path, beside, strict=True) for each in set(nodes) - {node}}
         kept = [(node, plain(self.locked[node, gpu_type])) for node in others if self.locked[node, gpu_type]]
         return dict(sorted(kept, key=lambda each: (-each[1], each[0])))
+
+    def limits(self, user: int, column: int) -> tuple[int, ...]:
+        """Return who limits what a user takes of a good: `TOP`, and itself and the groups around it that have a cap."""
+        if (user, column) not in self._limits:
+            cap = self.said.cap
+            capped = (node for node in self._paths[user] if cap[node, column] < INFINITY)
+            self._limits[user, column] = (TOP, *capped)
+        return self._limits[user, column]
+
+    @cached_property
+    def _limits(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """What `limits` returned."""
+        return {}
 
     @cached_property
     def _paths(self) -> list[tuple[int, ...]]:

@@ -38,13 +38,13 @@ class Lack:
 
 
 def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
-    """Return what gangs on a type take together, of each limit that they count for; whole amounts as ints."""
+    """Return what gangs on a type take together, of each limit that they count for: there is one where a cap is."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
         user = int(accounts.gangs.user[gang])
-        for column, each in accounts.said.goods_of(gang, gpu_type):
-            amount = whole_as_int(each)
-            for node in (TOP, user, *accounts.above(user)):
+        for column, taken in accounts.said.goods_of(gang, gpu_type):
+            amount = whole_as_int(taken)  # ints are added sooner than Fractions
+            for node in accounts.pools.limits(user, column):
                 limit = (node, column)
                 total[limit] = total[limit] + amount if limit in total else amount
     return total
@@ -65,18 +65,20 @@ class SpareGoods:
 
     def __init__(self, accounts: EntitlementAccounts) -> None:
         self.accounts = accounts
-        self._free = accounts.goods_left.copy()
-        self._used: dict[Limit, Number] = {}
+        self._left: dict[Limit, Number] = {}
 
     def room(self, limit: Limit) -> Number:
         """Return what a limit leaves now, infinity where there is none; negative where more is held."""
-        node, column = limit
-        if node == TOP:
-            left: Number = self._free[column - self.accounts.k]
-        else:
-            cap = self.accounts.said.cap[node, column]
-            left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
-        return whole_as_int(left) - self._used.get(limit, 0) if left < INFINITY else left
+        left = self._left.get(limit)
+        if left is None:
+            node, column = limit
+            if node == TOP:
+                left = self.accounts.goods_left[column - self.accounts.k]
+            else:
+                cap = self.accounts.said.cap[node, column]
+                left = cap if cap == INFINITY else cap - self.accounts.held[node, column]
+            self._left[limit] = left = whole_as_int(left)
+        return left
 
     def missing(self, taken: Mapping[Limit, Number]) -> dict[Limit, Number]:
         """Return by how much each limit is too small for what gangs take; none where all of it fits."""
@@ -98,7 +100,8 @@ class SpareGoods:
     def start(self, taken: Mapping[Limit, Number]) -> None:
         """Take so much from now on."""
         for limit, amount in taken.items():
-            self._used[limit] = self._used.get(limit, 0) + amount
+            left = self.room(limit)
+            self._left[limit] = left - amount if left != INFINITY else left
 
     def stop(self, freed: Mapping[Limit, Number]) -> None:
         """Give so much back."""

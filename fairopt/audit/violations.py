@@ -105,10 +105,11 @@ def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee
     for gang, (node, j) in accounts.owed_at.items():
         if gang in accounts.served or not accounts.below_caps(gang, j, but_of_pool=True):
             continue
-        if accounts.borrowers(node, j):
-            short[node, j] = short.get((node, j), 0) + accounts.gangs.size(gang)
+        short[node, j] = short.get((node, j), 0) + accounts.gangs.size(gang)
     for (node, j), gpus in sorted(short.items()):
         holders = accounts.borrowers(node, j)
+        if not holders:
+            continue
         names = tuple((accounts.said.nodes[user], borrowed) for user, borrowed in islice(holders.items(), MOST_HOLDERS))
         yield BrokenGuarantee(accounts.said.nodes[node], accounts.market.types[j], gpus, names, len(holders))
 
@@ -144,7 +145,7 @@ def mends(accounts: EntitlementAccounts, only: int | None = None) -> Iterator[Me
             pools.setdefault(accounts.pools.of(int(accounts.gangs.user[gang]), j), []).append(gang)
         for pool, inside in pools.items():
             owed = {accounts.owed_at[gang][0] for gang in inside}
-            users = sorted(set[int]().union(*(accounts.borrowers(node, j) for node in owed)))
+            users = sorted(accounts.borrowers_for(owed, j))
             if pool != TOP:
                 users = [user for user in users if accounts.pools.of(user, j) == pool]
             if users:

@@ -1,7 +1,6 @@
 """Documents of other tools: JSON and YAML, from files that nobody vouches for, within stated limits, as objects.
 
-A file of JSON of up to `WHOLE` bytes is read at once, with the line of what is wrong; a larger one is streamed, which
-takes four times as long.
+A file of JSON of up to `WHOLE` bytes is read at once, with the line of what is wrong; a larger one is streamed.
 """
 
 from __future__ import annotations

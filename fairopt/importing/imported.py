@@ -89,7 +89,7 @@ def entitlements_of(
     queues: Mapping[str, ImportedQueue],
     users: Sequence[str],
     types: Sequence[str],
-    gangs: Sequence[ImportedGang],
+    gangs: Gangs | Sequence[ImportedGang],
     *,
     goods: Mapping[Good, Number] = MappingProxyType({}),
     rate: Sequence[Number] | None = None,
@@ -103,6 +103,8 @@ def entitlements_of(
     def said(name: str) -> dict[str, Any]:
         return {node: value for node, queue in queues.items() if (value := getattr(queue, name)) is not None}
 
+    if not isinstance(gangs, Gangs):
+        gangs = gangs_of(gangs, users, types, dict.fromkeys(good.resource for good in goods))
     own = set(users)
     rows = ("guarantee", "cap", "reserve", "held", "fixed", "tier", "usage")
     return Entitlements.of(
@@ -113,7 +115,7 @@ def entitlements_of(
         goods=goods,
         borrow_weight=said("weight"),
         rate=rate,
-        gangs=gangs_of(gangs, users, types, dict.fromkeys(good.resource for good in goods)),
+        gangs=gangs,
         settings={"": settings, **{name: queue.settings for name, queue in queues.items()}},
         **{name: said(name) or None for name in rows},
     )

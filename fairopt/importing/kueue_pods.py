@@ -76,8 +76,6 @@ def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str:
         pod = each.at("template.spec")
         said.append((requests_text(pod), [pod.value.get(key) for key in ("resources", *PLACING)]))
     assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
-    more = [
-        some_of(status.value.get(key), "name", "count", "resources") for key in ("reclaimablePods", "resourceRequests")
-    ]
+    more = [some_of(status.value.get(each), "name", "count", "resources") for each in _LEFT]
     own = some_of(sets, *_POD_SET), some_of(assigned, "name", "count", "resourceUsage", "flavors")
     return repr((bool(admitted), said, own, more))

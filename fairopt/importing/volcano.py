@@ -78,7 +78,8 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
             add(root.reserve, row.reserve or {})
     declared = {name: row.declared for name, row in rows.items()}
     types = tuple(columns.types)
-    running = Entitlements.of(users, types, goods=columns.goods, gangs=gangs_of(gangs, users, types, columns.others))
+    made = gangs_of(gangs, users, types, columns.others)
+    running = Entitlements.of(users, types, goods=columns.goods, gangs=made)
     for at, name in enumerate(users):
         rows[name].held = _held(name, rows[name], dict(zip(running.columns, running.held[at], strict=True)), places)
     nodes = {name: rows.get(name, ImportedQueue()) for name in (*users, *groups)}
@@ -87,7 +88,7 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     for name in groups:
         nodes[name].held = None
     settings = _settings(found[CONFIGURATION], places)
-    owed = entitlements_of(nodes, users, types, gangs, goods=columns.goods, settings=settings)
+    owed = entitlements_of(nodes, users, types, made, goods=columns.goods, settings=settings)
     weight = [1 if (own := nodes[name].weight) is None else own for name in users]
     market = market_of(owed, [columns.amounts[name] for name in types], weight=weight)
     return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared), rules=RULES)
@@ -240,6 +241,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
     """
     classes = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
     rows: list[ImportedGang] = []
+    only: dict[str, list[str]] = {}
     pods = pods_of(found, places)
     for part, job in _pod_groups(found):
         kind, name, spec = part.text("kind"), named(part), part.part("spec")
@@ -264,7 +266,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             places.note(f"{kind}, spec.minResources", name, "not given", why)
         if spec.value.get("minResources") is not None:
             takes = spec.read("minResources", AMOUNTS, {})
-        for each in columns.types:
+        for each in columns.types if whole else ():
             if (more := whole.get(each, _NONE) - takes.get(each, _NONE)) > 0:
                 why = "pods beyond the gang's minimum start one by one, and are not asked for here"
                 places.note(f"{kind}, elastic pods", name, f"{more} {each}", why)
@@ -276,7 +278,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
         since, runs = part.part("metadata").read("creationTimestamp", SECONDS, 0), phase in _RUNS
         for gang, gpus, of, other in by_type(name, takes, columns, places):
             on = (of or next(iter(columns.types))) if runs else None
-            allowed = None if of is None else [of]
+            allowed = None if of is None else only.setdefault(of, [of])
             rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, classes.get(klass, 0), can, since))
     return rows
 

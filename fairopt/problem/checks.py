@@ -284,13 +284,16 @@ def column(
     """Return one value for each of ``places``, as ``read`` returns it of a value and its place.
 
     Where no values are given it is that of ``blank``. Without a ``dtype`` they are objects. ``kind`` is what messages
-    call one of the places. What stands in every row, as where a column is left out, is read once.
+    call one of the places. What stands in several rows is read once.
     """
     given = sized([blank] * len(places) if values is None and blank is not ... else values, places, what, kind)
-    if len(given) > 1 and len({id(value) for value in given}) == 1:
-        found = [read(given[0], f"{places[0]}, {what}")] * len(given)
-    else:
-        found = [read(value, f"{place}, {what}") for place, value in zip(places, given, strict=True)]
+    known: dict[object, Any] = {}
+    found = []
+    for place, value in zip(places, given, strict=True):
+        key = value if type(value) is str else id(value)
+        if key not in known:
+            known[key] = read(value, f"{place}, {what}")
+        found.append(known[key])
     return objects(found) if dtype is None else np.array(found, dtype=dtype)
 
 

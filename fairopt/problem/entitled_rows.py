@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from fairopt.errors import BadInput, require, type_of
+from fairopt.numbers import whole_as_int
 from fairopt.problem.gangs import Gangs
 from fairopt.problem.labels import is_pandas
-from fairopt.program import INFINITY, Array, cast
+from fairopt.program import INFINITY, Array, cast, objects
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -88,11 +89,15 @@ def held_by(gangs: Gangs, users: int, types: tuple[str, ...], goods: tuple[Good,
     column = {good: k + at for at, good in enumerate(goods)}
     elsewhere = {good.resource: at for good, at in reversed(column.items()) if good.flavor not in types}
     runs = ~gangs.pending if chosen is None else ~gangs.pending & chosen
-    for gang in np.flatnonzero(runs) if goods else ():
-        for at, resource in enumerate(gangs.resources):
-            good = column.get(Good(resource, types[gangs.on[gang]]), elsewhere.get(resource))
-            if good is not None:
-                out[gangs.user[gang], good] += gangs.other[gang, at]
+    at_work = np.flatnonzero(runs)
+    for at, resource in enumerate(gangs.resources if goods else ()):
+        none = elsewhere.get(resource, TOP)
+        of_type = np.array([column.get(Good(resource, kind), none) for kind in types], dtype=np.int64)
+        counted = at_work[of_type[gangs.on[at_work]] >= 0]
+        total = objects([0] * out.size).reshape(out.shape)  # ints, which are quicker to add than Fractions
+        taken = objects(map(whole_as_int, gangs.other[counted, at].tolist()))
+        np.add.at(total, (gangs.user[counted], of_type[gangs.on[counted]]), taken)
+        out += total
     return cast(out, Fraction)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput, require
-from fairopt.numbers import Arithmetic
+from fairopt.numbers import Arithmetic, whole_as_int
 from fairopt.problem.checks import Frozen, amounts, checked_names, column, listed, sized
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import MOST_GPUS, amount, exact, integer, shown
@@ -122,8 +122,11 @@ class Gangs(Frozen):
 
     def size(self, gang: Any) -> Any:
         """Return the GPUs of one gang, an int where they are whole."""
-        found = self.gpus[gang]
-        return int(found) if found == int(found) else found
+        return self._sizes[gang]
+
+    @cached_property
+    def _sizes(self) -> list[Any]:
+        return [int(each) if each == int(each) else each for each in self.gpus.tolist()]
 
     @cached_property
     def parts(self) -> int:
@@ -141,7 +144,8 @@ class Gangs(Frozen):
 
     def order(self) -> Array:
         """Return the gangs (m,) by tier, highest first, then by when they were asked for."""
-        return np.array(sorted(range(len(self)), key=lambda g: (-self.tier[g], self.since[g])), dtype=np.int64)
+        tier, since = self.tier.tolist(), [whole_as_int(each) for each in self.since.tolist()]
+        return np.array(sorted(range(len(self)), key=lambda g: (-tier[g], since[g])), dtype=np.int64)
 
     def held(self, users: int, chosen: Array | None = None) -> Array:
         """Return the GPUs (users, k) of those that run, or of those ``chosen`` (m,) among them."""

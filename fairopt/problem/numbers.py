@@ -181,12 +181,15 @@ _KINDS = {*_AS_THEY_ARE, bool}
 
 def shown(value: object) -> str:
     """Return ``value`` for a message: short, on one line, and safe for huge and deeply nested values."""
-    if isinstance(value, int | Fraction):  # printing a huge integer is itself refused by Python
+    if isinstance(value, str) and len(value) <= 60:  # most often: places are named before anything is wrong
+        text = repr(value)
+    elif isinstance(value, int | Fraction):  # printing a huge integer is itself refused by Python
         bits = max(value.numerator.bit_length(), value.denominator.bit_length())
         return f"a number with {bits} bits" if bits > 400 else str(value)
-    if isinstance(value, Decimal):
+    elif isinstance(value, Decimal):
         return f"{value:.9g}"
-    text = repr(value) if isinstance(value, str) and len(value) <= 60 else _SHORT.repr(value)
+    else:
+        text = _SHORT.repr(value)
     return text if len(text) <= 70 else text[:67] + "..."
 
 

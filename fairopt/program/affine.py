@@ -8,13 +8,12 @@ same for integers, floats and Fractions (in object arrays).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.numbers import Array, ArrayLike, holds_objects, in_pieces, in_range, look, numbers, one_over
+from fairopt.numbers import Array, ArrayLike, holds_objects, in_pieces, in_range, is_number, look, numbers, one_over
 
 
 class Affine:
@@ -262,7 +261,7 @@ def _are_one(values: Array) -> bool:
     """Whether all are 1; a number with a value in each of many cases is not, whatever they are."""
     if not holds_objects(values):
         return bool((values == 1).all())
-    return all(isinstance(value, int | float | Fraction) and value == 1 for value in values.flat)
+    return all(is_number(value) and value == 1 for value in values.flat)
 
 
 def _offsets(length: Array) -> Array:

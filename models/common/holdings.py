@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -15,7 +15,7 @@ from fairopt.numbers import whole_as_int
 from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Array, Number
+from fairopt.program import INFINITY, Array, Number
 
 
 def light(amounts: Iterable[Any]) -> list[Any]:
@@ -34,6 +34,27 @@ def ratio(part: Any, whole: Any) -> Any:
     Fraction(1, 3)
     """
     return Fraction(part, whole) if type(part) is int and type(whole) is int else part / whole
+
+
+def quick(key: Iterable[Any]) -> Iterator[Any]:
+    """Yield a key's numbers, each after its float: floats are quick to compare, and in the order of the numbers.
+
+    >>> tuple(quick((Fraction(1, 2), (3,))))
+    (0.5, Fraction(1, 2), 3.0, 3)
+    """
+    for each in key:
+        if isinstance(each, tuple):
+            yield from quick(each)
+        else:
+            yield _rounded(each)
+            yield each
+
+
+def _rounded(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a Fraction beyond floats
+        return INFINITY if number > 0 else -INFINITY
 
 
 #: Amounts by column; a column that is left out is 0.
@@ -69,7 +90,8 @@ def gangs_of(owed: Entitlements) -> list[QueuedGang]:
     """Return all gangs in their places."""
     gangs = owed.gangs
     users, tiers, kept, on = (each.tolist() for each in (gangs.user, gangs.tier, gangs.preemptible, gangs.on))
-    sizes, others, places = gangs.gpus.tolist(), gangs.other.tolist(), gangs.allowed
+    sizes, places = gangs.gpus.tolist(), gangs.allowed
+    others = [light(row) for row in gangs.other.tolist()]  # an int is found sooner than a Fraction
     alike: dict[tuple[Any, ...], dict[int, Amounts]] = {}
     out = []
     for place, gang in enumerate(gangs.order().tolist()):
@@ -236,7 +258,7 @@ class TreeTurns:
                 node = self._only[node]
                 continue
             heap = self._heaps.get(node, [])
-            while heap and self._now[heap[0][1]] != heap[0][0]:
+            while heap and self._now[heap[0][1]] is not heap[0][0]:
                 heappop(heap)  # its key has changed since
             if not heap:
                 return None

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotCapable
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, by_queue, entitlements_of, takes_of
+from fairopt.models.common.holdings import (
+    Amounts,
+    Holdings,
+    QueuedGang,
+    TreeTurns,
+    by_queue,
+    entitlements_of,
+    quick,
+    takes_of,
+)
 from fairopt.policy import Claim, Computed, DecisionReason, Example, Trait
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -188,7 +197,9 @@ def _in_turn(market: Market, rule: DominantResourceFairness) -> tuple[Array, Dec
             held[column] += amount
         return dominant_share(held, capacity, weight[user])
 
-    turns = TreeTurns.flat(queues, lambda user: (share(user, queues[user][0] if rule.counting_next else None),))
+    turns = TreeTurns.flat(
+        queues, lambda user: tuple(quick((share(user, queues[user][0] if rule.counting_next else None),)))
+    )
     while (user := turns.first()) is not None:
         gang = queues[user].popleft()
         why = []

@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from typing import Any
 
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, by_queue, ratio
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, by_queue, quick, ratio
 from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import INFINITY
 
 #: What nodes would hold after some of their jobs were stopped, where that differs from now.
 Left = dict[int, list[Any]]
@@ -46,7 +45,8 @@ def allocate(
             room.waits |= {job.name: why for job in jobs}
             starves += jobs
             jobs.clear()
-        else:
+        fits = False
+        while jobs and not fits:  # while none starts, it stays the queue's turn
             job = jobs.popleft()
             way, why = _way(room, refused, job)
             if way is None:
@@ -55,6 +55,7 @@ def allocate(
             else:
                 room.start(job, way)
                 runs(job)
+                fits = True
         turns.changed(queue)
     return starves
 
@@ -154,7 +155,7 @@ class Reclaiming(ABC):
                 del own[bisect_left(own, key)]
         columns = {column for job in self.victims[queue] for column in job.takes[job.on]}
         if columns and self.over(queue):
-            key = (*_quick(self.standing(queue)), queue)
+            key = (*quick(self.standing(queue)), queue)
             self._keys[queue] = key, columns
             for own in (self._lines.setdefault((node, column), []) for node in groups for column in columns):
                 insort(own, key)
@@ -221,20 +222,3 @@ class Reclaiming(ABC):
                         now[column] -= amount
                 lacking = {c: lack - has.get(c, 0) for c, lack in lacking.items() if lack > has.get(c, 0)}
         return None if lacking else victims
-
-
-def _quick(key: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield a key's numbers, each after its float: floats are quick to compare, and in the order of the numbers."""
-    for each in key:
-        if isinstance(each, tuple):
-            yield from _quick(each)
-        else:
-            yield _rounded(each)
-            yield each
-
-
-def _rounded(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:  # a Fraction beyond floats
-        return INFINITY if number > 0 else -INFINITY

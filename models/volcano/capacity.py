@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
 from fairopt.models.volcano.actions import Left, Reclaiming, allocate, reclaims, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
@@ -106,7 +106,7 @@ class VolcanoCapacity(Computed):
             """Source: checkQueueAllocatableHierarchically."""
             return next((why for q in room.above(queue) if (why := within(room, q, most[q], takes, "may have"))), "")
 
-        starves = allocate(room, TreeTurns.flat(room.waiting, key), refused)
+        starves = allocate(room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused)
         if reclaims(self.reclaim, owed):
             _ByCapacity(room, deserved, kept, most, self.ancestor_reclaim_level, key).play(starves, key)
         k = len(owed.types)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotCapable
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
 from fairopt.models.volcano.actions import Left, Reclaiming, allocate, reclaims, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
@@ -132,7 +132,9 @@ class VolcanoProportion(Computed):
             over = all(due <= has for due, has in zip(parts[queue], room.held[queue], strict=True))
             return f"{room.names[queue]!r} holds all that it deserves" if over else ""
 
-        starves = allocate(room, TreeTurns.flat(room.waiting, key), refused, overused)
+        starves = allocate(
+            room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused, overused
+        )
         if reclaims(self.reclaim, owed):
             _ByProportion(room, parts, lambda *of: not overused(of[0]) and not refused(*of), key).play(starves, key)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)

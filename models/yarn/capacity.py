@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import require
-from fairopt.models.common.holdings import Holdings, TreeTurns, by_queue, entitlements_of, light, ratio
+from fairopt.models.common.holdings import Holdings, TreeTurns, by_queue, entitlements_of, light, quick, ratio
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.program import Array, objects
@@ -267,18 +267,21 @@ def _start(owed: Entitlements, j: int, room: Holdings) -> None:
     most, due, tiers = light(owed.cap[:, j]), light(owed.guarantee[:, j]), owed.tier.tolist()
 
     def key(node: int, _: int) -> tuple[Any, ...]:
-        return *order(standing(held[node][j], due[node]), tiers[node]), -due[node]
+        return tuple(quick((*order(standing(held[node][j], due[node]), tiers[node]), -due[node])))
 
     turns = TreeTurns(owed.parent.tolist(), owed.path, queues, key)
     while (q := turns.first()) is not None:
-        gang = queues[q].popleft()
-        gpus = gang.takes[j].get(j, 0)
-        full = next((node for node in owed.path(q) if held[node][j] + gpus > most[node]), None)
-        if full is not None:
-            has = f"{owed.nodes[full]!r} uses {held[full][j]} {owed.types[j]}"
-            room.waits[gang.name] = f"{has}, may have {most[full]}, and it takes {gpus}"
-        elif gpus > room.free[j]:
-            room.waits[gang.name] = f"{room.free[j]} {owed.types[j]} free, and it takes {gpus}"
-        else:
-            room.start(gang, j)
+        own, path = queues[q], tuple(owed.path(q))
+        while own:  # while none starts, it stays the queue's turn
+            gang = own.popleft()
+            gpus = gang.takes[j].get(j, 0)
+            full = next((node for node in path if held[node][j] + gpus > most[node]), None)
+            if full is not None:
+                has = f"{owed.nodes[full]!r} uses {held[full][j]} {owed.types[j]}"
+                room.waits[gang.name] = f"{has}, may have {most[full]}, and it takes {gpus}"
+            elif gpus > room.free[j]:
+                room.waits[gang.name] = f"{room.free[j]} {owed.types[j]} free, and it takes {gpus}"
+            else:
+                room.start(gang, j)
+                break
         turns.changed(q)

@@ -87,7 +87,7 @@ def rules(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if "──" in line]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("width", [40, pytest.param(60, marks=pytest.mark.slow), 80])
 @pytest.mark.parametrize("arguments", WIDE, ids=" ".join)
 def test_tables_fit(
     fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, arguments: list[str], width: int
@@ -174,7 +174,7 @@ def test_verbose(fairopt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, o
 
 # -- how soon ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if at % 3 == 0 else [pytest.mark.slow]) for at, name in enumerate(COMMANDS)]
+    "name", [pytest.param(name, marks=[] if at % 5 == 0 else [pytest.mark.slow]) for at, name in enumerate(COMMANDS)]
 )
 def test_help_is_there_at_once(name: str) -> None:
     # in processor seconds, and one of three tries is enough: others may keep this machine busy

@@ -26,6 +26,7 @@ from fairopt.program import INFINITY
 from fairopt.testing.data_suites import importer_suite
 
 SAMPLES = Path(str(files("fairopt.datasets") / "clusters" / "kueue"))
+API = "kueue.x-k8s.io/v1beta2"
 CLUSTER = json.loads((SAMPLES / "cluster.json").read_text())
 
 
@@ -312,3 +313,64 @@ def test_parts_of_a_gpu_are_counted_as_kueue_does(tmp_path: Path) -> None:
     owed = entitled(written(tmp_path, queue("a", *quotas), local, work))
     assert owed.guarantee.tolist() == [[8, Fraction(5, 2)]]
     assert owed.gangs.gpus.tolist() == [6]
+
+
+def test_workloads_that_are_alike_are_read_as_each_alone(tmp_path: Path) -> None:
+    """Workloads differ in one thing that is read, or in their names; whose like was read before is the same gang."""
+    quotas = ("a100", "nvidia.com/gpu", {"nominalQuota": 9}), ("h100", "nvidia.com/gpu", {"nominalQuota": 9})
+    taint = {"key": "old", "value": "yes", "effect": "NoSchedule"}
+    flavors = [
+        {"kind": "ResourceFlavor", "apiVersion": API, "metadata": {"name": "a100"}, "spec": {"nodeTaints": [taint]}},
+        {"kind": "ResourceFlavor", "apiVersion": API, "metadata": {"name": "h100"}, "spec": {"nodeLabels": {"x": "1"}}},
+    ]
+    base = [*flavors, queue("q", *quotas, cohortName="c"), queue("r", *quotas, cohortName="c")]
+    for name in "qr":
+        local = {"metadata": {"name": name, "namespace": "n"}, "spec": {"clusterQueue": name}}
+        base.append({"kind": "LocalQueue", "apiVersion": API, **local})
+
+    def workload(name: str, change: str, queued: str) -> dict[str, Any]:
+        container: dict[str, Any] = {"name": name, "resources": {"requests": {"nvidia.com/gpu": "2"}}}
+        pod: dict[str, Any] = {"containers": [container]}
+        pods: dict[str, Any] = {"name": "main", "count": 3, "template": {"spec": pod}}
+        status: dict[str, Any] = {}
+        match change:
+            case "count":
+                pods["count"] = 2
+            case "fewer":
+                pods["minCount"] = 1
+            case "tolerates":
+                pod["tolerations"] = [taint | {"operator": "Equal"}]
+            case "selects":
+                pod["nodeSelector"] = {"x": "2"}
+            case "asks":
+                container["resources"] = {"requests": {"nvidia.com/gpu": "1", "example.com/disk": "1"}}
+            case "overhead":
+                pod["overhead"] = {"nvidia.com/gpu": "1"}
+            case "prepares":
+                pod["initContainers"] = [{"resources": {"requests": {"nvidia.com/gpu": "4"}}}]
+            case "done":
+                status["reclaimablePods"] = [{"name": "main", "count": 1}]
+            case "told":
+                status["resourceRequests"] = [{"name": "main", "resources": {"nvidia.com/gpu": "5"}}]
+            case "runs" | "runs without":
+                given = {"name": "main", "flavors": {"nvidia.com/gpu": "h100"}, "count": 3}
+                given["resourceUsage"] = {"nvidia.com/gpu": "6"}
+                status["admission"] = {"clusterQueue": queued, "podSetAssignments": [given] * (change == "runs")}
+        spec = {"queueName": queued, "podSets": [pods]}
+        meta = {"name": name, "namespace": "n", "creationTimestamp": "2026-08-01T00:00:00Z"}
+        return {"kind": "Workload", "apiVersion": API, "metadata": meta, "spec": spec, "status": status}
+
+    changes = ["", "count", "fewer", "tolerates", "selects", "asks", "overhead", "prepares", "done", "told", "runs"]
+    works = [workload(f"w{n}", each, "qr"[n % 2]) for n, each in enumerate([*changes, "runs without"] * 3)]
+
+    def gangs(*some: dict[str, Any]) -> list[tuple[Any, ...]]:
+        found = read(written(tmp_path, *base, *some)).problem.entitlements.gangs
+        columns = (found.user, found.gpus, found.allowed, found.on)
+        settings = found.settings or ({},) * len(found)
+        return list(zip(found.names, *(each.tolist() for each in columns), settings, strict=True))
+
+    together = gangs(*works)
+    assert together == [each for work in works for each in gangs(work)]
+    assert len({str(each[2:]) for each in together}) > 7
+    listed = [str(each) for each in read(written(tmp_path, *base, *works)).unplaced]
+    assert any("example.com/disk" in each and "and 2 more" in each for each in listed)

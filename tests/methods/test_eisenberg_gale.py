@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt import allocate
 from fairopt.errors import NotSolved
@@ -27,9 +28,10 @@ def gap_of(decision):
     return decision.solution.effort[GAP_PER_WEIGHT]
 
 
+@pytest.mark.parametrize("count", counts(8, 25))
 @pytest.mark.parametrize("users", [(1, 10), (5, 25), (25, 50), (100, 300)])
-def test_odd_markets_are_solved_and_proved(users):
-    for seed in range(25):
+def test_odd_markets_are_solved_and_proved(users, count):
+    for seed in range(count):
         market = odd_market(seed, users=users, types=(1, 12), apart=MILLIONS)
         assert gap_of(allocate(NashWelfare(), market)) <= 1e-8, seed
         market = odd_market(seed, users=users, types=(1, 12), apart=("capacities", "weights"), orders=2)
@@ -75,8 +77,9 @@ def test_a_large_exact_market_is_exact():
     assert decision.evidence.violations(market, decision.shares) == []
 
 
-def test_the_exact_optimum_is_between_the_bounds():
-    for market in sample_markets(40, seed=21):
+@pytest.mark.parametrize("count", counts(15, 40))
+def test_the_exact_optimum_is_between_the_bounds(count):
+    for market in sample_markets(count, seed=21):
         exact = allocate(NashWelfare(), market)
         proven = allocate(NashWelfare(), market.as_(float)).solution
         assert proven.lower <= exact.objective + 1e-12

@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from drawn_seeds import seeds
+from drawn_seeds import counts, seeds
 
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
@@ -74,8 +74,9 @@ def test_most_small_problems_are_proven_by_states() -> None:
     assert len(proven) >= 90
 
 
-def test_a_point_within_the_slack_is_not_improved_and_a_cheaper_one_is_found() -> None:
-    for seed in range(60):
+@pytest.mark.parametrize("count", counts(20, 60))
+def test_a_point_within_the_slack_is_not_improved_and_a_cheaper_one_is_found(count: int) -> None:
+    for seed in range(count):
         deviations = some_deviations(seed)
         best = solve_by_states(deviations)
         if best is None or best.x is None or not best.objective > 0:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from drawn_seeds import seeds
+from drawn_seeds import counts, seeds
 
 from fairopt import allocate
 from fairopt.backends import Highs
@@ -58,11 +58,14 @@ def check_against_exact(policy: Policy, market: Market) -> None:
     assert np.allclose(reached, reached[0], rtol=close, atol=0)
 
 
+@pytest.mark.parametrize("count", counts(12, 30))
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @pytest.mark.parametrize("way", WAYS)
-def test_small_odd_markets_against_the_exact_optimum(policy: Policy, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_odd_markets_against_the_exact_optimum(
+    policy: Policy, way: str, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
     only(way, monkeypatch)
-    for seed in range(30):
+    for seed in range(count):
         check_against_exact(policy, odd_market(seed, users=(1, 12)))
 
 
@@ -103,7 +106,7 @@ def test_a_million_users() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(3, 8))
 def test_the_verifier_accepts_the_exact_bound(policy: Policy, seed: int) -> None:
     decision = allocate(policy, odd_market(seed))
     certificate = policy.certify(decision)

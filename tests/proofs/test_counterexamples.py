@@ -29,7 +29,8 @@ FILES = sorted(FOLDER.glob("*.json"))
 #: These searches ask more markets than a test run has time for.
 SLOW = {
     *("oef-table1-max-min-zeros", "oef-thm5.2-cooperative-ordered", "oef-thm5.3-cooperative-two-types"),
-    *("oef-lemma3.1-cooperative-ratios", "oef-nonzeros-cooperative"),
+    *("oef-lemma3.1-cooperative-ratios", "oef-nonzeros-cooperative", "oef-nonzeros-cooperative-normalised"),
+    *("oef-thm5.3-cooperative", "oef-table1-trading-dominated"),
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 from scipy.optimize import linprog
 
 from fairopt.problem import Entitlements, Market
@@ -293,12 +294,13 @@ def owed(market: Market) -> Entitlements:
     return market.entitlements
 
 
+@pytest.mark.parametrize("count", counts(25, 50))
 @pytest.mark.parametrize(("asked", "definition"), DEFINITIONS, ids=[each.name for each, _ in DEFINITIONS])
 def test_answer_and_margin_are_those_of_the_worst_case(
-    asked: AllocationProperty, definition: Callable[[Stand], Iterator[SlackCase]]
+    asked: AllocationProperty, definition: Callable[[Stand], Iterator[SlackCase]], count: int
 ) -> None:
     answers = set()
-    for market, shares in drawn(50, seed=11):
+    for market, shares in drawn(count, seed=11):
         if not asked.asked_of(market):
             continue
         cases = list(definition(Stand(market, shares)))
@@ -320,16 +322,17 @@ def test_answer_and_margin_are_those_of_the_worst_case(
     assert answers == {Answer.HOLDS, Answer.FAILS}
 
 
+@pytest.mark.parametrize("count", counts(12, 25))
 @pytest.mark.parametrize(
     ("asked", "definition"),
     [*DEFINITIONS[:5], (WholeGpuConservation(), starting)],
     ids=[each.name for each, _ in [*DEFINITIONS[:5], (WholeGpuConservation(), starting)]],
 )
 def test_a_witness_refutes_where_its_case_fails_and_nowhere_else(
-    asked: AllocationProperty, definition: Callable[[Stand], Iterator[SlackCase]]
+    asked: AllocationProperty, definition: Callable[[Stand], Iterator[SlackCase]], count: int
 ) -> None:
     said = set()
-    for market, shares in drawn(25, seed=12):
+    for market, shares in drawn(count, seed=12):
         if asked.asked_of(market):
             for case in definition(Stand(market, shares)):
                 said.add(case.slack < 0)

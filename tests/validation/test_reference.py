@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from drawn_seeds import seeds
 from reference import Job, Scheduler, fifo, gang_stride, las, simulate, srtf
 
 from fairopt import run
@@ -86,7 +87,7 @@ def check(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(each, marks=pytest.mark.slow) for each in range(10, 20))])
+@pytest.mark.parametrize("seed", seeds(5, 20))
 def test_agreement(name: str, seed: int) -> None:
     check(name, seed)
 

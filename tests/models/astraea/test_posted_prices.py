@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from drawn_seeds import seeds
+from drawn_seeds import counts, seeds
 
 from fairopt.errors import BadInput, NotCapable
 from fairopt.models.astraea.batch_private import BatchPrivate, partition
@@ -148,9 +148,10 @@ def test_fast_is_the_reference_on_larger_batches(seed: int) -> None:
     assert violations(fast) == []
 
 
-def test_one_type_is_the_special_case_of_several() -> None:
+@pytest.mark.parametrize("count", counts(8, 20))
+def test_one_type_is_the_special_case_of_several(count: int) -> None:
     """A second type that nobody can use changes nothing."""
-    for seed in range(20):
+    for seed in range(count):
         batch = random_batch(seed)
         jobs = batch.jobs
         wider = replace(
@@ -231,9 +232,10 @@ def test_first_come_first_served_by_hand() -> None:
     assert decide(FirstComeFirstServed(horizon=10), example()).unscheduled == (3,)
 
 
+@pytest.mark.parametrize("count", counts(8, 25))
 @pytest.mark.parametrize("shared", [False, True])
-def test_the_horizon_of_first_come_first_served_does_not_matter_once_it_is_long(shared: bool) -> None:
-    for seed in range(25):
+def test_the_horizon_of_first_come_first_served_does_not_matter_once_it_is_long(shared: bool, count: int) -> None:
+    for seed in range(count):
         batch = random_batch(seed, jobs=8)
         longest = sum(batch.duration(job, 1, together=False) for job in range(8))
         by_default, far = (decide(FirstComeFirstServed(shared, horizon), batch) for horizon in (None, longest))

@@ -212,12 +212,13 @@ def test_lots_are_drawn_in_proportion_to_tickets_and_those_taken_away_are_not_dr
     assert all(abs(drawn[job] / 5000 - part / 10) < 0.03 for job, part in ((0, 5), (2, 3), (3, 2)))
 
 
+@pytest.mark.parametrize("traces", counts(4, 12))
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_ties_of_tickets_are_decided_alike_in_floats(policy):
+def test_ties_of_tickets_are_decided_alike_in_floats(policy, traces):
     """Tenths and thirds, which floats round, of users who come and go: jobs of equal passes keep their order."""
     tenths = [
         (replace(trace.jobs, tenant_weight=trace.jobs.tenant_weight * F(1, 10)), cluster, 1)
-        for trace, cluster in map(random_trace, range(12))
+        for trace, cluster in map(random_trace, range(traces))
     ]
     *_, setting = sample_settings(26, seed=11, outages=False)  # in floats, stride took other jobs in round 5
     for jobs, cluster, length in [*tenths, (setting.trace.jobs, setting.cluster, setting.length)]:

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt.backends import Highs, Session
 from fairopt.backends.exact import Exact
@@ -104,8 +105,9 @@ def test_max_min_of_the_jobs_is_oefs_equation_3():
     assert shares.tolist() == [[F(10, 11), F(1, 11)], [F(1, 11), F(5, 11)], [0, F(5, 11)]]
 
 
-def test_the_least_cost_without_promises_is_the_best_pair_of_job_and_type():
-    for seed in range(20):
+@pytest.mark.parametrize("count", counts(8, 20))
+def test_the_least_cost_without_promises_is_the_best_pair_of_job_and_type(count):
+    for seed in range(count):
         jobs = JobMarket.of(drawn_queue(seed))
         _, answer = LeastCost(cost={"a": 1, "b": 3}).shares(jobs, exact())
         worth = jobs.market.speedup / jobs.fastest()[:, None] * jobs.market.weight[:, None] / np.array([F(1), F(3)])
@@ -131,9 +133,10 @@ def test_shortest_first_serves_the_shorter_of_two_alike():
 
 
 # -- against others ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("count", counts(2, 6))
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda each: type(each).__name__)
-def test_back_ends_agree_and_shares_are_possible(objective):
-    for seed in range(6):
+def test_back_ends_agree_and_shares_are_possible(objective, count):
+    for seed in range(count):
         jobs = JobMarket.of(drawn_queue(seed))
         _, exactly = objective.shares(jobs, exact())
         assert (exactly.values["share"].sum(axis=0) <= jobs.market.capacity).all()
@@ -187,8 +190,9 @@ def test_nobody_has_waited_and_finish_time_fairness_is_one_exact_program():
     assert isinstance(answer.objective, F)
 
 
-def test_the_least_total_time_is_that_of_a_convex_solver():
-    for seed in range(8):
+@pytest.mark.parametrize("count", counts(3, 8))
+def test_the_least_total_time_is_that_of_a_convex_solver(count):
+    for seed in range(count):
         jobs = JobMarket.of(drawn_queue(seed))
         weighted = (jobs.remaining * jobs.market.weight).astype(float)
         least = convex(jobs, lambda cvxpy, speed, cost=weighted: cvxpy.sum(cvxpy.multiply(cost, cvxpy.inv_pos(speed))))
@@ -197,10 +201,11 @@ def test_the_least_total_time_is_that_of_a_convex_solver():
         assert float(answer.objective) == pytest.approx(least, rel=1e-3)
 
 
-def test_the_least_makespan_is_that_of_bisection():
+@pytest.mark.parametrize("count", counts(3, 8))
+def test_the_least_makespan_is_that_of_bisection(count):
     from scipy.optimize import linprog
 
-    for seed in range(8):
+    for seed in range(count):
         jobs = JobMarket.of(drawn_queue(seed))
         near = jobs.as_(float)
         n, k = near.market.shape

@@ -148,9 +148,10 @@ def test_every_feasible_move_lowers_the_product():
 
 
 # -- what it promises, by the bare definitions -------------------------------------------------------------------------
+@pytest.mark.parametrize("count", counts(15, 40))
 @pytest.mark.parametrize("seed", range(3))
-def test_envy_free_and_better_than_the_own_partition(seed):
-    for market in sample_markets(40, seed=seed):
+def test_envy_free_and_better_than_the_own_partition(seed, count):
+    for market in sample_markets(count, seed=seed):
         shares = nash(market).shares
         for i, row in enumerate(market.speedup):
             own = sum(v * x for v, x in zip(row, shares[i], strict=True))
@@ -214,9 +215,10 @@ def clarabel_objective(market):
     return problem.value + floats.weight @ np.log(unit)
 
 
+@pytest.mark.parametrize("count", counts(10, 25))
 @pytest.mark.parametrize("demands", [False, True])
-def test_clarabel_finds_no_better(demands):
-    for market in sample_markets(25, seed=8, users=(2, 6), demands=demands):
+def test_clarabel_finds_no_better(demands, count):
+    for market in sample_markets(count, seed=8, users=(2, 6), demands=demands):
         assert nash(market).objective == pytest.approx(clarabel_objective(market), abs=2e-7)
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from drawn_seeds import counts
 
 from fairopt import allocate
 from fairopt.backends.solution import Solution, Status
@@ -80,9 +81,10 @@ def test_who_takes_nothing_from_others_keeps_everything():
     assert decision.evidence.kept.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("count", counts(10, 25))
 @pytest.mark.parametrize("seed", range(3))
-def test_everybody_keeps_at_least_one_over_e(seed):
-    for market in sample_markets(25, seed=seed, users=(1, 6)):
+def test_everybody_keeps_at_least_one_over_e(seed, count):
+    for market in sample_markets(count, seed=seed, users=(1, 6)):
         decision = partial(market)
         kept = decision.evidence.kept
         assert all(1 / math.e <= float(f) <= 1 for f in kept)
@@ -93,7 +95,7 @@ def test_everybody_keeps_at_least_one_over_e(seed):
         assert decision.error <= F(3, 10**12)
 
 
-@pytest.mark.parametrize("markets", [6, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("markets", counts(3, 20))
 @pytest.mark.parametrize("weights", [False, True])
 def test_misreports_do_not_pay(weights, markets):
     random = np.random.default_rng(1)
