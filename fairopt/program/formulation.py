@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.numbers import INFINITY, Array, ArrayLike, has_infinity, in_range, look, numbers
+from fairopt.numbers import INFINITY, Array, ArrayLike, has_infinity, holds_objects, in_range, look, numbers
 from fairopt.program.affine import Affine, Comparison
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense
 
@@ -207,7 +208,13 @@ def _refuse(place: str, coefficient: Array | None, *others: Array) -> None:
     broken = None
     if coefficient is not None and has_infinity(coefficient):
         broken = "a coefficient is infinite"
-    elif any((each != each).any() for each in (coefficient, *others) if each is not None):
+    elif any(_has_nan(each) for each in (coefficient, *others) if each is not None):
         broken = "a number is NaN"
     if broken:
         raise BadInput(broken, place=place, remedy="Check the data that the formulation was given")
+
+
+def _has_nan(array: Array) -> bool:
+    if not holds_objects(array):
+        return bool((array != array).any())
+    return any(value != value for value in array.ravel().tolist() if type(value) is not Fraction)

@@ -225,7 +225,8 @@ Lemma check_misreport_sound m policy_name who report gain truth lie s :
   check_misreport m policy_name who report gain truth lie = Accepted s -> meaning s.
 Proof.
   unfold check_misreport; pose proof (decide_fine truth) as h; pose proof (decide_fine lie) as h'.
-  destruct (decide truth) as [o c t|p t author x v|t|r], (decide lie) as [o' c' t'|p' l author' y w|t'|r']; simpl in h, h';
+  destruct (decide truth) as [o c t|p t author x v|t|r], (decide lie) as [o' c' t'|p' l author' y w|t'|r']; simpl in h,
+    h';
     try discriminate; try (destruct r; [contradiction|discriminate|discriminate]);
     try (destruct r'; [contradiction|discriminate|discriminate]).
   - destruct h as (fo & fc & _), h' as (fo' & fc' & _); exact (check_rewards_sound _ _ _ _ _ _ _ _ _ _ fo fc fo' fc').

@@ -243,8 +243,8 @@ Definition one_rise (n : normaliser) (had rate : list Q) (level : Q) (now_fixed 
       nth_error (combine (users m) y) (N.to_nat i) = Some (u, b) ->
       value u b == unit_of n u * nth (N.to_nat i) (risen had rate level) 0.
 (** Round after round, until all are fixed; who is fixed rises no more. *)
-Fixpoint rises (n : normaliser) (x : table) (had : list Q) (done : list N) (rounds : list (list Q * (Q * list N))) : Prop :=
-  match rounds with
+Fixpoint rises (n : normaliser) (x : table) (had : list Q) (done : list N) (rounds : list (list Q * (Q * list N))) :
+  Prop := match rounds with
   | [] => forall i, (i < length (users m))%nat -> In (N.of_nat i) done
   | (rate, (level, now_fixed)) :: rounds =>
       length rate = length (users m) /\ (forall r, In r rate -> 0 <= r) /\ now_fixed <> [] /\

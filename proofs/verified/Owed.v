@@ -286,4 +286,5 @@ Definition like_user (u v : user) : Prop :=
   match demand u, demand v with Some d, Some e => d == e | None, None => True | _, _ => False end.
 
 (** ** Ratios that rise at rates *)
-Definition risen (had rate : list Q) (level : Q) : list Q := map (fun '(h, r) => Qred (h + r * level)) (combine had rate).
+Definition risen (had rate : list Q) (level : Q) : list Q := map (fun '(h, r) => Qred (h + r * level)) (combine had
+  rate).

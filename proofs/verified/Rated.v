@@ -21,21 +21,24 @@ Fixpoint items_of (i : N) (held : list (user * list Q)) (had rate : list Q) (mu 
   end.
 
 Lemma items_at held : forall i had rate mu j h a r, nth_error held j = Some h -> nth_error had j = Some a ->
-  nth_error rate j = Some r -> nth_error (items_of i held had rate mu) j = Some (h, (a, (r, multiplier mu (i + N.of_nat j)))).
+  nth_error rate j = Some r -> nth_error (items_of i held had rate mu) j = Some (h, (a, (r, multiplier mu (i + N.of_nat
+    j)))).
 Proof.
   induction held as [|h' held IH]; intros i [|a' had] [|r' rate] mu [|j] h a r eh ea er; try discriminate; simpl in *.
   - injection eh as ->; injection ea as ->; injection er as ->; rewrite N.add_0_r; reflexivity.
   - rewrite (IH (N.succ i) had rate mu j h a r eh ea er).
     replace (N.succ i + N.of_nat j)%N with (i + N.of_nat (S j))%N by lia; reflexivity.
 Qed.
-Lemma items_are held : forall i had rate mu j h a r q, nth_error (items_of i held had rate mu) j = Some (h, (a, (r, q))) ->
+Lemma items_are held : forall i had rate mu j h a r q, nth_error (items_of i held had rate mu) j = Some (h, (a, (r,
+  q))) ->
   nth_error held j = Some h /\ nth_error had j = Some a /\ nth_error rate j = Some r.
 Proof.
   induction held as [|h' held IH]; intros i [|a' had] [|r' rate] mu [|j] h a r q e; try discriminate; simpl in *.
   - injection e as -> -> -> _; auto.
   - exact (IH _ _ _ _ _ _ _ _ _ e).
 Qed.
-Lemma items_held held : forall i had rate mu, List.length had = List.length held -> List.length rate = List.length held ->
+Lemma items_held held : forall i had rate mu, List.length had = List.length held -> List.length rate = List.length held
+  ->
   map fst (items_of i held had rate mu) = held.
 Proof.
   induction held as [|h held IH]; intros i [|a had] [|r rate] mu la lr; try discriminate; [reflexivity|]; simpl.
@@ -62,7 +65,8 @@ Definition round_rises (level : Q) (ls : list item) (duals : list dual) : bool :
 Definition beyond (level : Q) (p : item * list Q) : Q :=
   let '(((u, _), (a, (r, q))), c) := p in mul q (/ unit u) * (value u c - unit u * (a + r * level)).
 
-Lemma beyond_sum level ls : forall y, (forall it, In it ls -> 0 < unit (fst (fst it))) -> List.length ls = List.length y ->
+Lemma beyond_sum level ls : forall y, (forall it, In it ls -> 0 < unit (fst (fst it))) -> List.length ls = List.length
+  y ->
   sum (map (beyond level) (combine ls y)) ==
   weighted_sum (map weighs ls) y - sum (map of_had ls) - level * sum (map of_rate ls).
 Proof.
@@ -179,7 +183,8 @@ Proof.
     split; [exact r0|]; intros y u c sy h e; set (j := N.to_nat i) in *.
     pose proof (proj1 (nth_error_combine _ _ _ _ _) e) as [eu ec].
     assert (jl : (j < List.length (users m))%nat) by (unfold j; lia).
-    destruct (nth_error x j) as [b|] eqn:eb; [|apply nth_error_None in eb; rewrite (proj1 (proj1 (proj1 sx))) in eb; lia].
+    destruct (nth_error x j) as [b|] eqn:eb; [|apply nth_error_None in eb; rewrite (proj1 (proj1 (proj1 sx))) in eb;
+      lia].
     destruct (nth_error had j) as [a|] eqn:ea; [|apply nth_error_None in ea; lia].
     destruct (nth_error rate j) as [r|] eqn:er; [|apply nth_error_None in er; lia].
     assert (at_j := items_at held 0 had rate mu j (u, b) a r (proj2 (nth_error_combine _ _ _ _ _) (conj eu eb)) ea er).

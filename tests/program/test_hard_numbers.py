@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairopt.backends.exact import Exact
+from fairopt.backends.exact import Exact, sums
 from fairopt.backends.trust import trusted
 from fairopt.deadline import time_limit
 from fairopt.errors import BadInput, NotSolved, OutOfTime
@@ -16,7 +16,7 @@ from fairopt.models.oef.cooperative import by_weight
 from fairopt.models.robust.robust import RobustCooperativeOEF
 from fairopt.numbers import in_pieces
 from fairopt.problem import Market
-from fairopt.program import Formulation, Program, Rows
+from fairopt.program import Formulation, Program
 
 
 def test_rationals_of_a_large_program_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,11 +81,14 @@ def test_an_exact_optimum_is_put_into_its_rows_once(monkeypatch: pytest.MonkeyPa
     p = Formulation("thirds")
     p.maximize((x := p.variable("x", (3,), lower=0)).sum())
     p.constrain("room", Fraction(1, 3) * x <= 1)
-    program, asked, plain = p.program().as_(Fraction), [], Rows.activity
+    program, asked, plain = p.program().as_(Fraction), [], sums.activity
     found = Exact().solve(program)
-    monkeypatch.setattr(Rows, "activity", lambda rows, at: asked.append(at) or plain(rows, at))
+    monkeypatch.setattr(sums, "activity", lambda whole, at: asked.append(at) or plain(whole, at))
     assert trusted(program, found).objective == 9
     assert len(asked) == 1
+    for wrong in ({"x": found.point / 2}, {"x": found.point * 2}, {"dual": found.dual * 2}, {"dual": found.dual * 0}):
+        with pytest.raises(NotSolved, match="calls a point optimal"):
+            trusted(program, replace(found, **wrong))
     with pytest.raises(NotSolved, match="from the optimum"):
         trusted(program, replace(found, dual=found.dual / 2))
 
