@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.numbers import INFINITY, Array, ArrayLike, has_infinity, holds_objects, in_range, look, numbers
+from fairopt.numbers import (
+    INFINITY,
+    Array,
+    ArrayLike,
+    has_infinity,
+    holds_objects,
+    in_range,
+    is_rational,
+    look,
+    numbers,
+)
 from fairopt.program.affine import Affine, Comparison
 from fairopt.program.program import Block, Logarithms, Program, Rows, Sense
 
@@ -217,4 +226,4 @@ def _refuse(place: str, coefficient: Array | None, *others: Array) -> None:
 def _has_nan(array: Array) -> bool:
     if not holds_objects(array):
         return bool((array != array).any())
-    return any(value != value for value in array.ravel().tolist() if type(value) is not Fraction)
+    return any(value != value for value in array.ravel().tolist() if not is_rational(value))
