@@ -307,6 +307,15 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
         highs.setOptionValue("presolve", "off")
         highs.run()
         status = highs.getModelStatus().name
+    for option, otherwise in _OTHER_WAYS if not integer else ():
+        if status == "kUnknown":  # the dual simplex ends so where a program has almost a point, yet none
+            _log.info("%s: HiGHS does not know; asked again with %s %s", program.name, option, otherwise)
+            _, usual = highs.getOptionValue(option)
+            highs.clearSolver()
+            highs.setOptionValue(option, otherwise)
+            highs.run()
+            highs.setOptionValue(option, usual)
+            status = highs.getModelStatus().name
     info = highs.getInfo()
     has_point = info.primal_solution_status == 2 or status in ("kOptimal", "kModelEmpty")
     outcome = outcome_of(status, has_point)
@@ -325,6 +334,8 @@ def run(highs: highspy.Highs, program: Program, time_limit: float | None, thorou
     return with_conflict(program, solution) if thorough and integer else solution
 
 
+#: Options under which a program is asked again that HiGHS leaves undecided: interior points, the primal simplex.
+_OTHER_WAYS = (("solver", "ipm"), ("simplex_strategy", 4))
 _LIMITS = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt", "kHighsInterrupt", "kMemoryLimit")
 _OUTCOMES = dict.fromkeys(_LIMITS, Status.LIMIT) | {
     "kOptimal": Status.OPTIMAL,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+import highspy
 import numpy as np
 import pytest
 
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.backends.highs import load, run
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import trusted
 from fairopt.errors import NotSolved
@@ -62,3 +64,26 @@ def test_a_back_end_without_a_proof_is_quoted() -> None:
         Highs().optimum(program(1))
     with pytest.raises(NotSolved, match="exact: no point satisfies all constraints: these cannot hold together: most"):
         Exact().optimum(program(1))
+
+
+@pytest.mark.parametrize(("most", "status"), [(1, Status.INFEASIBLE), (3, Status.OPTIMAL)])
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_highs_does_not_know_is_asked_in_other_ways(most: int, status: Status, times: int) -> None:
+    class Unknowing(highspy.Highs):
+        asked = 0
+
+        def run(self) -> object:
+            self.asked += 1
+            return super().run()
+
+        def getModelStatus(self) -> highspy.HighsModelStatus:
+            return highspy.HighsModelStatus.kUnknown if self.asked <= times else super().getModelStatus()
+
+    highs = Unknowing()
+    highs.setOptionValue("output_flag", False)
+    options = ("solver", "simplex_strategy")
+    before = [highs.getOptionValue(option) for option in options]
+    load(highs, program(most))
+    assert run(highs, program(most), None, thorough=False).status is status
+    assert highs.asked == times + 1
+    assert [highs.getOptionValue(option) for option in options] == before

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from fairopt import allocate
+from fairopt.backends import Highs
 from fairopt.errors import BadInput, NotSolved
-from fairopt.models import MaxEfficiency, NashWelfare
-from fairopt.policy import Computed
+from fairopt.models import MaxEfficiency, MaxMin, NashWelfare
+from fairopt.policy import Computed, decide
 from fairopt.problem import Market
 from fairopt.program import Array
 from fairopt.properties import Answer, Effort, StrategyProofness
@@ -245,6 +246,26 @@ def test_reports_without_a_decision_gain_nothing() -> None:
 
     verdict = searched(Told(pay), TRUTH)
     assert (verdict.answer, verdict.margin, verdict.exact) == (Answer.FAILS, F(-1, 4), True)
+    efforts = [each.effort for each in verdict.by_misreport.values()]
+    assert any(" of them without an answer" in effort for effort in efforts)
+    assert "without" not in searched(Told(lambda row: F(1, 2)), TRUTH).effort
+
+
+def test_a_report_that_is_not_decided_near_the_truth_is_decided_from_nothing() -> None:
+    class Near(MaxMin):
+        """It has no answer where it begins at an earlier one."""
+
+        def bundle(self, user: int, problem: Market, truth: Any, session: Any) -> Any:
+            if session._last is not None:
+                raise NotSolved("no answer from here")
+            return super().bundle(user, problem, truth, session)
+
+    market = Market.of([[1, 2], [1, 5]], capacity=[1, 1]).as_(float)
+    asked = Reports(Near(), market, decide(Near(), market, Highs()))
+    asked._together = None
+    plain = Reports(MaxMin(), market, decide(MaxMin(), market, Highs()))
+    reports = np.array([[1.0, 3.0], [1.0, 4.0]])
+    assert asked.gains(np.array([0, 1]), reports) == pytest.approx(plain.gains(np.array([0, 1]), reports))
 
 
 def test_an_irrational_truth_is_decided_in_floats() -> None:

@@ -107,16 +107,23 @@ class Reports:
                 return found[:place]
             user = int(users[place])
             market = self.market.misreport(user, reports[place])
-            near = session(self.policy, self._solver, start=self.truth.solution)
-            with suppress(NotSolved):  # a report that the policy cannot answer gains nothing
-                bundle = self.policy.bundle(user, market, self.truth, near)
-                fits = isinstance(bundle, np.ndarray) and bundle.shape == market.capacity.shape
-                method = f"{type(self.policy).__name__}.bundle"
-                require_returned(fits, bundle, method, "an array (k,): GPUs of each type")
-                bundle = bundle.astype(float)
+            bundle = self._bundle(user, market)
+            if bundle is not None:
                 demand = None if self.market.demand is None else self.market.demand[user]
                 found[place] = capped_value(self.market.speedup[user], bundle, demand) - self.own[user]
         return found
+
+    def _bundle(self, user: int, market: Market) -> Array | None:
+        """Return what the policy gives a user, decided near the truth, else from nothing; None where it cannot say."""
+        near = self.truth.solution
+        for start in (None,) if near is None else (near, None):
+            with suppress(NotSolved):
+                found = self.policy.bundle(user, market, self.truth, session(self.policy, self._solver, start=start))
+                fits = isinstance(found, np.ndarray) and found.shape == market.capacity.shape
+                method = f"{type(self.policy).__name__}.bundle"
+                require_returned(fits, found, method, "an array (k,): GPUs of each type")
+                return found.astype(float)
+        return None
 
     def _reached(self, users: Array, reports: Array) -> Array:
         """Return what ``users`` (cases,) get out of their bundles, all decided together; NaN where one is not."""

@@ -147,7 +147,7 @@ _Search: TypeAlias = Generator[tuple[Array, Array], list[Found], list[Found]]
 
 
 class MisreportSearch:
-    """One search: counts the misreports that it tries of each kind, and returns the best of each."""
+    """One search: counts the misreports of each kind that it tries, and those without an answer; returns the best."""
 
     def __init__(self, asked: Reports, effort: Effort, *, fixed: int | None) -> None:
         self.asked, self.effort = asked, effort
@@ -155,6 +155,7 @@ class MisreportSearch:
         self._moves = {each.user: each for each in moves if each.free}
         self._random = np.random.default_rng(effort.seed)
         self.tried: dict[str, int] = {}
+        self.unanswered: dict[str, int] = {}
         self.stopped: set[str] = set()
 
     def best(self, kind: MisreportKind, budget: int, *, structured: bool, start: Found | None = None) -> list[Found]:
@@ -187,7 +188,7 @@ class MisreportSearch:
 
     def _searched(self, kind: MisreportKind, budget: int, structured: bool, start: Found | None) -> _Search:
         """Yield users (cases,) and reports (cases, k) to try, for their gains; return the best, one a user."""
-        self.tried[kind.name] = 0
+        self.tried[kind.name] = self.unanswered[kind.name] = 0
         best = {} if start is None else {start.user: start}
         # most of the effort samples everywhere, user by user in turn; the rest improves the best samples
         wide = budget - budget // 4
@@ -249,7 +250,8 @@ class MisreportSearch:
         for kind, (mine, _) in tasks.items():
             told = range(first, min(first + len(mine), len(gains)))
             self.tried[kind.name] += len(told)
-            answered = (at for at in told if not np.isnan(gains[at]))
+            answered = [at for at in told if not np.isnan(gains[at])]
+            self.unanswered[kind.name] += len(told) - len(answered)
             answers[kind] = [Found(int(users[at]), reports[at], float(gains[at]), float(shares[at])) for at in answered]
             first += len(mine)
         return answers

@@ -151,7 +151,10 @@ class StrategyProofness(MechanismProperty):
     def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: SlackCase | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
         stopped = ", stopped by the time limit" if kind.name in search.stopped else ""
-        effort = f"{search.tried[kind.name]} misreports ({kind.name}; {where}), seed {search.effort.seed}{stopped}"
+        unanswered = search.unanswered[kind.name]
+        without = f", {unanswered} of them without an answer" if unanswered else ""
+        tried = f"{search.tried[kind.name]} misreports ({kind.name}; {where}){without}"
+        effort = f"{tried}, seed {search.effort.seed}{stopped}"
         if witness is None and stopped:
             return Verdict.undecided(self.name, "time ended before a misreport was decided", effort=effort)
         if witness is None:  # nothing was misreported: one type, whose speedup is kept, say
