@@ -257,7 +257,7 @@ def hold(verifier: str, name: str, folder: Path) -> None:
     code, seconds, kilobytes = json.loads(measured.stderr.splitlines()[-1])
     said = out.read_text()
     # what a market says of entitlements may be so, however long it takes; all other files state what is false
-    assert code in ((0, 1, 2, 4) if name.rpartition(", ")[2] in ENTITLED else (1, 2, 4)), said
+    assert code in ((0, 1, 2, 4) if name.partition(", ")[0] in OWED else (1, 2, 4)), said
     assert said.startswith(f"{path}: ")
     assert "Traceback" not in said
     assert seconds <= MOST_SECONDS

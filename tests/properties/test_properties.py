@@ -366,6 +366,9 @@ def test_effort_must_be_some() -> None:
 class NoBundle(EqualSplit):
     """A rule whose shortcut forgot to return."""
 
+    def many_bundles(self, problem: Any, before: Any) -> None:
+        return None
+
     def bundle(self, user: int, problem: Market, before: Any, solve: Any) -> Any:
         return None
 

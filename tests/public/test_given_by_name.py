@@ -91,7 +91,7 @@ ASKED: dict[str, list[Asked]] = {
         (lambda it: fairopt.compare(MARKET, "max-min", it).rows, EnvyFreeness),
         (lambda it: fairopt.compare(MARKET, "max-min", FEASIBLE, backend=it).rows, Highs),
     ],
-    "fairopt.compare.side_by_side.verify": [(lambda it: fairopt.verify(MARKET, DECIDED, it), EnvyFreeness)],
+    "fairopt.compare.verifying.verify": [(lambda it: fairopt.verify(MARKET, DECIDED, it), EnvyFreeness)],
     "fairopt.compare.side_by_side.answered": [
         (lambda it: answered(MARKET, it), MaxMin),
         (lambda it: answered(MARKET, "max-min", backend=it), Highs),
