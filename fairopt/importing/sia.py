@@ -33,7 +33,11 @@ def read(path: AnyPath) -> Trace:
 
 
 def read_workload(path: AnyPath, hosts: Mapping[str, int], whole: bool = True) -> Trace:
-    """Read a workload for a cluster of so many hosts of each type; ``whole`` False takes any number of GPUs."""
+    """Read a workload for a cluster of so many hosts of each type.
+
+    ``whole`` False: a job runs with any number of GPUs, up to those of the type that has the fewest, as the source has
+    it for schedulers that do not tell types apart (multi_simulator_unaware.py, `max_num_replicas`).
+    """
     rows, folder = workload(path), traces_of(path)
     names = sorted(
         {known(row["application"], APPLICATIONS, f"line {at}, application") for at, row in enumerate(rows, 2)}
@@ -45,7 +49,8 @@ def read_workload(path: AnyPath, hosts: Mapping[str, int], whole: bool = True) -
             suffix, each, _ = TYPES[kind]
             slow = 57 if (name, kind) == ("deepspeech2", "RTX2080Ti") else None  # what fits its memory
             one = Measured(folder / name, APPLICATIONS[name][0], each, suffix, slow)
-            most = min(MOST_GPUS, each * count, max(one.runs) // one.locals[0])
+            there = each * count if whole else min(TYPES[other][1] * many for other, many in hosts.items())
+            most = min(MOST_GPUS, there, max(one.runs) // one.locals[0])
             powers = [2**at for at in range(10) if 2**at <= each]
             own = [*powers, *range(2 * each, most + 1, each)] if whole else range(1, most + 1)
             sizes.append([gpus for gpus in own if gpus <= most])

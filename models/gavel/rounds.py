@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -11,46 +11,44 @@ import numpy as np
 
 from fairopt.backends import Method, Session
 from fairopt.errors import require
+from fairopt.models.common.schedulers import ordered
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import MaxMinShare, Objective, Shared
 from fairopt.numbers import arithmetic
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
-from fairopt.program import Number, cast
-from fairopt.simulation import Consolidated, Placement, Request, placed
+from fairopt.program import Array, Number, cast
+from fairopt.simulation import Consolidated, Placement, placed
+from fairopt.simulation.placement import Requests
 
 #: Smaller time fractions, in floats, count as rounding errors.
 NOISE = 1e-7
 
 
-#: A number of each type (k,), by the name of a job.
-ByType: TypeAlias = Mapping[str, tuple[Number, ...]]
+#: A number of each job, by type (k, n).
+ByType: TypeAlias = tuple[tuple[Number, ...], ...]
 
 
 @dataclass(frozen=True)
 class GavelState:
-    """The claims of jobs by name, in the order of the jobs, and the ``capacity`` that they were made for.
+    """The claims of ``jobs``, by name, in columns, and the ``capacity`` that they were made for.
 
-    By type, a job has ``fraction`` X_mj of the time, and received ``rounds`` of those that it has ``seen``. ``owed``:
-    rounds that it was promised by earlier fractions, minus those that it received. ``prices`` (k,): those of the last
-    answer, if the next one starts from them. The fractions hold ``since`` a moment.
+    By type (k, n), a job has ``fraction`` X_mj of the time, and received ``rounds`` of those that it has ``seen`` (n,).
+    ``owed``: rounds that it was promised by earlier fractions, minus those that it received. ``prices`` (k,): those of
+    the last answer, if the next one starts from them. The fractions hold ``since`` a moment.
     """
 
-    fraction: ByType = field(default_factory=dict)
-    rounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    owed: ByType = field(default_factory=dict)
-    seen: Mapping[str, int] = field(default_factory=dict)
+    jobs: tuple[str, ...] = ()
+    fraction: ByType = ()
+    rounds: tuple[tuple[int, ...], ...] = ()
+    owed: ByType = ()
+    seen: tuple[int, ...] = ()
     capacity: tuple[int, ...] = ()
     value: Number = 0
     bound: Number = 0
     prices: tuple[float, ...] = ()
     since: Number = 0
-
-    def settled(self, name: str) -> tuple[Number, ...]:
-        """Return the rounds owed to a job when its present fractions end."""
-        by_type = zip(self.owed[name], self.fraction[name], self.rounds[name], strict=True)
-        return tuple(owed + part * self.seen[name] - got for owed, part, got in by_type)
 
 
 @dataclass(frozen=True)
@@ -124,27 +122,33 @@ class GavelRounds(Policy):
         current, answer = self._claims(problem, state, solve)
         program, solution = answer or (None, None)
         programs = solution.effort["programs"] if solution else 0
-        placements = placed(problem, self._wants(problem, current), self.placement)
-        rounds = dict(current.rounds)
-        for row, spots in placements.items():
-            name, on = problem.jobs.names[row], problem.gpu_types(spots)
-            if name in rounds:
-                rounds[name] = tuple(got + (gpu_type in on) for gpu_type, got in enumerate(rounds[name]))
-        seen = {name: before + 1 for name, before in current.seen.items()}
+        place = places(problem, current.jobs)
+        requests = self._wants(problem, current, place)
+        placements = placed(problem, requests, self.placement)
+        on, rounds = np.full(len(problem), -1), np.array(current.rounds, dtype=np.int64)
+        on[requests.rows] = requests.gpu_types
+        if len(current.jobs):
+            rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
+            for row in rows[problem.holds[rows] & (place[rows] >= 0)].tolist():
+                rounds[list(problem.gpu_types(placements[row])), place[row]] += 1
+            rows = rows[~problem.holds[rows]]
+            rounds[on[rows], place[rows]] += 1
+        seen = tuple(before + 1 for before in current.seen)
         return Schedule(
             self.name,
             problem,
             placements,
-            state=replace(current, rounds=rounds, seen=seen),
+            state=replace(current, rounds=tuple(map(tuple, rounds.tolist())), seen=seen),
             costs={"objective": current.value, "bound": current.bound, "programs": programs},
             program=program,
             solution=solution,
         )
 
     def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Shared | None]:
-        names = tuple(queue.jobs.names[row] for row in queue.able)
+        names, able = queue.jobs.names, queue.able
+        names = names if len(able) == len(names) else tuple(names[row] for row in able)
         capacity = tuple(queue.capacity.tolist())
-        if (names, capacity) == (tuple(state.fraction), state.capacity):
+        if (names, capacity) == (state.jobs, state.capacity):
             return state, None
         if state.capacity == capacity and state.since and queue.now - state.since < queue.number(self._interval):
             return state, None
@@ -158,18 +162,26 @@ class GavelRounds(Policy):
         if not arithmetic(number).exact:
             shares = np.where(shares > NOISE * sizes[:, None], shares, 0.0)
         fractions = cast(shares, queue.number) / sizes[:, None]
-        nothing = (0,) * len(capacity)
-        known = {name for name in names if name in state.fraction}
-        kept = set() if self.reset else known
         value, bound = (queue.number(each or 0) for each in (answer.objective, answer.bound))
+        before = places(queue, state.jobs)[queue.able]
+        known = before >= 0
+        before = before[known]
+        got, seen = np.zeros((len(capacity), len(names)), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
+        owed = cast(got, queue.number)
+        if len(before):
+            earlier = [_column(queue, state.owed), np.array(state.rounds), np.array(state.seen)]
+            told, had, lasted = (column[..., before] for column in earlier)
+            if self.reset:
+                told = told + _column(queue, state.fraction)[:, before] * lasted - had
+            else:
+                got[:, known], seen[known] = had, lasted
+            owed[:, known] = told
         made = GavelState(
-            fraction=dict(zip(names, map(tuple, fractions.tolist()), strict=True)),
-            rounds={name: state.rounds[name] if name in kept else nothing for name in names},
-            owed={
-                name: state.owed[name] if name in kept else state.settled(name) if name in known else nothing
-                for name in names
-            },
-            seen={name: state.seen[name] if name in kept else 0 for name in names},
+            jobs=names,
+            fraction=tuple(map(tuple, fractions.T.tolist())),
+            rounds=tuple(map(tuple, got.tolist())),
+            owed=tuple(map(tuple, owed.tolist())),
+            seen=tuple(seen.tolist()),
             capacity=capacity,
             since=queue.now,
             value=value,
@@ -178,27 +190,42 @@ class GavelRounds(Policy):
         )
         return made, (program, answer)
 
-    def _wants(self, queue: Queue, state: GavelState) -> list[Request]:
-        """Return who runs on which type, by priority."""
-        speeds, left, sizes = queue.jobs.throughput.tolist(), queue.room.tolist(), queue.jobs.gpus.tolist()
-        allowed, leased = queue.allowed.tolist(), queue.leased
+    def _wants(self, queue: Queue, state: GavelState, place: Array) -> Requests:
+        """Return who runs on which type, by priority; ``place`` (n,) is that of each job in the state."""
+        rows = np.flatnonzero((place >= 0) & ~queue.holds)
+        if not len(rows):
+            return Requests(rows, rows)
         ahead = queue.number(self._ahead) if self._ahead else 0
-        pairs = []
-        for row, name in enumerate(queue.jobs.names):
-            if name not in state.fraction or row in leased:
-                continue
-            seen = state.seen[name]
-            by_type = zip(state.fraction[name], state.rounds[name], state.owed[name], allowed[row], strict=True)
-            for gpu_type, (part, got, owed, able) in enumerate(by_type):
-                if able and (part > 0 or self.backfill):
-                    begun = got + ahead
-                    first = part > 0 and not begun
-                    priority = part * (seen or 1) / begun if begun else part
-                    pairs.append((not first, -priority, -owed, -part, row, -speeds[row][gpu_type], gpu_type))
-        requests: dict[int, Request] = {}
-        for *_, row, _, gpu_type in sorted(pairs):
-            size = sizes[row]
-            if row not in requests and left[gpu_type] >= size:
-                left[gpu_type] -= size
-                requests[row] = Request(row, (gpu_type,))
-        return list(requests.values())
+        # pairs of job and type, by job, the faster type first
+        types = np.argsort(-queue.jobs.throughput[rows], axis=1, kind="stable")
+        able = np.take_along_axis(queue.allowed[rows], types, axis=1)
+        rows, types = np.repeat(rows, types.shape[1]).reshape(types.shape)[able], types[able]
+        pair = types, place[rows]
+        part, owed = (_column(queue, column)[pair] for column in (state.fraction, state.owed))
+        begun, seen = np.array(state.rounds)[pair] + ahead, np.array(state.seen)[pair[1]]
+        kept = np.ones(len(rows), dtype=bool) if self.backfill else part > 0
+        some = begun != 0
+        priority = part.copy()
+        priority[some] = part[some] * np.maximum(seen, 1)[some] / begun[some]
+        order = ordered(np.flatnonzero(kept), some | ~(part > 0), -priority, -owed, -part)
+        left, sizes = queue.room.tolist(), queue.jobs.gpus.tolist()
+        requests: dict[int, int] = {}
+        for row, gpu_type in zip(rows[order].tolist(), types[order].tolist(), strict=True):
+            if row not in requests and left[gpu_type] >= sizes[row]:
+                left[gpu_type] -= sizes[row]
+                requests[row] = gpu_type
+                if not any(left):
+                    break
+        return Requests(*(np.array(list(each), dtype=np.int64) for each in (requests, requests.values())))
+
+
+def places(queue: Queue, names: Sequence[str]) -> Array:
+    """Return the place (n,) of each job of a queue among ``names``, -1 for none."""
+    if names == queue.jobs.names:
+        return np.arange(len(names))
+    number = {name: at for at, name in enumerate(names)}
+    return np.fromiter((number.get(name, -1) for name in queue.jobs.names), dtype=np.int64, count=len(queue))
+
+
+def _column(queue: Queue, values: ByType) -> Array:
+    return np.array(values, dtype=queue.remaining.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Adapted, open_with
+from fairopt.models.common.schedulers import Adapted, check_whole, open_with
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import exact
 from fairopt.problem.queue import Queue, Spots
@@ -34,15 +35,19 @@ class Pollux(Policy):
     * ``growth``: a job gets at most so many times the GPUs that it has ever run with, and one at first; None for no
       such limit. The source's agents know nothing of more.
     * ``apart``: at most one job that runs on several hosts is on each host, so that they do not share its network.
+    * ``mixed``: None puts a job on one type. A number puts it on GPUs of any types that it suits, as if all were alike,
+      and divides hosts into ones of at most so many GPUs. Where it gets several types, it keeps the one of which it has
+      most GPUs, the last of those; the others idle. Hosts that are as good are taken in an order that is drawn anew in
+      each round, from ``seed``. It is what Sia's authors play on clusters of several types.
 
     How many GPUs each job gets is found exactly, were all hosts one, by a dynamic program; then jobs are put onto hosts
     and each may, alone, change to what is better, until none does. The source searches by a genetic algorithm, at
     random. Jobs take the batch of the best goodput (`Jobs.profiles`), where the source's agents fit a model of it.
-    Types are not told apart, as in the source: a job's speed is the mean of those on the types that it suits, and it
-    runs on one of them.
+    Types are not told apart, as in the source: a job's speed is the mean of those on the types that it suits.
     What a restart costs is weighed by a job's age, so that one which comes just as a round begins waits until the next.
 
-    Source: Pollux, OSDI 2021, Sec. 4.2; its code, simulator/pollux.py (p = -1, S = 30 s).
+    Source: Pollux, OSDI 2021, Sec. 4.2; its code, simulator/pollux.py (p = -1, S = 30 s). ``mixed``: cluster_unaware.py
+    (`fix_allocations_by_dropping`, four GPUs) in sia-simulator/ of github.com/siasosp23/artifacts, commit aaf7a0d.
 
     >>> from fairopt import run
     >>> from fairopt.datasets import philly_cluster, philly_trace
@@ -59,16 +64,20 @@ class Pollux(Policy):
     restart: object = 30
     growth: int | None = 2
     apart: bool = True
+    mixed: int | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         require(self.power < 0, self.power, "pollux, power", "Give a negative number")
         require(exact(self.restart, "pollux, restart") >= 0, self.restart, "pollux, restart", "Give a time")
+        check_whole(self, 1, "mixed")
+        check_whole(self, 0, "seed")
         require(self.growth is None or self.growth >= 1, self.growth, "pollux, growth", "Give a number from 1, or None")
 
     def decide(self, problem: Queue, state: Adapted, solve: Session) -> Schedule:
         """Share and place the round's GPUs; see `Policy.decide`."""
         sharing = Sharing(problem, state, self)
-        placements = dict(problem.leased) | sharing.found()
+        placements = dict(problem.leased) | sharing.kept(sharing.found())
         return Schedule(
             self.name, problem, placements, state=state.after(problem, placements), costs={"objective": sharing.cost}
         )
@@ -77,15 +86,24 @@ class Pollux(Policy):
 class Sharing:
     """A round of Pollux: what each job may have, what it costs, and what is found; rows are those of the queue.
 
-    ``cost`` is the sum over jobs of their scaled speedups to the power, which is least where the mean is largest.
+    Its hosts are those of the cluster, or the parts into which they are divided (`Pollux.mixed`); ``whole`` says of
+    which host each is a part. ``cost`` is the sum over jobs of their scaled speedups to the power, which is least where
+    the mean is largest.
     """
 
     def __init__(self, queue: Queue, state: Adapted, policy: Pollux) -> None:
         self.queue, self.policy, self.cost = queue, policy, 0.0
         self.rows = [row for row in queue.able if not queue.holds[row]]
         held = np.flatnonzero(queue.holds)
-        self.free: list[int] = (queue.working - queue.held_at(held)).tolist() if len(held) else queue.working.tolist()
+        free: list[int] = (queue.working - queue.held_at(held)).tolist() if len(held) else queue.working.tolist()
+        most = policy.mixed or max([1, *free])
+        parts = [(host, min(most, gpus - at)) for host, gpus in enumerate(free) for at in range(0, max(gpus, 1), most)]
+        self.whole, self.free = [host for host, _ in parts], [gpus for _, gpus in parts]
         self.total = sum(self.free)
+        self._order = list(range(len(self.free)))
+        if policy.mixed:
+            self._order = np.random.default_rng([policy.seed, queue.index]).permutation(self._order).tolist()
+        self._now = self._parts() if policy.mixed else {}
         self.spots: dict[int, Spots] = {}
         self._across: dict[int, int] = {}  # jobs on several hosts, by host
         pause, jobs = float(exact(policy.restart, "pollux, restart")), queue.jobs
@@ -121,7 +139,47 @@ class Sharing:
 
     def now(self, row: int) -> Spots:
         """Return where a job runs, () where it does not."""
+        if self.policy.mixed:
+            return self._now.get(row, ())
         return self.queue.last[row] if self.queue.running[row] else ()
+
+    def _parts(self) -> dict[int, Spots]:
+        """Return on which parts of hosts jobs run: large ones first, on the fullest part with room, else on several."""
+        there: dict[int, list[int]] = {}
+        for part, host in enumerate(self.whole):
+            there.setdefault(host, []).append(part)
+        left, found = list(self.free), dict[int, list[tuple[int, int]]]()
+        held = [
+            (gpus, row, host) for row in self.rows if self.queue.running[row] for host, gpus in self.queue.last[row]
+        ]
+        for gpus, row, host in sorted(held, reverse=True):
+            fitting = [part for part in there[host] if left[part] >= gpus]
+            for part in sorted(fitting or there[host], key=lambda part: left[part] if fitting else -left[part]):
+                took = min(gpus, left[part])
+                found.setdefault(row, []).extend([(part, took)] * (took > 0))
+                left[part], gpus = left[part] - took, gpus - took
+        return {row: tuple(sorted(spots)) for row, spots in found.items()}
+
+    def kept(self, spots: dict[int, Spots]) -> dict[int, Spots]:
+        """Return the placements on the cluster's hosts, where each job keeps one type."""
+        if not self.policy.mixed:
+            return spots
+        queue, found = self.queue, dict[int, Spots]()
+        own = queue.cluster.type_of
+        for row, parts in spots.items():
+            of, at = Counter[int](), Counter[int]()
+            for part, gpus in parts:
+                of[own[self.whole[part]]] += gpus
+            most = max(of, key=lambda gpu_type: (of[gpu_type], gpu_type))
+            sizes = [each for each in queue.jobs.sizes(row) if each <= of[most] and most in open_with(queue, row, each)]
+            left = max(sizes, default=0)
+            for part, gpus in parts:
+                if own[self.whole[part]] == most and left:
+                    at[self.whole[part]] += min(gpus, left)
+                    left -= min(gpus, left)
+            if at:
+                found[row] = tuple(sorted(at.items()))
+        return found
 
     def found(self) -> dict[int, Spots]:
         """Return the placements, and set the `cost`."""
@@ -180,16 +238,20 @@ class Sharing:
         return best != before
 
     def _place(self, row: int, gpus: int) -> Spots:
-        """Return free GPUs of one type for a job: on the fullest host with room, else on the emptiest; () for none."""
+        """Return free GPUs for a job: on the fullest host with room, else on the emptiest; () for none."""
         found: list[Spots] = []
-        for gpu_type in open_with(self.queue, row, gpus):
-            hosts = self.queue.hosts(gpu_type)
+        types = open_with(self.queue, row, gpus)
+        options = [self.queue.hosts(gpu_type) for gpu_type in types]
+        if self.policy.mixed:
+            own = self.queue.cluster.type_of
+            options = [[part for part in self._order if own[self.whole[part]] in types]]
+        for hosts in options:
             one = [host for host in hosts if self.free[host] >= gpus]
             if one:
-                return ((min(one, key=lambda host: (self.free[host], host)), gpus),)
+                return ((min(one, key=lambda host: self.free[host]), gpus),)
             spots, missing = [], gpus
             clear = [host for host in hosts if not (self.policy.apart and self._across.get(host, 0))]
-            for host in sorted(clear, key=lambda host: (-self.free[host], host)):
+            for host in sorted(clear, key=lambda host: -self.free[host]):
                 take = min(missing, self.free[host])
                 spots += [(host, take)] if take else []
                 missing -= take

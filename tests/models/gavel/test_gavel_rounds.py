@@ -247,9 +247,10 @@ def test_rounds_approach_the_fractions():
     )
     records = list(run(GavelRounds(backfill=False), Trace(jobs), cluster, length=1, rounds=300, backend=Exact()))
     state = records[-1].after.state
-    for name in state.fraction:
-        assert state.seen[name] == 300
-        for part, got in zip(state.fraction[name], state.rounds[name], strict=True):
+    assert state.jobs == jobs.names
+    assert state.seen == (300,) * 8
+    for parts, had in zip(state.fraction, state.rounds, strict=True):
+        for part, got in zip(parts, had, strict=True):
             assert abs(F(got, 300) - part) < F(3, 100)
 
 
@@ -273,7 +274,8 @@ def test_what_was_owed_breaks_ties_after_a_reset():
     jobs = Jobs.of(gpus=[1] * 3, work=[1000] * 3, types=cluster.types, arrival=[0, 0, 1])
     records = list(run(GavelRounds(), Trace(jobs), cluster, length=1, rounds=2, backend=Exact()))
     assert [record.ran[0].job for record in records] == ["j1", "j2"]
-    assert dict(records[1].after.state.owed) == {"j1": (F(-1, 2),), "j2": (F(1, 2),), "j3": (0,)}
+    state = records[1].after.state
+    assert (state.jobs, state.owed) == (("j1", "j2", "j3"), ((F(-1, 2), F(1, 2), 0),))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda each: type(each).__name__)
@@ -312,7 +314,7 @@ def test_a_tenants_weight_is_divided_among_its_jobs():
     market = JobMarket.of(queue, by_tenant=True)
     assert market.market.weight.tolist() == [F(3, 2), F(1, 2), 1]
     schedule = decide(GavelRounds(by_tenant=True), queue, Exact())
-    assert [schedule.state.fraction[name][0] for name in jobs.names] == [1, F(1, 3), F(2, 3)]
+    assert (schedule.state.jobs, schedule.state.fraction) == (jobs.names, ((1, F(1, 3), F(2, 3)),))
 
 
 def test_a_tenant_gains_nothing_by_more_jobs():
@@ -349,8 +351,7 @@ def test_fractions_are_renewed_at_the_earliest_after_an_interval():
 def test_with_a_head_start_a_newcomer_does_not_come_before_all_others():
     jobs = Jobs.of(types=["T"], gpus=[1, 1], work=[900, 900])
     queue = Queue.fresh(jobs, Cluster.uniform({"T": (1, 1)}), length=10)
-    fraction, owed = {"j1": (F(9, 10),), "j2": (F(1, 10),)}, {"j1": (F(0),), "j2": (F(0),)}
-    state = GavelState(fraction, {"j1": (1,), "j2": (0,)}, owed, seen={"j1": 1, "j2": 1}, capacity=(1,))
+    state = GavelState(jobs.names, ((F(9, 10), F(1, 10)),), ((1, 0),), ((F(0), F(0)),), seen=(1, 1), capacity=(1,))
     assert list(decide(GavelRounds(), queue, state=state).placements) == [1]
     assert list(decide(GavelRounds(head_start="1/2"), queue, state=state).placements) == [0]
 

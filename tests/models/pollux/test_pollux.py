@@ -15,7 +15,7 @@ from fairopt import decide, run
 from fairopt.errors import BadInput
 from fairopt.models import Pollux
 from fairopt.models.common.schedulers import Adapted
-from fairopt.models.pollux.pollux import LEAST, cheapest
+from fairopt.models.pollux.pollux import LEAST, Sharing, cheapest
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.problem.profile import Profile
@@ -163,7 +163,61 @@ def test_a_job_whose_larger_batches_are_not_worth_it_yet_gets_fewer_gpus() -> No
     assert (sum(n for _, n in found[0]), sum(n for _, n in found[1])) == (1, 3)
 
 
-@pytest.mark.parametrize("option", [{"power": 0.5}, {"power": 0}, {"restart": -1}, {"growth": 0}])
+def test_a_job_on_mixed_types_keeps_most_and_the_others_idle_as_long_as_it_runs() -> None:
+    linear = Profile.of([[gpus, hosts, 1, gpus, gpus] for gpus in range(1, 9) for hosts in range(1, gpus + 1)])
+    jobs = Jobs.of(gpus=[1], work=[1000], types=["T4", "A100"], profiles=[linear], arrival=[0])
+    policy = Pollux(restart=0, growth=None, mixed=2)
+    for hosts, kept in (({"T4": (1, 4), "A100": (1, 4)}, 1), ({"T4": (2, 2), "A100": (1, 2)}, 0)):
+        cluster = Cluster.uniform(hosts)
+        records = list(run(policy, Trace(jobs), cluster, length=60, rounds=4))
+        assert [
+            (cluster.gpu_type[cluster.hosts.index(host)], gpus)
+            for each in records[1:]
+            for host, gpus in each.ran[0].spots
+        ] == ([(kept, 4)] * 3 if kept else [(kept, 2)] * 6)
+        assert sum(gpus for _, gpus in records[1].ran[0].spots) == 4
+        assert len({each.ran[0].spots for each in records[1:]}) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mixed_types_are_shared_as_one_and_repaired_by_the_rule_of_the_source(seed: int, monkeypatch: Any) -> None:
+    cluster = Cluster.uniform({"T4": (2, 2), "A100": (1, 5)})
+    trace = drawn(seed, Cluster.uniform({"T4": (1, 1)}))
+    one = trace.jobs
+    two = [own and Profile.of([(*row, row[3] * 2) for row in own.throughput], own.efficiency) for own in one.profiles]
+    jobs = Jobs.of(types=cluster.types, gpus=one.gpus, work=one.work, arrival=one.arrival, profiles=two or None)
+    shared: list[tuple[list[int], list[int], dict[int, Any]]] = []
+    found = Sharing.found
+
+    def listening(self: Sharing) -> Any:
+        free = list(self.free)
+        shared.append((self.whole, free, dict(found(self))))
+        return dict(shared[-1][2])
+
+    monkeypatch.setattr(Sharing, "found", listening)
+    decided = heard(Pollux(mixed=2, seed=seed), Trace(jobs), cluster, monkeypatch)
+    assert len(decided) == len(shared)
+    for (schedule, _), (whole, free, placed) in zip(decided, shared, strict=True):
+        assert (whole, free) == ([0, 1, 2, 2, 2], [2, 2, 2, 2, 1])
+        assert all(
+            sum(gpus for spots in placed.values() for at, gpus in spots if at == part) <= free[part]
+            for part in range(5)
+        )
+        across = [part for spots in placed.values() if len(spots) > 1 for part, _ in spots]
+        assert len(across) == len({*across})
+        assert set(schedule.placements) == set(placed)
+        for row, spots in placed.items():
+            slow = sum(gpus for part, gpus in spots if part < 2)
+            fast = sum(gpus for part, gpus in spots if part >= 2)
+            kept = {(0, 1): slow, (2,): fast}
+            own = (2,) if fast >= slow else (0, 1)
+            assert sum(gpus for _, gpus in schedule.placements[row]) == kept[own]
+            assert {host for host, _ in schedule.placements[row]} == {whole[part] for part, _ in spots} & {*own}
+
+
+@pytest.mark.parametrize(
+    "option", [{"power": 0.5}, {"power": 0}, {"restart": -1}, {"growth": 0}, {"mixed": 0}, {"seed": -1}]
+)
 def test_bad_options_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=f"pollux, {next(iter(option))}"):
         Pollux(**option)
