@@ -14,11 +14,14 @@ from typing import Any
 from fairopt.compare import Row
 from fairopt.compare.answer import answer, together
 from fairopt.compare.words import held_by_all, key, mark, numbers, title, unit
+from fairopt.discovery import library
 from fairopt.errors import NotInstalled
 from fairopt.experiment import plot
 from fairopt.experiment.page import rendered, svg
+from fairopt.experiment.plot.graphs import ON_PAGE, graphs_to_see
 from fairopt.experiment.studies.playing import Observed, observe
 from fairopt.policy import Allocation
+from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, Property
@@ -103,8 +106,14 @@ def throughputs(decided: object) -> list[tuple[str, str, str, float]]:
 
 
 def pictures(row: Row[Any]) -> list[tuple[str, str]]:
-    """Return pictures of a run, a `History` or an `Observed`, each with its caption; none of another outcome."""
+    """Return pictures of an outcome, each with its caption; none where matplotlib or networkx are not installed.
+
+    Of an `Allocation` they show who envies whom and a cycle of trades; of a run, a `History` or an `Observed`, who ran
+    where and what waited.
+    """
     outcome = observe(row.outcome) if isinstance(row.outcome, History) else row.outcome
+    if isinstance(outcome, Allocation):
+        return graph_pictures(outcome.market, outcome.shares, row.policy.name)
     if not isinstance(outcome, Observed):
         return []
     lines = outcome.over_time
@@ -116,3 +125,31 @@ def pictures(row: Row[Any]) -> list[tuple[str, str]]:
     with suppress(NotInstalled):  # the page says the rest without matplotlib
         return [(caption, svg(draw, f"{row.policy.name}: {caption}", "a run's page")) for caption, draw in drawn]
     return []
+
+
+def graph_pictures(market: Market, shares: Any, name: str, user: str = "") -> list[tuple[str, str]]:
+    """Return pictures of who envies whom and of a cycle of trades, each with its caption; see `graphs_to_see`.
+
+    None where matplotlib or networkx are not installed, or where speedups are not known.
+    """
+    with suppress(NotInstalled):
+        found = graphs_to_see(market, shares, user) if market.known.all() else []
+        return [
+            (caption, svg(partial(_drawn, graph), f"{name}: {caption}", "a picture of a graph", _arrows(graph)))
+            for caption, graph in found
+        ]
+    return []
+
+
+def _drawn(graph: Any) -> Any:
+    with library("matplotlib", "a picture", "plot").rc_context({"font.size": 12.5}):  # to be read on a phone
+        return plot.graph(graph, size=ON_PAGE)
+
+
+def _arrows(graph: Any) -> str:
+    """Return in words what the arrows of a graph show."""
+    said = "{} to {}: {} {}".format
+    return "; ".join(
+        said(one, other, number_text(edge["amount"]), edge.get("type", "")).rstrip()
+        for one, other, edge in graph.edges(data=True)
+    )

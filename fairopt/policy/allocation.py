@@ -47,7 +47,7 @@ class Allocation(Decision, Tabular):
     def __repr__(self) -> str:
         by = self.solver.name if self.solver else "nobody named"
         numbers = "rationals" if self.arithmetic.exact else "floats"
-        numbers += f" that are within {float(self.error):.0e} of what is irrational" if self.error else ""
+        numbers += f" that are within {float(self.error):.0e} of the exact ones" if self.error else ""
         found = f"objective {short_text(self.objective)}, by {by} in {numbers}"
         return f"<Allocation: {self.policy} on {self.market!r}: {found}>"
 
