@@ -13,7 +13,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import STDIN, Certificates, Html, StandIn, input_file, input_option
+from fairopt.cli.given import STDIN, Certificates, Html, StandIn, input_file, input_option, require_page
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
@@ -199,12 +199,14 @@ def explain(
     graphml: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the tree of groups here, and who envies whom.")
     ] = None,
+    html: Html = None,
 ) -> None:
     """Explain the status of one user or group, what would let its gangs run, and what one GPU more would give it."""
     from fairopt.audit import explain as explained  # here, so that help comes sooner
     from fairopt.cli import audit_tables
 
     require_place(graphml, "--graphml")
+    require_page(html)
     if not (files or importer) and Path(user).exists():  # the only word was taken for the user
         raise BadInput("Missing argument 'USER'", remedy="A user or a group.")
     files = files_or_live(context, files, importer, only_print=print_commands)
@@ -219,6 +221,10 @@ def explain(
             graphs["envy"] = envy_graph(market, found.found.held)
         with naming(place="--graphml"):
             write_text(graphml, as_graphml(graphs))
+    if html is not None:
+        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
+
+        write_page(found, html, files)
     show(json_, found.to_json(), lambda: audit_tables.explanation(found))
 
 

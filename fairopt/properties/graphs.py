@@ -161,10 +161,10 @@ def group_tree(owed: Entitlements) -> Any:
     [('(cluster)', 'B'), ('(cluster)', 'ml'), ('ml', 'A')]
     """
     graph = _networkx().DiGraph()
-    names = owed.nodes
+    names, held = owed.nodes, owed.total(owed.held)
     for node, name in enumerate(names):
         graph.add_node(name, user=node < len(owed.users))
-        for what, amounts in (("guarantee", owed.guarantee), ("cap", owed.cap), ("held", owed.held)):
+        for what, amounts in (("guarantee", owed.guarantee), ("cap", owed.cap), ("held", held)):
             for kind, amount in zip(owed.types, amounts[node] if node < len(amounts) else (), strict=False):
                 if amount not in (0, INFINITY):
                     graph.nodes[name][f"{what} {kind}"] = amount

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -61,15 +62,17 @@ def graph(given: Any, title: str = "", *, ax: Axes | None = None, size: tuple[fl
     for node, (x, y) in place.items():
         data, name = given.nodes[node], short_name(str(node))
         said = next((f"\n{float(data[key]):.4g}" for key in ("throughput",) if key in data), "")
-        said = f" ({data['gpus']})" if "gpus" in data else said
+        said = f" ({data['gpus']})" if "gpus" in data else said or _held(data)
         said = f"{name if tree else fill(name, LETTERS)}{said}"
         box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
         boxes[node] = ax.text(x, y, said, ha="center", va="center", fontsize="small", bbox=box, zorder=3)
     if tree:
-        ax.margins(0.18)
+        ax.update_datalim([*place.values()])
+        ax.autoscale_view()
+        ax.margins(0.25, 0.3)
     else:  # arrows bend, and names stick out
         ax.set(xlim=(-1.55, 1.55), ylim=(-1.25, 1.25))
-        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_aspect("equal")
     ax.set_axis_off()
     ax.set_title(title, loc="left")
     figure = ax.get_figure(root=True)
@@ -89,20 +92,27 @@ def graphs_to_see(market: Market, shares: Any, user: str = "") -> list[tuple[str
     >>> from fairopt import Market
     >>> for caption, found in graphs_to_see(Market.of([[1, 2], [1, 5]], [1, 1]), [[1, 0], [0, 1]]):
     ...     print(caption, *found.edges)
-    Who envies whom: the throughput that an arrow's end would give its beginning more, by weight ('u1', 'u2')
+    Who envies whom: what an arrow's beginning would get more with the GPUs at its end, by weight ('u1', 'u2')
     """
     whole, found = envy_graph(market, shares), []
     envy = [pair for pair in whole.edges if user in ("", *pair)]
     most = sorted(envy, key=lambda pair: -whole.edges[pair]["times"])[:ARROWS]
     if most:
         many = f", the {ARROWS} that envy most of {counted(len(envy), 'pair')}" if len(envy) > ARROWS else ""
-        said = f"Who envies whom{many}: the throughput that an arrow's end would give its beginning more, by weight"
+        said = f"Who envies whom{many}: what an arrow's beginning would get more with the GPUs at its end, by weight"
         found.append((said, whole.edge_subgraph(most)))
     cycle = trade_graph(market, shares, whole=False)
     if cycle.edges:
         said = "A gift" if IDLE in cycle or len(cycle.edges) == 1 else "A cycle of trades"
         found.append((f"{said} that hurts nobody, so that these shares are not Pareto-efficient", cycle))
     return found
+
+
+def _held(data: Mapping[str, Any]) -> str:
+    """Return what a node holds of what it is guaranteed, by GPU type, a line each."""
+    types = dict.fromkeys(key.partition(" ")[2] for key in data if key.startswith(("held ", "guarantee ")))
+    held = ((data.get(f"held {each}", 0), data.get(f"guarantee {each}", 0), each) for each in types)
+    return "".join(f"\n{float(own):g} of {float(of):g} {each}" for own, of, each in held)
 
 
 def _circle(given: Any) -> dict[Any, tuple[float, float]]:
@@ -136,7 +146,7 @@ def _arrow(ax: Axes, boxes: tuple[Text, Text], edge: dict[str, Any], *, tree: bo
     for patch, box in zip(("patchA", "patchB"), () if tree else boxes, strict=False):
         arrow[patch] = box.get_bbox_patch()
     one, other = (np.array(box.get_position()) for box in boxes)
-    ax.annotate("", xy=tuple(other), xytext=tuple(one), arrowprops=arrow)
+    ax.annotate("", xy=tuple(other), xytext=tuple(one), arrowprops=arrow, zorder=1)
     if "amount" in edge:
         along, rest = other - one, 1 - ALONG
         bent = (one + other) / 2 + BEND * np.array([along[1], -along[0]])

@@ -79,7 +79,7 @@ class StrategyProofness(MechanismProperty):
             best = search.best(ANYTHING, budget, structured=True)
             if not best or best[0].share <= self.tolerance:
                 tried = f"{holds.effort}; {search.tried[ANYTHING.name]} of them were tried, none pays"
-                exact = problem.exact and outcome.arithmetic.exact
+                exact = problem.exact and outcome.exact
                 holds = replace(holds, exact=exact, effort=f"{tried}, seed {effort.seed}")
                 return replace(holds, by_misreport=dict.fromkeys((LARGER.name, SMALLER.name, ANYTHING.name), holds))
         return self.search(policy, problem, effort=effort, truth=outcome)
@@ -169,7 +169,7 @@ class StrategyProofness(MechanismProperty):
         """
         shown: dict[MisreportKind, SlackCase | None] = dict.fromkeys(found)
         paid: SlackCase | None = None
-        for kind, each in sorted(found.items(), key=lambda item: -1.0 if item[1] is None else -item[1].level):
+        for kind, each in sorted(found.items(), key=lambda item: 0.0 if item[1] is None else -item[1].gain):
             if each is None:
                 continue
             one = None
