@@ -49,7 +49,7 @@ Speedups = Annotated[
     Path | None, input_option("A .csv table of users and types: the throughput of each user on one GPU of each type.")
 ]
 Rates = Annotated[
-    Path | None, input_option("A .toml or .json file: what one GPU of each type counts for, for every user.")
+    Path | None, input_option("A .toml or .json file: what one GPU of each type is worth, the same for every user.")
 ]
 Verbose = Annotated[
     bool,
@@ -106,8 +106,8 @@ def audit(
         bool,
         typer.Option(
             "--over-time",
-            help="Each FILE or folder is a moment of its own, by its name (2026-11-28T10:30) or when it was written; "
-            "of one folder, each of what is in it. Without this, all that is given is one moment.",
+            help="Each FILE or folder is one moment, dated by its name (2026-11-28T10:30) or when it was written; of a "
+            "single folder, each file or folder in it. Without this option all files together are one moment.",
         ),
     ] = False,
     metrics: Annotated[
@@ -119,8 +119,8 @@ def audit(
 
     With --over-time: who starved for how long, who borrowed how much, and when verdicts changed.
 
-    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided. With
-    --over-time it is that of the last moment.
+    Exit status 1: others' borrowing breaks a guarantee, or a cap is broken; 4: neither, but a property is undecided.
+    With --over-time it is that of the last moment.
     """
     from fairopt.audit import audit as audited  # here, so that help comes sooner
     from fairopt.cli import audit_tables
@@ -256,9 +256,9 @@ def whatif(
 ) -> None:
     """Say what a change of quotas, caps, weights or capacities would do.
 
-    Printed are changes of each user's status, of the reasons why gangs wait, and of what policies give.
+    It prints how each user's status changes, why gangs wait before and after, and what policies would give.
 
-    Exit status: 1 a guarantee or a cap is broken after it that was not before.
+    Exit status 1: the change breaks a guarantee or a cap that was not broken before.
     """
     from fairopt.audit import WhatIf
     from fairopt.audit import whatif as what_if  # here, so that help comes sooner

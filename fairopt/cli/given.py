@@ -53,7 +53,7 @@ Error = Annotated[
     typer.Option(
         "--error",
         metavar="PART",
-        help="Of a market: the relative error of its speedups, such as 5%. Verdicts are for all in the range.",
+        help="Of a market: the relative error of its speedups, such as 5%; verdicts are for all within it.",
     ),
 ]
 Normalise = Annotated[
@@ -92,7 +92,7 @@ Columns = Annotated[
 Pairs = Annotated[
     bool, typer.Option("--pairs", help="Say of each pair of policies who is better, and how sure that is.")
 ]
-Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")]
+Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write all of it to this file, as an HTML page.")]
 Certificates = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
 ]

@@ -151,9 +151,14 @@ def key(groups: Groups, properties: Sequence[Property]) -> list[str]:
     said = ["yes: it holds. NO: it fails, by so much."]
     for asked in properties:
         found = [verdict for group in groups for verdict in verdicts(group, asked)]
-        proofs = [each.evidence for each in found if each.answer is Answer.HOLDS and isinstance(each.evidence, str)]
+        proofs = [
+            f"{group[0].policy.name} ({each.evidence})"
+            for group in groups
+            for each in verdicts(group, asked)
+            if each.answer is Answer.HOLDS and isinstance(each.evidence, str)
+        ]
         if isinstance(asked, MechanismProperty) and proofs:
-            said.append(f"yes, {asked.asks()}: {'; '.join(proofs)}.")
+            said.append(f"yes, {asked.asks()}: by proof, {', '.join(proofs)}.")
         if isinstance(asked, MechanismProperty) and any(each.answer is Answer.NOT_REFUTED for each in found):
             efforts = {verdict.effort for verdict in found}
             tried = f" ({efforts.pop()})" if len(efforts) == 1 and all(efforts) else ""

@@ -152,5 +152,5 @@ def _arrow(ax: Axes, boxes: tuple[Text, Text], edge: dict[str, Any], *, tree: bo
         bent = (one + other) / 2 + BEND * np.array([along[1], -along[0]])
         at = rest * rest * one + 2 * ALONG * rest * bent + ALONG * ALONG * other
         said = f"{float(edge['amount']):.3g} {edge.get('type', '')}".strip()
-        ax.text(at[0], at[1], said, ha="center", va="center", fontsize="x-small", color=colour,
+        ax.text(at[0], at[1], said, ha="center", va="center", fontsize="x-small",
                 bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}, zorder=4)  # fmt: skip

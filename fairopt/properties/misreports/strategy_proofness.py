@@ -280,7 +280,7 @@ def _proved(policy: Policy, market: Market, name: str, kind: str) -> Verdict | N
         return None
     where = "" if market.known.all() else "all speedups in the range: "
     proof = f"{policy.name} is proved to be truthful for such reports ({claim.source})"
-    return Verdict(name, Answer.HOLDS, None, "", True, f"{where}{proof}", evidence=proof)
+    return Verdict(name, Answer.HOLDS, None, "", True, f"{where}{proof}", evidence=claim.source)
 
 
 def _depends(found: Verdict, alike: Market, fails: Market, *, stated: bool) -> Verdict:
