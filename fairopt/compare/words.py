@@ -56,8 +56,8 @@ def _(setting: Setting) -> str:
 
 @title.register
 def _(batch: Batch) -> str:
-    several = {"job": batch.jobs, "tenant": batch.tenants, "server": batch.servers}
-    return "{} of {} on {}.".format(*(counted(len(each), noun) for noun, each in several.items()))
+    jobs, tenants = counted(len(batch.jobs), "job"), counted(len(batch.tenants), "tenant")
+    return f"{jobs} of {tenants} on {counted(len(batch.servers), 'server')}."
 
 
 Numbers = tuple[Sequence[str], Callable[[Row[Any]], Sequence[str]]]
