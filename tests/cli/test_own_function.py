@@ -173,7 +173,7 @@ def test_a_problem_that_is_not_linear_is_left_to_cvxpy(fairopt: Callable[..., Ra
         ("two_lines", "line 71, two_lines: ValueError: first second. Correct it"),
         ("holes", "holes: it returned an array of shape (3, 2): allocation, user 1 ('u1'), type 'GPU1': got None"),
         ("changes_its_mind", "asked twice of one market, it gives shares that differ by 0.0740741. Return the same"),
-        ("WithOptions", "WithOptions() fails: TypeError: WithOptions.__init__() missing 1 required"),
+        ("WithOptions", "WithOptions'> cannot be made: TypeError: WithOptions.__init__() missing 1 required"),
         ("number", "it has no function 'number'"),
         ("propotional", "Did you mean 'proportional'?"),
     ],
