@@ -299,7 +299,8 @@ def _with(
     """Return what a change gives; None where it cannot be made alone, such as a quota that is at its cap."""
     watch(f"{base.policy} decides with {change}")
     try:
-        new = alternative(with_settings(found.market, [change]), found.rule(base.policy))
+        changed = with_settings(found.market, [change])
+        new = alternative(changed, found.rule(base.policy))
     except BadInput:
         return None
     if new.shares is None or base.shares is None:
@@ -308,16 +309,19 @@ def _with(
     more = new.shares - base.shares
     own = more[users].sum(axis=0)
     gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}
-    needs = tuple(_needs(found, node, base, new.shares.sum(axis=0))) if gains else ()
+    needs = tuple(_needs(found, node, base, new.shares.sum(axis=0), changed.capacity)) if gains else ()
     return Sensitivity(base.policy, change, gains, more.sum() - own.sum(), needs)
 
 
-def _needs(found: Audit, node: int, base: Alternative, given: Array) -> Iterator[str]:
-    """Yield what must be there so that a policy can give ``given`` (k,) GPUs where it gives what ``base`` says now."""
+def _needs(found: Audit, node: int, base: Alternative, given: Array, capacity: Array) -> Iterator[str]:
+    """Yield what must be there so that a policy can give ``given`` (k,) GPUs, where ``base`` says what it gives now.
+
+    ``capacity`` (k,): the GPUs that there are with the change.
+    """
     accounts = found.accounts
     assert base.shares is not None
     for j, kind in enumerate(found.market.types):
-        there = found.market.capacity[j]
+        there = capacity[j]
         beyond = given[j] - max(there, base.shares[:, j].sum())
         if beyond <= 0:
             continue

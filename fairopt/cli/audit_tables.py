@@ -217,7 +217,7 @@ def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
 def series(found: AuditSeries, *, in_full: bool) -> None:
     """Print audits of several moments: who starved for how long, who borrowed how much, what changed when."""
     first, last = (each.at.isoformat(sep=" ", timespec="minutes") for each in (found.moments[0], found.moments[-1]))
-    say(f"{len(found.moments)} moments, {first} to {last}. What one shows is taken to hold until the next.")
+    say(f"{counted(len(found.moments), 'moment')}, {first} to {last}. What one shows is taken to hold until the next.")
     grid = table_of(["user", *texts("type"), "starved", "longest", *texts("at the end"), *HOURS])
     rows = sorted(found.names, key=lambda name: -sum(found.starved_seconds(name)))
     shown = rows if in_full else rows[:ROWS]

@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import Any, TypeAlias
 
 from fairopt.compare.rows import Row
-from fairopt.numbers import four_digits
+from fairopt.numbers import counted, four_digits
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import stand_ins
@@ -51,12 +51,13 @@ def _(market: Market) -> str:
 def _(setting: Setting) -> str:
     cluster = setting.cluster
     gpus = ", ".join(f"{count} {name}" for name, count in zip(cluster.types, cluster.capacity, strict=True))
-    return f"{len(setting.trace.jobs)} jobs on {gpus}, rounds of {number_text(setting.length)}."
+    return f"{counted(len(setting.trace.jobs), 'job')} on {gpus}, rounds of {number_text(setting.length)}."
 
 
 @title.register
 def _(batch: Batch) -> str:
-    return f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers)} servers."
+    jobs, tenants = counted(len(batch.jobs), "job"), counted(len(batch.tenants), "tenant")
+    return f"{jobs} of {tenants} on {counted(len(batch.servers), 'server')}."
 
 
 Numbers = tuple[Sequence[str], Callable[[Row[Any]], Sequence[str]]]
