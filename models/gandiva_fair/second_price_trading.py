@@ -340,33 +340,55 @@ def _trade(market: Market, speedup: Array, held: Array, fast: Array, slow: Array
     # equal ratios are ordered by the users' names
     by_name = np.argsort(sorted(range(n), key=lambda user: market.users[user]))
     names = np.broadcast_to(by_name, ratio.shape)
-    buyers, sellers = np.lexsort((names, -ratio)), np.lexsort((names, ratio))
-    may_buy, may_sell = np.ones((2, count, n), dtype=bool)
-    open_ = case
+    turns = np.lexsort((names, -ratio)), np.lexsort((names, ratio))
+    sides = _Side(turns[0], held, slow), _Side(turns[1], held, fast)
+    bids, open_ = np.take_along_axis(ratio, turns[0], axis=1), case
     for _ in range(2 * n + 1):
         left()
-        open_ = _one_trade(market, open_, held, ratio, fast, slow, (buyers, sellers), (may_buy, may_sell))
+        open_ = _one_trade(market, open_, held, ratio, bids, fast, slow, sides)
         if not len(open_):
             return
 
 
+class _Side:
+    """Who may buy, or sell, next: ``turn`` (cases, n) are users in their order, ``ready`` (cases, n) whether one can.
+
+    One is ready that has GPUs of the type (cases,) to give, unless it has no room for more trades.
+    """
+
+    def __init__(self, turn: Array, held: Array, type_: Array) -> None:
+        self.turn, self.type, self.place = turn, type_, np.empty_like(turn)
+        case = np.arange(len(turn))[:, None]
+        self.place[case, turn] = np.arange(turn.shape[1])
+        self.may = np.ones(turn.shape, dtype=bool)
+        self.ready = held[case, turn, type_[:, None]] > 0
+
+    def look(self, case: Array, user: Array, held: Array) -> None:
+        """See whether users, one of each case, are ready still."""
+        place = self.place[case, user]
+        self.ready[case, place] = self.may[case, place] & (held[case, user, self.type[case]] > 0)
+
+    def leave(self, case: Array, user: Array) -> None:
+        """Let users, one of each case, trade no more on this side."""
+        place = self.place[case, user]
+        self.may[case, place] = self.ready[case, place] = False
+
+
 def _one_trade(
-    market: Market, case: Array, held: Array, ratio: Array, fast: Array, slow: Array, turns: tuple[Array, Array],
-    may: tuple[Array, Array],
+    market: Market, case: Array, held: Array, ratio: Array, bids: Array, fast: Array, slow: Array,
+    sides: tuple[_Side, _Side],
 ) -> Array:  # fmt: skip
     """Carry out the next trade of each case; return the cases in which there was one."""
-    line, (buyers, sellers) = np.arange(len(case)), (each[case] for each in turns)
+    line, (buying, selling) = np.arange(len(case)), sides
     j, s = fast[case], slow[case]
-    has_slow = np.take_along_axis((held[case, :, s] > 0) & may[0][case], buyers, axis=1)
-    has_fast = np.take_along_axis((held[case, :, j] > 0) & may[1][case], sellers, axis=1)
+    has_slow, has_fast = buying.ready[case], selling.ready[case]
     first, last = has_slow.argmax(axis=1), has_fast.argmax(axis=1)
-    buyer, seller = buyers[line, first], sellers[line, last]
+    buyer, seller = buying.turn[case, first], selling.turn[case, last]
     high, low = ratio[case, buyer], ratio[case, seller]
     goes = has_slow[line, first] & has_fast[line, last] & (high > low)
     # bidders: those after the buyer with slow GPUs and a finite ratio
-    bids = np.take_along_axis(ratio[case], buyers, axis=1)
-    after = has_slow & (np.arange(len(bids[0])) > first[:, None]) & (bids < INFINITY)
-    second = np.where(after.any(axis=1), bids[line, after.argmax(axis=1)], low)
+    after = has_slow & (np.arange(bids.shape[1]) > first[:, None]) & (bids[case] < INFINITY)
+    second = np.where(after.any(axis=1), bids[case, after.argmax(axis=1)], low)
     offered, wanted = held[case, seller, j], held[case, buyer, s]
     with np.errstate(divide="ignore", invalid="ignore"):
         between = np.where(high < INFINITY, (low + high) / 2, np.where(low > 0, 2 * low, wanted / offered))
@@ -383,9 +405,9 @@ def _one_trade(
             rooms.append(np.where(fits, most, np.where(spare > crumb, spare / each, 0)))
         amount = np.minimum(rooms[0], rooms[1])
         given = np.where(amount == for_all, wanted, amount * price)
-    for who, room, able in ((seller, rooms[0], may[1]), (buyer, rooms[1], may[0])):
+    for who, room, side in ((seller, rooms[0], selling), (buyer, rooms[1], buying)):
         full = goes & (room < most)
-        able[case[full], who[full]] = False
+        side.leave(case[full], who[full])
     trades = goes & (amount > 0)
     at, b, v, j, s = case[trades], buyer[trades], seller[trades], j[trades], s[trades]
     amount, given = amount[trades], given[trades]
@@ -393,4 +415,7 @@ def _one_trade(
     held[at, v, j] -= amount
     held[at, b, s] -= given
     held[at, v, s] += given
+    for side in sides:
+        for user in (b, v):
+            side.look(at, user, held)
     return np.asarray(case[goes])
