@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.numbers import Array, ArrayLike, holds_objects, in_pieces, in_range, is_number, look, numbers, one_over
+from fairopt.numbers import (
+    Array,
+    ArrayLike,
+    holds_objects,
+    in_pieces,
+    in_range,
+    is_number,
+    is_rational,
+    look,
+    numbers,
+    one_over,
+)
 
 
 class Affine:
@@ -134,7 +145,8 @@ class Affine:
         factor = np.broadcast_to(given, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
         with np.errstate(invalid="ignore"), in_range(self.owner.name):  # infinity times 0 is refused with the program
-            constant = in_pieces(np.multiply, wide.constant, factor)
+            same = _are_zero(self.constant) and _are_exact(given)
+            constant = wide.constant if same else in_pieces(np.multiply, wide.constant, factor)
             alone = kind == given.dtype and _are_one(self.coefficient)
             coefficient = each if alone else in_pieces(np.multiply, wide.coefficient, each)
         return Affine(self.owner, constant, wide.start, wide.column, coefficient)
@@ -162,7 +174,10 @@ class Affine:
         last = np.moveaxis(self._positions(), axis, -1)
         ordered = self._take(last)
         rows, width = last.shape[:-1], last.shape[-1]
-        constant = np.asarray(ordered.constant.sum(axis=-1)).reshape(rows)
+        if width and _are_zero(ordered.constant):  # in rationals it is much quicker to look than to add
+            constant = ordered.constant[..., 0].reshape(rows)
+        else:
+            constant = np.asarray(ordered.constant.sum(axis=-1)).reshape(rows)
         start = ordered.start[::width] if width else np.zeros(constant.size + 1, dtype=np.int64)
         return Affine(self.owner, constant, start, ordered.column, ordered.coefficient)
 
@@ -262,6 +277,16 @@ def _are_one(values: Array) -> bool:
     if not holds_objects(values):
         return bool((values == 1).all())
     return all(is_number(value) and value == 1 for value in values.flat)
+
+
+def _are_exact(values: Array) -> bool:
+    """Whether all are rationals: zero times any of them is zero."""
+    return holds_objects(values) and all(is_rational(value) for value in values.flat)
+
+
+def _are_zero(values: Array) -> bool:
+    """Whether all are rationals, and zero."""
+    return holds_objects(values) and all(is_rational(value) and not value for value in values.flat)
 
 
 def _offsets(length: Array) -> Array:
