@@ -23,6 +23,7 @@ from fairopt.audit.status import NodeStatus
 from fairopt.audit.violations import Mend, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, few, keys_of, listed
@@ -173,7 +174,8 @@ class Explanation(Tabular):
         return {gang: words for gang, words in both.items() if gang in mine}
 
     def __repr__(self) -> str:
-        return f"<Explanation: {self.row.name} {self.row.status.value}, {sum(each.gangs for each in self.waits)} wait>"
+        waiting = counted(sum(each.gangs for each in self.waits), "waiting gang")
+        return f"<Explanation: {self.row.name} {self.row.status.value}, {waiting}>"
 
     def _table(self) -> Grid:
         own = self.row.types
