@@ -23,6 +23,7 @@ from fairopt.numbers import (
     is_rational,
     look,
     numbers,
+    objects,
     one_over,
 )
 
@@ -108,7 +109,7 @@ class Affine:
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
     def __neg__(self) -> Affine:
-        constant, coefficient = (in_pieces(np.negative, each) for each in (self.constant, self.coefficient))
+        constant, coefficient = (_negative(each) for each in (self.constant, self.coefficient))
         return Affine(self.owner, constant, self.start, self.column, coefficient)
 
     def __pos__(self) -> Affine:
@@ -270,6 +271,30 @@ def between(lower: ArrayLike, body: Affine, upper: ArrayLike) -> Comparison:
 def _compare(left: Affine, right: Affine | ArrayLike, lower: int | None, upper: int | None) -> Comparison:
     body = left - right
     return Comparison(body, lower, upper, body.shape)
+
+
+def distinct(values: Array) -> tuple[Array, Array]:
+    """Return the objects (d,) that are in an array of objects, each once, and for each entry its place among them.
+
+    A program in rationals has a few thousand numbers, many times each, and to work with one of them takes as long as to
+    look at a hundred.
+
+    >>> from fractions import Fraction
+    >>> one, two = Fraction(1, 3), Fraction(2, 3)
+    >>> distinct(np.array([two, one, two], dtype=object))
+    (array([Fraction(2, 3), Fraction(1, 3)], dtype=object), array([0, 1, 0]))
+    """
+    flat = values.ravel().tolist()
+    there = {id(value): value for value in flat}
+    place = dict(zip(there, range(len(there)), strict=True))
+    return objects(there.values()), np.fromiter(map(place.__getitem__, map(id, flat)), np.int64, len(flat))
+
+
+def _negative(values: Array) -> Array:
+    if not holds_objects(values):
+        return in_pieces(np.negative, values)
+    some, place = distinct(values)
+    return np.asarray(in_pieces(np.negative, some)[place].reshape(values.shape))
 
 
 def _are_one(values: Array) -> bool:
