@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.backends import Method, Solver
-from fairopt.errors import BadInput, NotInstalled, type_of
+from fairopt.errors import BadInput, FairoptError, NotInstalled, type_of
 from fairopt.policy import Policy
 from fairopt.problem import Market
 
@@ -88,7 +88,13 @@ def policy_of(given: AnyPolicy, problem: type | None = None) -> Policy:
     """
     if isinstance(given, str):
         return policy(given, problem)
-    made: Any = given() if isinstance(given, type) else given
+    try:
+        made: Any = given() if isinstance(given, type) else given
+    except FairoptError:
+        raise
+    except Exception as error:  # any error of somebody's class
+        wrong = f"{given!r} cannot be made: {type(error).__name__}: {error}"
+        raise BadInput(wrong, place="policy", remedy="Give each of its options a default, or an instance") from error
     if not isinstance(made, Policy) and callable(made):
         from fairopt.policy.function import Function  # here, since few have one of their own
 

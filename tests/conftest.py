@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from hypothesis import HealthCheck, settings
 from ran_command import Ran
@@ -75,23 +75,22 @@ def fairopt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
+@pytest.fixture(scope="session")
+def forked_fairopt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """Return the words that run ``fairopt`` in a process of its own that does not import everything again."""
+    where = str(tmp_path_factory.mktemp("forked") / "socket")
+    command = [sys.executable, forked.__file__, where]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout.readline()  # it listens
+        yield [sys.executable, "-I", "-S", str(forked.CLIENT), where]
+        server.stdin.close()  # it ends
+
+
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw no pictures, which take most of the time of the page of a study or benchmark, where nobody looks at them."""
     monkeypatch.setattr("fairopt.experiment.studies.page._svg", lambda draw, title: "")
     monkeypatch.setattr("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title))
-
-
-@pytest.fixture(scope="session")
-def theorems_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Compile the theorems once for all tests and processes, where Coq is installed, as `make proofs` does."""
-    if shutil.which("coqc") is None:
-        return
-    folder = Path(__file__).parents[1] / "proofs" / "theorems"
-    with (tmp_path_factory.getbasetemp().parent / "theorems.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # held until the file is closed: the others wait, and find all compiled
-        for command in (["coq_makefile", "-f", "_CoqProject", "-o", "Makefile.coq"], ["make", "-f", "Makefile.coq"]):
-            subprocess.run(command, cwd=folder, capture_output=True, check=False)  # what fails, a row's test says
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from fairopt.audit.status import NodeStatus
 from fairopt.audit.violations import Mend, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
+from fairopt.numbers import counted
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, few, keys_of, listed
@@ -173,7 +174,8 @@ class Explanation(Tabular):
         return {gang: words for gang, words in both.items() if gang in mine}
 
     def __repr__(self) -> str:
-        return f"<Explanation: {self.row.name} {self.row.status.value}, {sum(each.gangs for each in self.waits)} wait>"
+        waiting = counted(sum(each.gangs for each in self.waits), "waiting gang")
+        return f"<Explanation: {self.row.name} {self.row.status.value}, {waiting}>"
 
     def _table(self) -> Grid:
         own = self.row.types
@@ -299,7 +301,8 @@ def _with(
     """Return what a change gives; None where it cannot be made alone, such as a quota that is at its cap."""
     watch(f"{base.policy} decides with {change}")
     try:
-        new = alternative(with_settings(found.market, [change]), found.rule(base.policy))
+        changed = with_settings(found.market, [change])
+        new = alternative(changed, found.rule(base.policy))
     except BadInput:
         return None
     if new.shares is None or base.shares is None:
@@ -308,16 +311,19 @@ def _with(
     more = new.shares - base.shares
     own = more[users].sum(axis=0)
     gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}
-    needs = tuple(_needs(found, node, base, new.shares.sum(axis=0))) if gains else ()
+    needs = tuple(_needs(found, node, base, new.shares.sum(axis=0), changed.capacity)) if gains else ()
     return Sensitivity(base.policy, change, gains, more.sum() - own.sum(), needs)
 
 
-def _needs(found: Audit, node: int, base: Alternative, given: Array) -> Iterator[str]:
-    """Yield what must be there so that a policy can give ``given`` (k,) GPUs where it gives what ``base`` says now."""
+def _needs(found: Audit, node: int, base: Alternative, given: Array, capacity: Array) -> Iterator[str]:
+    """Yield what must be there so that a policy can give ``given`` (k,) GPUs, where ``base`` says what it gives now.
+
+    ``capacity`` (k,): the GPUs that there are with the change.
+    """
     accounts = found.accounts
     assert base.shares is not None
     for j, kind in enumerate(found.market.types):
-        there = found.market.capacity[j]
+        there = capacity[j]
         beyond = given[j] - max(there, base.shares[:, j].sum())
         if beyond <= 0:
             continue

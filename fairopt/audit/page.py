@@ -1,4 +1,4 @@
-"""The pages of an audit and of a what-if: HTML that needs no other file and no network."""
+"""The pages of an audit, an explanation and a what-if: HTML that needs no other file and no network."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.audit.auditing import Audit
+from fairopt.audit.explaining import Explanation
 from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
 from fairopt.audit.whatif import WhatIf
 from fairopt.experiment.page import UNWRITABLE, templates
@@ -35,10 +36,14 @@ class _PageLine(NamedTuple):
     broken: bool = False
 
 
-def write_page(found: Audit | WhatIf, path: str | PathLike[str], files: Sequence[object] = ()) -> None:
-    """Write the page of an audit or a what-if of ``files``. Errors: `NotInstalled` without Jinja2; `BadInput`."""
+def write_page(found: Audit | Explanation | WhatIf, path: str | PathLike[str], files: Sequence[object] = ()) -> None:
+    """Write the page of an audit, an explanation or a what-if of ``files``.
+
+    Errors: `NotInstalled` without Jinja2; `BadInput`.
+    """
+    made = {Audit: page, Explanation: explanation_page, WhatIf: whatif_page}[type(found)]
     with naming(path):
-        write_text(path, page(found, files) if isinstance(found, Audit) else whatif_page(found, files))
+        write_text(path, made(found, files))  # type: ignore[operator]
 
 
 def page(found: Audit, files: Sequence[object] = ()) -> str:
@@ -106,6 +111,31 @@ def longest(stands: Sequence[TypeStatus]) -> float:
     """Return how many GPUs the longest bar of these is for."""
     ends = [end for own in stands for end in (own.holds, own.owed, own.cap) if end < INFINITY]
     return float(max(1, *ends))
+
+
+# -- one user or group ----------------------------------------------------------------------------------------------
+def explanation_page(found: Explanation, files: Sequence[object] = ()) -> str:
+    """Return the page of an explanation; the rest as `write_page`."""
+    from fairopt.experiment.comparison_page import graph_pictures, tree_pictures  # here, since few ask for it
+
+    audited, name = found.found, found.row.name
+    text: str = (
+        audit_templates()
+        .get_template("explanation_page.html")
+        .render(
+            title=f"{name} in {Path(str(files[0])).name}" if files else name,
+            found=found,
+            row=found.row,
+            rules=[each for each in audited.alternatives if not each.error],
+            numbers=NUMBERS,
+            most=OTHERS,
+            pictures=[
+                *tree_pictures(audited.accounts.said, name),
+                *graph_pictures(audited.market, audited.held, name, name),
+            ],
+        )
+    )
+    return UNWRITABLE.sub("\ufffd", text)
 
 
 # -- what would change ----------------------------------------------------------------------------------------------

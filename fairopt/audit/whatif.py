@@ -14,6 +14,7 @@ from fairopt.audit.settings import SetTo, read_setting, with_settings
 from fairopt.audit.status import EntitlementStatus
 from fairopt.discovery import AnyPolicy
 from fairopt.importing.imported import Imported
+from fairopt.numbers import counted
 from fairopt.problem import Market
 from fairopt.program import Number, number_text
 from fairopt.properties.verdict import Verdict
@@ -185,9 +186,8 @@ class WhatIf(Tabular):
         )
 
     def __repr__(self) -> str:
-        return (
-            f"<WhatIf: {len(self.status_changes)} change status, {len(self.mended)} mended, {len(self.broken)} broken>"
-        )
+        changes = counted(len(self.status_changes), "change")
+        return f"<WhatIf: {changes} of status, {len(self.mended)} mended, {len(self.broken)} newly broken>"
 
     def _table(self) -> Grid:
         rows = self.status_changes

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotSolved
-from fairopt.numbers import arithmetic
+from fairopt.numbers import arithmetic, counted, short_text
 from fairopt.program import Array, Number, Program, number_text
 
 
@@ -88,7 +88,7 @@ class OnDemand(Mapping[str, Any]):
         return len(self._makers)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """An answer to one program, from a backend or a method.
 
@@ -132,8 +132,13 @@ class Solution:
     values: Mapping[str, Array] = field(default_factory=dict)
     duals: Mapping[str, Array | tuple[Array, Array]] = field(default_factory=dict)
     effort: Mapping[str, float] = field(default_factory=dict)
-    warm_start: Any = field(default=None, repr=False)
-    evidence: Any = field(default=None, repr=False)
+    warm_start: Any = None
+    evidence: Any = None
+
+    def __repr__(self) -> str:
+        found = "" if self.objective is None else f", objective {short_text(self.objective)}"
+        size = "" if self.x is None else f"; {counted(len(self.x), 'variable')}"
+        return f"<Solution: {self.status.value} by {self.backend}{found}{size}>"
 
     @property
     def gap(self) -> float | None:

@@ -20,6 +20,7 @@ import numpy as np
 from fairopt.errors import FairoptError
 from fairopt.numbers import arithmetic, in_pieces, is_rational
 from fairopt.program import INFINITY, objects
+from fairopt.program.affine import distinct
 
 #: Whose classes may be named, besides the values below.
 OURS = ("fairopt.",)
@@ -60,8 +61,9 @@ def _tree(value: Any, buffers: list[bytes]) -> Any:
         return ["ratio", _ratio(value)]
     if isinstance(value, np.ndarray):
         if arithmetic(value).exact:
-            texts = in_pieces(lambda piece: objects(map(_ratio, piece.tolist())), value)
-            return ["ratios", value.shape, texts.ravel().tolist()]
+            some, place = distinct(value)
+            texts = in_pieces(lambda piece: objects(map(_ratio, piece.tolist())), some)
+            return ["ratios", value.shape, texts.tolist(), _tree(place, buffers)]
         buffers.append(value.tobytes())
         return ["array", value.dtype.str, value.shape, len(buffers) - 1]
     if isinstance(value, tuple | list):
@@ -110,7 +112,7 @@ def _named(kind: type) -> tuple[str, str]:
 
 
 def _ratio(value: Any) -> str:
-    if value in (INFINITY, -INFINITY):
+    if not is_rational(value) and value in (INFINITY, -INFINITY):
         return "inf" if value > 0 else "-inf"
     return f"{value.numerator:x}/{value.denominator:x}"
 
@@ -156,7 +158,9 @@ def _made(buffers: Sequence[bytes], module: str, name: str, parts: Mapping[str, 
 _READ: Mapping[str, Any] = {
     "whole": lambda buffers, text: int(text, 16),
     "ratio": lambda buffers, text: _fraction(text),
-    "ratios": lambda buffers, shape, texts: objects(map(_fraction, texts)).reshape(shape),
+    "ratios": lambda buffers, shape, texts, place: objects(map(_fraction, texts))[_value(place, buffers)].reshape(
+        shape
+    ),
     "array": _array,
     "dict": lambda buffers, pairs: {_value(key, buffers): _value(each, buffers) for key, each in pairs},
     "member": lambda buffers, module, name, member: getattr(ours(module, name), member),

@@ -45,9 +45,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation, a schedule or a recorded run."),
         "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
         "audit": Command("fairopt.cli.auditing", "audit", "Show who starves or borrows on a cluster, and why."),
-        "explain": Command("fairopt.cli.auditing", "explain", "Explain one user's GPUs, and what would give it more."),
+        "explain": Command("fairopt.cli.auditing", "explain", "Explain why one user waits, and what would help it."),
         "whatif": Command("fairopt.cli.auditing", "whatif", "Show what a change of quotas, caps or weights would do."),
-        "plan": Command("fairopt.cli.planning", "plan", "Tell a scheduler what gives what a policy gives."),
+        "plan": Command("fairopt.cli.planning", "plan", "Find settings of a scheduler that give a policy's shares."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the backends and what each can do."),
         "properties": Command("fairopt.cli.listing", "properties", "List the properties and their definitions."),
@@ -299,7 +299,7 @@ def _root(
         int, typer.Option("-v", "--verbose", count=True, help="Log what is done to standard error; -vv: in detail.")
     ] = 0,
 ) -> None:
-    """Share GPUs of several types among users, and say which fairness properties the sharing has."""
+    """Decide who gets which GPUs, and show with evidence whether that is fair."""
     if verbose:
         logger, handler = logging.getLogger("fairopt"), logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))

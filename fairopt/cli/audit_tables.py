@@ -178,25 +178,25 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
             say(f"  {each.policy}: {each.error}")
             continue
         if not each.gains:
-            say(f"  {each.policy}: the same")
+            say(f"  {each.policy} gives the same")
         if each.rounded:
             say(f"  {each.policy} gives parts of GPUs; here they are whole GPUs and gangs")
         users = sorted(each.gains, key=each.total)
         for heading, names in (
-            ("lose", [user for user in users if each.total(user) < 0]),
-            ("gain", [user for user in reversed(users) if each.total(user) > 0]),
-            ("change", [user for user in users if each.total(user) == 0]),
+            ("less to", [user for user in users if each.total(user) < 0]),
+            ("more to", [user for user in reversed(users) if each.total(user) > 0]),
+            ("other types to", [user for user in users if each.total(user) == 0]),
         ):
             if names:
                 shown = names if in_full else names[:ROWS]
                 said = "; ".join(f"{user} {gained(each, user)}" for user in shown)
                 more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-                say(f"  {each.policy}: {heading} {said}{more}")
+                say(f"  {each.policy} gives {heading}: {said}{more}")
         for words in each.overbooked:
             say(f"  {each.policy}: {words}")
         if each.gains and each.verdicts:
             said = ", ".join(f"{name} {MARKS[own.answer]}" for name, own in each.verdicts.items())
-            say(f"  {each.policy}: then {said}")
+            say(f"  with what {each.policy} gives: {said}")
 
 
 def gained(found: Alternative, user: str) -> str:
@@ -217,7 +217,7 @@ def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
 def series(found: AuditSeries, *, in_full: bool) -> None:
     """Print audits of several moments: who starved for how long, who borrowed how much, what changed when."""
     first, last = (each.at.isoformat(sep=" ", timespec="minutes") for each in (found.moments[0], found.moments[-1]))
-    say(f"{len(found.moments)} moments, {first} to {last}. What one shows is taken to hold until the next.")
+    say(f"{counted(len(found.moments), 'moment')}, {first} to {last}. What one shows is taken to hold until the next.")
     grid = table_of(["user", *texts("type"), "starved", "longest", *texts("at the end"), *HOURS])
     rows = sorted(found.names, key=lambda name: -sum(found.starved_seconds(name)))
     shown = rows if in_full else rows[:ROWS]

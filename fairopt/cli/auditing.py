@@ -13,7 +13,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import STDIN, Certificates, Html, StandIn, input_file, input_option
+from fairopt.cli.given import STDIN, Certificates, Html, StandIn, input_file, input_option, require_page
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
@@ -49,7 +49,7 @@ Speedups = Annotated[
     Path | None, input_option("A .csv table of users and types: the throughput of each user on one GPU of each type.")
 ]
 Rates = Annotated[
-    Path | None, input_option("A .toml or .json file: what one GPU of each type counts for, for every user.")
+    Path | None, input_option("A .toml or .json file: what one GPU of each type is worth, the same for every user.")
 ]
 Verbose = Annotated[
     bool,
@@ -106,8 +106,8 @@ def audit(
         bool,
         typer.Option(
             "--over-time",
-            help="Each FILE or folder is a moment of its own, by its name (2026-11-28T10:30) or when it was written; "
-            "of one folder, each of what is in it. Without this, all that is given is one moment.",
+            help="Each FILE or folder is one moment, dated by its name (2026-11-28T10:30) or when it was written; of a "
+            "single folder, each file or folder in it. Without this option all files together are one moment.",
         ),
     ] = False,
     metrics: Annotated[
@@ -119,8 +119,8 @@ def audit(
 
     With --over-time: who starved for how long, who borrowed how much, and when verdicts changed.
 
-    Exit status: 1 a guarantee is broken by others' borrowing, or a cap is; 4 neither, and a property is undecided. With
-    --over-time it is that of the last moment.
+    Exit status 1: others' borrowing breaks a guarantee, or a cap is broken; 4: neither, but a property is undecided.
+    With --over-time it is that of the last moment.
     """
     from fairopt.audit import audit as audited  # here, so that help comes sooner
     from fairopt.cli import audit_tables
@@ -199,12 +199,14 @@ def explain(
     graphml: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the tree of groups here, and who envies whom.")
     ] = None,
+    html: Html = None,
 ) -> None:
     """Explain the status of one user or group, what would let its gangs run, and what one GPU more would give it."""
     from fairopt.audit import explain as explained  # here, so that help comes sooner
     from fairopt.cli import audit_tables
 
     require_place(graphml, "--graphml")
+    require_page(html)
     if not (files or importer) and Path(user).exists():  # the only word was taken for the user
         raise BadInput("Missing argument 'USER'", remedy="A user or a group.")
     files = files_or_live(context, files, importer, only_print=print_commands)
@@ -219,6 +221,10 @@ def explain(
             graphs["envy"] = envy_graph(market, found.found.held)
         with naming(place="--graphml"):
             write_text(graphml, as_graphml(graphs))
+    if html is not None:
+        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
+
+        write_page(found, html, files)
     show(json_, found.to_json(), lambda: audit_tables.explanation(found))
 
 
@@ -250,9 +256,9 @@ def whatif(
 ) -> None:
     """Say what a change of quotas, caps, weights or capacities would do.
 
-    Printed are changes of each user's status, of the reasons why gangs wait, and of what policies give.
+    It prints how each user's status changes, why gangs wait before and after, and what policies would give.
 
-    Exit status: 1 a guarantee or a cap is broken after it that was not before.
+    Exit status 1: the change breaks a guarantee or a cap that was not broken before.
     """
     from fairopt.audit import WhatIf
     from fairopt.audit import whatif as what_if  # here, so that help comes sooner

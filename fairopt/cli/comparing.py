@@ -63,8 +63,8 @@ def compare(
         typer.Option(
             "--time-limit",
             metavar="SECONDS",
-            help="Most seconds for each cell: a decision, or a property of it; a search has --seconds more. "
-            f"By default {BATCH_LIMIT:g} of a batch, else no limit.",
+            help="Most seconds for each decision and for each property; the search for lies has --seconds on top. "
+            f"Default: {BATCH_LIMIT:g} for a batch, else none.",
             min=0,
         ),
     ] = None,
@@ -79,7 +79,7 @@ def compare(
         float,
         typer.Option(
             metavar="SECONDS",
-            help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} of a batch.",
+            help=f"Most seconds to search for misreports, for each policy; {BATCH_LIMIT:g} for a batch.",
         ),
     ] = 60.0,
     normalise: Annotated[
@@ -103,7 +103,8 @@ def compare(
     why: Annotated[
         str | None,
         typer.Option(
-            metavar=f"POLICY|{EVERY}", help="Show what shows each failure of one policy; --why alone: of all."
+            metavar=f"POLICY|{EVERY}",
+            help="Show the evidence of each failure of one policy; --why alone: of all.",
         ),
     ] = None,
     html: Html = None,
@@ -115,16 +116,16 @@ def compare(
         int | None,
         typer.Option(
             metavar="N",
-            help="Of a trace: play so many traces, it and draws from it, in floats, and say who is better and how sure "
-            "that is; no properties.",
+            help="Of a trace: play it and traces drawn from it, N in all and in floats, and say which policy is better "
+            "and how sure that is; properties are not asked.",
             min=3,
         ),
     ] = None,
 ) -> None:
-    """Decide under every policy and say which properties hold, by how much, and what shows it.
+    """Compare policies: what each costs, which properties hold, and what shows it where one fails.
 
-    Sentences first, then a table in which policies that give the same are one line. Exit status: 3 a policy could not
-    be computed; 4 nothing fails, but a property could not be decided; else 0.
+    Sentences come first, then a table, in which policies that give the same share a line. Exit status 3: a policy could
+    not be computed; 4: nothing fails, but a property could not be decided; else 0.
     """
     given = _given(context)
     require_page(html)

@@ -124,7 +124,7 @@ Write = Annotated[
     typer.Option(
         "--write",
         metavar="FILE",
-        help="Write the program that the policy asks a solver here, .mps or .lp, and solve nothing.",
+        help="Write the program that a solver would get to this file, .mps or .lp, and solve nothing.",
     ),
 ]
 

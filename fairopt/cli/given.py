@@ -53,7 +53,7 @@ Error = Annotated[
     typer.Option(
         "--error",
         metavar="PART",
-        help="Of a market: the relative error of its speedups, such as 5%. Verdicts are for all in the range.",
+        help="Of a market: the relative error of its speedups, such as 5%; verdicts are for all within it.",
     ),
 ]
 Normalise = Annotated[
@@ -92,7 +92,7 @@ Columns = Annotated[
 Pairs = Annotated[
     bool, typer.Option("--pairs", help="Say of each pair of policies who is better, and how sure that is.")
 ]
-Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page here that shows all of it.")]
+Html = Annotated[Path | None, typer.Option(metavar="PAGE", help="Write all of it to this file, as an HTML page.")]
 Certificates = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write the evidence here, for `fairopt check DIR`.")
 ]
@@ -165,7 +165,7 @@ def resolving(kinds: Sequence[type] = ()) -> dict[str, Any]:
             return [_file(context, each, parameter, kinds) for each in value]
         file = _file(context, value, parameter, kinds)
         named = context.meta.get(COLUMNS) if {Market, Trace} & {*kinds} else None
-        return _with_columns(context, file, named, kinds) if named else file
+        return _with_columns(context, file, named or {}, kinds) if named or _recognised(file, kinds) else file
 
     return {"callback": resolve, "autocompletion": files_and(lambda: names_of(kinds) if kinds else {})}
 
@@ -185,6 +185,14 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
         kind = kind_of(problem, f"data set {name!r}")
         return StandIn.write(context, f"@{name}", ".json", lambda file: KINDS[kind](problem, file))
     return path
+
+
+def _recognised(file: Path, kinds: Sequence[type]) -> bool:
+    """Whether it is a table of jobs of another tool, whose columns are known by their names."""
+    from fairopt.importing import job_csv  # here, so that other commands begin sooner
+
+    table = Trace in kinds and file.is_file() and file.name.lower().endswith((".csv", ".csv.gz"))
+    return table and job_csv.recognised(file)
 
 
 def _with_columns(context: typer.Context, file: Path, named: Mapping[str, str], kinds: Sequence[type]) -> Path:

@@ -165,7 +165,7 @@ def policies(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="A policy: all about it, its options too.", autocompletion=completing.policies()
+            metavar="NAME", help="Show all about this policy, its options too.", autocompletion=completing.policies()
         ),
     ] = None,
     json_: AsJson = False,

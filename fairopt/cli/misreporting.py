@@ -59,7 +59,7 @@ def lie(
 ) -> None:
     """Search for one misreport of speedups that pays under one policy; `incentives` compares policies and other lies.
 
-    Exit status: 1 a lie that pays was found, 0 none was (which proves nothing).
+    Exit status 1: a lie that pays was found; 0: none was, which proves nothing.
     """
     problem, rule = read_market(market, types or ()), discovery.policy(policy, Market)
     require_place(certificate, "--certificate")

@@ -14,7 +14,7 @@ from fairopt.cli.given import input_option
 from fairopt.cli.listing import AsJson, print_json
 from fairopt.cli.tables import say, table_of, texts
 from fairopt.errors import BadInput
-from fairopt.numbers import four_digits
+from fairopt.numbers import counted, four_digits
 from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import number_text
@@ -97,7 +97,7 @@ def _write(found: SchedulerPlan, folder: Path) -> dict[str, Path]:
 def _show(found: SchedulerPlan) -> None:
     market = found.market
     gpus = ", ".join(f"{number_text(n)} {kind}" for n, kind in zip(market.capacity, market.types, strict=True))
-    whose = f"{found.policy} for {len(market.users)} users of {gpus}"
+    whose = f"{found.policy} for {counted(len(market.users), 'user')} of {gpus}"
     say(f"{whose}, by {found.scheduler}. Today is what is {found.today_is}.")
     sides = (found.today, found.shares, found.held)
     heads: list[Any] = ["user", "weight", *texts("type"), "today", "policy", "plan"]

@@ -55,7 +55,7 @@ def run_command(
     resume: Annotated[Path | None, input_option("Go on from a state that --state wrote.")] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for proofs/verify.py."),
+        typer.Option(metavar="FILE", help="Write what changed, round by round (.jsonl.gz), for `fairopt check`."),
     ] = None,
     program: evidence_files.Write = None,
     columns: Columns = None,
@@ -67,7 +67,7 @@ def run_command(
 
     Ctrl-C and SIGTERM let the round end. Then the run prints what it has, writes its state, and ends with exit status
     130 or 143; a second Ctrl-C ends it at once. A run that goes on from a state prints all of its rounds, as if it had
-    never stopped. Exit status 3: the policy could not go on. Away from a terminal a line a minute says how far it is.
+    never stopped. Exit status 3: the policy could not go on. Without a terminal, a line each minute says how far it is.
     """
     written = {"--parquet": parquet, "--state": state, "--record": record, "--html": html}
     for option, read in (("TRACE", trace), ("--cluster", cluster)):

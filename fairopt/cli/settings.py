@@ -67,7 +67,8 @@ class Playing:
     ] = "1"
     local_data: Annotated[bool, typer.Option("--local-data", help="Copy datasets to hosts before jobs run.")] = False
     rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop after so many rounds, counted from here.", min=0)
+        int | None,
+        typer.Option(metavar="N", help="Stop after so many rounds; of a resumed run, so many more.", min=0),
     ] = None
 
     @property

@@ -65,7 +65,7 @@ def solve(
     ] = None,
     at_worst: Annotated[
         str | None,
-        typer.Option(metavar="USER", help="Bound what USER truly gets at worst, where reports err within the ranges."),
+        typer.Option(metavar="USER", help="Say what USER truly gets at least, where reports err within the ranges."),
     ] = None,
     certificate: Annotated[
         Path | None,
@@ -202,7 +202,7 @@ def verify(
 ) -> None:
     """Check an allocation, a schedule or a recorded run, made by anyone.
 
-    Exit status: 1 a property fails, or a constraint; 4 none does, and a property could not be decided.
+    Exit status 1: a property or a constraint fails; 4: none fails, but a property could not be decided.
     """
     slack = Fraction(0) if exact or certificates is not None else rational(tolerance, "--tolerance")
     if market.name.endswith(RECORDS):

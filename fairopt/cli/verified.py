@@ -46,7 +46,7 @@ def worst(statuses: Sequence[int]) -> int:
 
 
 def refuse_tolerance(tolerance: object) -> None:
-    """Refuse a tolerance: it is for runs and schedules, which the program does not know."""
+    """Refuse a tolerance: it is for runs, and for prices of schedules, which the program does not know."""
     if tolerance is not None:
-        remedy = "Leave one of them out: certificates have no tolerance, and it decides no runs and schedules"
+        remedy = "Leave one of them out: what it decides has no tolerance: no runs, and no prices of schedules"
         raise BadInput("not beside --verified", place="--tolerance", remedy=remedy)

@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import Any, TypeAlias
 
 from fairopt.compare.rows import Row
-from fairopt.numbers import four_digits
+from fairopt.numbers import counted, four_digits
 from fairopt.problem import Market
 from fairopt.problem.batch import Batch
 from fairopt.problem.ranges import stand_ins
@@ -51,12 +51,13 @@ def _(market: Market) -> str:
 def _(setting: Setting) -> str:
     cluster = setting.cluster
     gpus = ", ".join(f"{count} {name}" for name, count in zip(cluster.types, cluster.capacity, strict=True))
-    return f"{len(setting.trace.jobs)} jobs on {gpus}, rounds of {number_text(setting.length)}."
+    return f"{counted(len(setting.trace.jobs), 'job')} on {gpus}, rounds of {number_text(setting.length)}."
 
 
 @title.register
 def _(batch: Batch) -> str:
-    return f"{len(batch.jobs)} jobs of {len(batch.tenants)} tenants on {len(batch.servers)} servers."
+    jobs, tenants = counted(len(batch.jobs), "job"), counted(len(batch.tenants), "tenant")
+    return f"{jobs} of {tenants} on {counted(len(batch.servers), 'server')}."
 
 
 Numbers = tuple[Sequence[str], Callable[[Row[Any]], Sequence[str]]]
@@ -151,6 +152,14 @@ def key(groups: Groups, properties: Sequence[Property]) -> list[str]:
     said = ["yes: it holds. NO: it fails, by so much."]
     for asked in properties:
         found = [verdict for group in groups for verdict in verdicts(group, asked)]
+        proofs = [
+            f"{group[0].policy.name} ({each.evidence})"
+            for group in groups
+            for each in verdicts(group, asked)
+            if each.answer is Answer.HOLDS and isinstance(each.evidence, str)
+        ]
+        if isinstance(asked, MechanismProperty) and proofs:
+            said.append(f"yes, {asked.asks()}: by proof, {', '.join(proofs)}.")
         if isinstance(asked, MechanismProperty) and any(each.answer is Answer.NOT_REFUTED for each in found):
             efforts = {verdict.effort for verdict in found}
             tried = f" ({efforts.pop()})" if len(efforts) == 1 and all(efforts) else ""

@@ -65,7 +65,8 @@ def svg(draw: Callable[[], Any], title: str, what: str, description: str = "") -
         figure, into = draw(), io.StringIO()
         figure.savefig(into, format="svg", metadata={"Date": None, "Creator": None})
     text = into.getvalue()
-    text = text[text.index("<svg") :]
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text[text.index("<svg") :], count=1, flags=re.DOTALL)
+    text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)  # within a page these go without saying
     for colour, of_page in IN_PAGE.items():
         text = text.replace(colour, of_page)
     # ids are of this picture alone, since a page has several

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from math import ceil
 
@@ -169,6 +170,16 @@ def _columns(names: list[str], given: Mapping[str, str], place: str) -> dict[str
         if what not in found and not found.keys() >= {*instead}:
             raise BadInput(f"no column says the {what}", place=place, remedy=say_which(what, names))
     return found
+
+
+def recognised(path: AnyPath) -> bool:
+    """Whether a CSV is a table of jobs whose columns are known by their names, and is none of fairopt's own traces."""
+    with suppress(BadInput, OSError, StopIteration):  # who reads it says what is wrong with it
+        place, header = next(table_cells(path))
+        names = [cell.strip() for cell in header]
+        ours = "submit_s" in names or any(name.startswith("throughput ") for name in names)
+        return not ours and bool(_columns(names, {}, place))
+    return False
 
 
 def table_cells(path: AnyPath) -> Iterator[tuple[str, list[str]]]:

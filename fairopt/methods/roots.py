@@ -60,11 +60,18 @@ def integers_in_proportion(weights: Iterable[Number]) -> list[int] | None:
 def root(value: Fraction, degree: int) -> Fraction:
     """Return the root of a positive number: the root itself where it is rational, else rounded down to `GRAIN`."""
     exact = Fraction(whole_root(value.numerator, degree), whole_root(value.denominator, degree))
-    if exact**degree == value:
-        return exact
+    return exact if exact**degree == value else rounded_root(value.numerator, value.denominator, degree)
+
+
+def rounded_root(top: int, bottom: int, degree: int) -> Fraction:
+    """Return the root of top / bottom, rounded down to `GRAIN`.
+
+    >>> rounded_root(1, 3, 1)
+    Fraction(333333333333, 1000000000000)
+    """
     steps = GRAIN.denominator
     # floor(root(value)) is floor(root(floor(value)))
-    return Fraction(whole_root(value.numerator * steps**degree // value.denominator, degree), steps)
+    return Fraction(whole_root(top * steps**degree // bottom, degree), steps)
 
 
 def whole_root(value: int, degree: int) -> int:

@@ -19,8 +19,8 @@ class Allocation(Decision, Tabular):
     """What a share policy decided on a market.
 
     Shapes: ``shares`` (n, k) GPUs of each type for each user. ``objective`` is the policy's own, in its own unit.
-    ``error`` is 0 but for exact shares that stand for irrational ones: then no utility is further than this part of
-    itself from that of the policy's own allocation, as the evidence proves.
+    ``error`` is 0 but for exact shares that stand for irrational or very long ones: then no utility is further than
+    this part of itself from that of the policy's own allocation, as the evidence proves.
 
     Errors of what makes one are those of `fairopt.allocate`. Source: the policy's.
 
@@ -47,7 +47,7 @@ class Allocation(Decision, Tabular):
     def __repr__(self) -> str:
         by = self.solver.name if self.solver else "nobody named"
         numbers = "rationals" if self.arithmetic.exact else "floats"
-        numbers += f" that are within {float(self.error):.0e} of what is irrational" if self.error else ""
+        numbers += f" that are within {float(self.error):.0e} of what is irrational or too long" if self.error else ""
         found = f"objective {short_text(self.objective)}, by {by} in {numbers}"
         return f"<Allocation: {self.policy} on {self.market!r}: {found}>"
 

@@ -35,6 +35,8 @@ _log = logging.getLogger(__name__)
 #: Floats are taken for fractions of denominators up to the first, where these differ by at most this part: of floats
 #: at random one in ten thousand does.
 SIMPLE, NEAR = 10**5, Fraction(1, 10**14)
+#: The part of a type's GPUs by which shares may differ when a function is asked again.
+REPEATED = 1e-6
 #: What a function may call the variable of the shares where several have their shape.
 _SHARES = ("share", "shares")
 
@@ -64,6 +66,7 @@ class Function(Formulated):
         self.function = function
         called = getattr(function, "__name__", type(function).__name__)
         self.name = "function" if called == "<lambda>" else called  # type: ignore[misc]  # each has a name of its own
+        self._repeats = False  # whether it was asked twice, and gave the same
 
     @cached_property
     def has_program(self) -> bool:
@@ -94,6 +97,8 @@ class Function(Formulated):
         if program is not None:
             return self._solved(problem, program, solve)
         shares = self._shares(found, problem)
+        if not self._repeats:
+            self._require_repeated(shares, problem)
         market = problem if arithmetic(shares).exact else problem.as_(float)
         seconds = Seconds(solve=perf_counter() - begun)
         return Allocation(self.name, problem, shares, market.utility(shares).sum(), seconds=seconds)
@@ -115,6 +120,16 @@ class Function(Formulated):
                 _log.info("%s: in fractions: %s; now in floats", self.name, error)
         return self.at_optimum(problem, program, Highs().optimum, begun)
 
+    def _require_repeated(self, shares: Array, problem: Market) -> None:
+        """Ask the function once more, at first: who gets other shares each time gets them for no misreport."""
+        with redirect_stderr(StringIO()):  # it has said so already
+            again = self._shares(self._returned(problem), problem).astype(float)
+        most = abs(again - shares.astype(float)).max()
+        if most > REPEATED * float(problem.capacity.max()):
+            remedy = "Return the same for the same market: seed random numbers in the function, and keep no state"
+            raise self._wrong(f"asked twice of one market, it gives shares that differ by {most:g}", None, remedy)
+        self._repeats = True
+
     # -- what the function returns -----------------------------------------------------------------------------------
     def _returned(self, problem: Market) -> Any:
         try:
@@ -122,12 +137,15 @@ class Function(Formulated):
                 return self.function(problem.as_(float))
         except FairoptError:
             raise
-        except Exception as error:  # any error of the function
-            _log.debug("%s failed", self.name, exc_info=True)
-            remedy = "Correct it; `fairopt -vv` shows the traceback"
-            raise self._wrong(f"{type(error).__name__}: {error}", error, remedy) from error
+        except (Exception, SystemExit) as error:  # any error of the function
+            raise self._failed(error) from error
 
-    def _wrong(self, problem: str, error: Exception | None, remedy: str) -> BadInput:
+    def _failed(self, error: BaseException) -> BadInput:
+        """Return what went wrong in the function, or in the problem that it returned, in one line."""
+        _log.debug("%s failed", self.name, exc_info=True)
+        return self._wrong(_in_a_line(error), error, "Correct it; `fairopt -vv` shows the traceback")
+
+    def _wrong(self, problem: str, error: BaseException | None, remedy: str) -> BadInput:
         """Return the error of the function, with its file and line: that which failed, else its first."""
         code = getattr(unwrap(self.function), "__code__", None)
         file = "" if code is None else Path(code.co_filename).name
@@ -159,15 +177,20 @@ class Function(Formulated):
         if _is_problem(found):
             share = self._variable(found, problem)
             if found.status is None:
-                _solve(found)
+                try:
+                    _solve(found)
+                except Exception as error:  # any error of cvxpy, as where the problem is not convex
+                    raise self._failed(error) from error
             if found.status not in ("optimal", "optimal_inaccurate"):
                 raise NotSolved(f"{self.name}: cvxpy calls its problem {found.status}")
             found = share.value
         try:
             shares = problem.as_(float).shares(found)
         except BadInput as error:
-            got = f"an array of shape {found.shape}" if isinstance(found, np.ndarray) else type_of(found)
-            said = f": {error}" if isinstance(found, list) or hasattr(found, "columns") else ""
+            array = isinstance(found, np.ndarray)
+            got = f"an array of shape {found.shape}" if array else type_of(found)
+            wrong_cells = array and found.shape == problem.shape
+            said = f": {error}" if wrong_cells or isinstance(found, list) or hasattr(found, "columns") else ""
             raise self._wrong(f"it returned {got}{said}", None, remedy) from error
         odd = np.argwhere(~np.isfinite(shares.astype(float)))
         if len(odd):
@@ -194,11 +217,11 @@ def loaded(path: str, name: str) -> Any:
     try:
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
-    except Exception as error:  # any error of the file
+    except (Exception, SystemExit) as error:  # any error of the file
         _log.debug("%s failed", path, exc_info=True)
         line = error.lineno if isinstance(error, SyntaxError) else _line(error.__traceback__, path)
         place, remedy = f"line {line}" if line else "", "Correct it; `fairopt -vv` shows the traceback"
-        raise BadInput(f"{type(error).__name__}: {error}", file=path, place=place, remedy=remedy) from error
+        raise BadInput(_in_a_line(error), file=path, place=place, remedy=remedy) from error
     found = getattr(module, name, None) if name else None
     if not callable(found):
         own = [each for each, value in vars(module).items() if getattr(value, "__module__", "") == spec.name]
@@ -206,7 +229,13 @@ def loaded(path: str, name: str) -> Any:
             remedy = f"Give {path}:NAME; it has {', '.join(own) or 'none'}"
             raise BadInput("nothing says which function", file=path, remedy=remedy)
         raise BadInput(f"it has no function {name!r}", file=path, remedy=nearest(name, own, "function"))
+    if getattr(found, "__name__", "") == "<lambda>":
+        found.__name__ = name  # as it was asked for
     return found
+
+
+def _in_a_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(" .:")
 
 
 def _line(trace: TracebackType | None, file: str) -> int | None:

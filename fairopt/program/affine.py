@@ -13,7 +13,19 @@ from typing import Any
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.numbers import Array, ArrayLike, holds_objects, in_pieces, in_range, is_number, look, numbers, one_over
+from fairopt.numbers import (
+    Array,
+    ArrayLike,
+    holds_objects,
+    in_pieces,
+    in_range,
+    is_number,
+    is_rational,
+    look,
+    numbers,
+    objects,
+    one_over,
+)
 
 
 class Affine:
@@ -97,7 +109,7 @@ class Affine:
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
     def __neg__(self) -> Affine:
-        constant, coefficient = (in_pieces(np.negative, each) for each in (self.constant, self.coefficient))
+        constant, coefficient = (_negative(each) for each in (self.constant, self.coefficient))
         return Affine(self.owner, constant, self.start, self.column, coefficient)
 
     def __pos__(self) -> Affine:
@@ -134,7 +146,8 @@ class Affine:
         factor = np.broadcast_to(given, shape)
         each = np.repeat(factor.ravel(), np.diff(wide.start))
         with np.errstate(invalid="ignore"), in_range(self.owner.name):  # infinity times 0 is refused with the program
-            constant = in_pieces(np.multiply, wide.constant, factor)
+            same = _are_zero(self.constant) and _are_exact(given)
+            constant = wide.constant if same else in_pieces(np.multiply, wide.constant, factor)
             alone = kind == given.dtype and _are_one(self.coefficient)
             coefficient = each if alone else in_pieces(np.multiply, wide.coefficient, each)
         return Affine(self.owner, constant, wide.start, wide.column, coefficient)
@@ -162,7 +175,10 @@ class Affine:
         last = np.moveaxis(self._positions(), axis, -1)
         ordered = self._take(last)
         rows, width = last.shape[:-1], last.shape[-1]
-        constant = np.asarray(ordered.constant.sum(axis=-1)).reshape(rows)
+        if width and _are_zero(ordered.constant):  # in rationals it is much quicker to look than to add
+            constant = ordered.constant[..., 0].reshape(rows)
+        else:
+            constant = np.asarray(ordered.constant.sum(axis=-1)).reshape(rows)
         start = ordered.start[::width] if width else np.zeros(constant.size + 1, dtype=np.int64)
         return Affine(self.owner, constant, start, ordered.column, ordered.coefficient)
 
@@ -257,11 +273,45 @@ def _compare(left: Affine, right: Affine | ArrayLike, lower: int | None, upper: 
     return Comparison(body, lower, upper, body.shape)
 
 
+def distinct(values: Array) -> tuple[Array, Array]:
+    """Return the objects (d,) that are in an array of objects, each once, and for each entry its place among them.
+
+    A program in rationals has a few thousand numbers, many times each, and to work with one of them takes as long as to
+    look at a hundred.
+
+    >>> from fractions import Fraction
+    >>> one, two = Fraction(1, 3), Fraction(2, 3)
+    >>> distinct(np.array([two, one, two], dtype=object))
+    (array([Fraction(2, 3), Fraction(1, 3)], dtype=object), array([0, 1, 0]))
+    """
+    flat = values.ravel().tolist()
+    there = {id(value): value for value in flat}
+    place = dict(zip(there, range(len(there)), strict=True))
+    return objects(there.values()), np.fromiter(map(place.__getitem__, map(id, flat)), np.int64, len(flat))
+
+
+def _negative(values: Array) -> Array:
+    if not holds_objects(values):
+        return in_pieces(np.negative, values)
+    some, place = distinct(values)
+    return np.asarray(in_pieces(np.negative, some)[place].reshape(values.shape))
+
+
 def _are_one(values: Array) -> bool:
     """Whether all are 1; a number with a value in each of many cases is not, whatever they are."""
     if not holds_objects(values):
         return bool((values == 1).all())
     return all(is_number(value) and value == 1 for value in values.flat)
+
+
+def _are_exact(values: Array) -> bool:
+    """Whether all are rationals: zero times any of them is zero."""
+    return holds_objects(values) and all(is_rational(value) for value in values.flat)
+
+
+def _are_zero(values: Array) -> bool:
+    """Whether all are rationals, and zero."""
+    return holds_objects(values) and all(is_rational(value) and not value for value in values.flat)
 
 
 def _offsets(length: Array) -> Array:

@@ -24,9 +24,11 @@ from fairopt.numbers import (
     at_in_pieces,
     cast,
     counted,
+    holds_objects,
     in_pieces,
     number_text,
 )
+from fairopt.program.affine import distinct
 
 
 class Sense(enum.Enum):
@@ -118,7 +120,9 @@ class Rows:
 
     def as_(self, number: type | Arithmetic) -> Rows:
         """Return the rows in another number type."""
-        return replace(self, **{name: cast(getattr(self, name), number) for name in ("value", "lower", "upper")})
+        some, at = distinct(self.value) if holds_objects(self.value) else (self.value, ...)
+        ends = {name: cast(getattr(self, name), number) for name in ("lower", "upper")}
+        return replace(self, value=cast(some, number)[at], **ends)
 
 
 @dataclass(frozen=True)
@@ -366,9 +370,8 @@ def describe(program: Program, rows_per_block: int = 1) -> str:
 
 def row_text(program: Program, row: int, most_terms: int = 6) -> str:
     """Return one row written out with the names of its variables."""
-    rows: Rows = program.rows
+    rows, terms = program.rows, list[str]()
     first, last = rows.start[row], rows.start[row + 1]
-    terms = []
     for place in range(first, min(last, first + most_terms)):
         value = rows.value[place]
         sign = "-" if value < 0 else "+"

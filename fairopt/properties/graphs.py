@@ -81,14 +81,14 @@ def envy_graph(market: Market, shares: Any) -> Any:
     return graph
 
 
-def trade_graph(market: Market, shares: Any) -> Any:
+def trade_graph(market: Market, shares: Any, *, whole: bool = True) -> Any:
     """Return who could swap what with a gain, as a `networkx.DiGraph` of users, and of `IDLE` where GPUs are.
 
     An edge is a gift: its ``amount`` of GPUs of a ``type``, and what the receiver gains by the whole trade (``gain``).
     Of two users who could both gain by a swap there are both edges, of the swap that gains most, each over what its
     equal share is worth. The edges of `trade_cycle`, which more than two may need, have ``cycle`` True. The allocation
     is Pareto-efficient if and only if there is no edge, but for gains below what `trade_cycle` sees; with demands an
-    edge shows that it is not, and no edge shows nothing.
+    edge shows that it is not, and no edge shows nothing. With ``whole`` False the cycle is all, which is much sooner.
 
     ``shares`` (n, k) as in `envy_graph`. Errors: as there. Source: OEF Sec. 2.3.1 (4); cycles of trades:
     `fairopt.properties.shares.pareto_within_bounds`.
@@ -103,8 +103,10 @@ def trade_graph(market: Market, shares: Any) -> Any:
     graph, given, market = _users(market, shares)
     for gift, gain in _free(market, given):
         graph.add_edge(gift.giver, gift.receiver, type=gift.type, amount=gift.amount, gain=gain, cycle=False)
+        if not whole:
+            return graph.edge_subgraph([*graph.edges])
     fair = market.fair_utility()
-    for i in range(len(market.users)):
+    for i in range(len(market.users) if whole else 0):
         left()
         for swaps in _swaps(market, given, i, fair.astype(float)):
             for gifts in swaps:  # the best first; few do not pay, where demands bind
@@ -117,7 +119,7 @@ def trade_graph(market: Market, shares: Any) -> Any:
             graph.edges[each.giver, each.receiver]["cycle"] = True
     elif len(cycle) > 1:
         _add(graph, cycle, _gains(market, given, cycle, fair) or {}, cycle=True)
-    return graph
+    return graph if whole else graph.edge_subgraph([*graph.edges])
 
 
 def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
@@ -159,10 +161,10 @@ def group_tree(owed: Entitlements) -> Any:
     [('(cluster)', 'B'), ('(cluster)', 'ml'), ('ml', 'A')]
     """
     graph = _networkx().DiGraph()
-    names = owed.nodes
+    names, held = owed.nodes, owed.total(owed.held)
     for node, name in enumerate(names):
         graph.add_node(name, user=node < len(owed.users))
-        for what, amounts in (("guarantee", owed.guarantee), ("cap", owed.cap), ("held", owed.held)):
+        for what, amounts in (("guarantee", owed.guarantee), ("cap", owed.cap), ("held", held)):
             for kind, amount in zip(owed.types, amounts[node] if node < len(amounts) else (), strict=False):
                 if amount not in (0, INFINITY):
                     graph.nodes[name][f"{what} {kind}"] = amount

@@ -85,6 +85,9 @@ class Property(ABC):
     #: Decides of an outcome that needs no problem beside it; who overrides `verify` needs none.
     check: Callable[..., Verdict]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.asks()}>"
+
     @classmethod
     def asks(cls) -> str:
         """Return what it asks in a few words: `head`, or its name."""

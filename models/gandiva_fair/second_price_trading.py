@@ -1,7 +1,4 @@
-"""Second-price trading: from the equal split, users swap slow GPUs for fast ones at the second highest bid.
-
-Under many misreports at once, all markets are in one array, and a trade of each is carried out at a time.
-"""
+"""Second-price trading: from the equal split, users swap slow GPUs for fast ones at the second highest bid."""
 
 from __future__ import annotations
 
@@ -21,12 +18,11 @@ from fairopt.certificates import TRADES, Certificate
 from fairopt.deadline import left
 from fairopt.errors import BadInput, NotSolved, OutOfTime
 from fairopt.models.baselines.equal_split import EqualSplit
+from fairopt.models.gandiva_fair.many_trades import CRUMB, bundles_after_trades
 from fairopt.numbers import is_rational
 from fairopt.policy import Allocation, Claim, Computed, Example, Trait
-from fairopt.policy.many_programs import reported
 from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
-from fairopt.problem.market import NEAR
 from fairopt.program import INFINITY, ROUNDING, Array, Number
 
 #: OEF Eq. (1): the first user gains by reporting 2.8 instead of 2 (2.5 becomes 2.9 in the second trade).
@@ -297,100 +293,3 @@ def _room(most: Any, limit: Any, total: Any, slack: Any, each: Any, unsure: bool
     if not each > 0 or spare >= most * each - crumb:
         return most
     return spare / each if spare > crumb else 0
-
-
-#: In floats, two amounts that differ by this part of them or less are taken for the same.
-CRUMB = 16 * ROUNDING
-
-
-def bundles_after_trades(market: Market, equal: Array, users: Array, reports: Array) -> Array:
-    """Return the bundles (cases, k), NaN where rounding may decide which type is faster; see `ManyBundles`.
-
-    They are found by the same operations in the same order as `SecondPriceTrading.compute` in floats, but ratios that
-    are equal as floats count as equal. ``equal`` (n, k): the equal split.
-    """
-    speedup = reported(market, users, reports)
-    order, told = _type_order(market, speedup)
-    held = np.repeat(equal[None], len(users), axis=0)
-    k = speedup.shape[2]
-    for place in range(k - 1, 0, -1):
-        for slow in range(place):
-            _trade(market, speedup, held, order[:, place], order[:, slow])
-    bundles: Array = held[np.arange(len(users)), users]
-    return np.where(told[:, None], bundles, np.nan)
-
-
-def _type_order(market: Market, speedup: Array) -> tuple[Array, Array]:
-    """Return the types from slowest to fastest (cases, k), and where no two of them are nearly alike."""
-    whole = (speedup * market.capacity).sum(axis=2)
-    mean = (speedup * (market.weight / whole)[:, :, None]).sum(axis=1)
-    order = np.argsort(mean, axis=1, kind="stable")
-    ranked = np.take_along_axis(mean, order, axis=1)
-    told: Array = np.all(np.diff(ranked, axis=1) > NEAR * ranked[:, 1:], axis=1)
-    return order, told
-
-
-def _trade(market: Market, speedup: Array, held: Array, fast: Array, slow: Array) -> None:
-    """Carry out all trades in a pair of types of each case, (cases,)."""
-    count, n, _ = speedup.shape
-    case = np.arange(count)
-    on_fast, on_slow = speedup[case, :, fast], speedup[case, :, slow]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(on_fast > 0, np.where(on_slow > 0, on_fast / on_slow, INFINITY), on_fast)
-    # equal ratios are ordered by the users' names
-    by_name = np.argsort(sorted(range(n), key=lambda user: market.users[user]))
-    names = np.broadcast_to(by_name, ratio.shape)
-    buyers, sellers = np.lexsort((names, -ratio)), np.lexsort((names, ratio))
-    may_buy, may_sell = np.ones((2, count, n), dtype=bool)
-    open_ = case
-    for _ in range(2 * n + 1):
-        left()
-        open_ = _one_trade(market, open_, held, ratio, fast, slow, (buyers, sellers), (may_buy, may_sell))
-        if not len(open_):
-            return
-
-
-def _one_trade(
-    market: Market, case: Array, held: Array, ratio: Array, fast: Array, slow: Array, turns: tuple[Array, Array],
-    may: tuple[Array, Array],
-) -> Array:  # fmt: skip
-    """Carry out the next trade of each case; return the cases in which there was one."""
-    line, (buyers, sellers) = np.arange(len(case)), (each[case] for each in turns)
-    j, s = fast[case], slow[case]
-    has_slow = np.take_along_axis((held[case, :, s] > 0) & may[0][case], buyers, axis=1)
-    has_fast = np.take_along_axis((held[case, :, j] > 0) & may[1][case], sellers, axis=1)
-    first, last = has_slow.argmax(axis=1), has_fast.argmax(axis=1)
-    buyer, seller = buyers[line, first], sellers[line, last]
-    high, low = ratio[case, buyer], ratio[case, seller]
-    goes = has_slow[line, first] & has_fast[line, last] & (high > low)
-    # bidders: those after the buyer with slow GPUs and a finite ratio
-    bids = np.take_along_axis(ratio[case], buyers, axis=1)
-    after = has_slow & (np.arange(len(bids[0])) > first[:, None]) & (bids < INFINITY)
-    second = np.where(after.any(axis=1), bids[line, after.argmax(axis=1)], low)
-    offered, wanted = held[case, seller, j], held[case, buyer, s]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        between = np.where(high < INFINITY, (low + high) / 2, np.where(low > 0, 2 * low, wanted / offered))
-        price = np.where(second > low, second, between)
-        for_all = wanted / price
-        for_all = np.where(np.abs(for_all - offered) <= CRUMB * offered, offered, for_all)
-        most = np.minimum(offered, for_all)
-        limit = market.limit
-        rooms = []
-        for who, each in ((seller, price - 1), (buyer, 1 - price)):
-            total = held[case, who].sum(axis=1)
-            spare, crumb = limit[who] - total, CRUMB * total
-            fits = (each <= 0) | (spare >= most * each - crumb)
-            rooms.append(np.where(fits, most, np.where(spare > crumb, spare / each, 0)))
-        amount = np.minimum(rooms[0], rooms[1])
-        given = np.where(amount == for_all, wanted, amount * price)
-    for who, room, able in ((seller, rooms[0], may[1]), (buyer, rooms[1], may[0])):
-        full = goes & (room < most)
-        able[case[full], who[full]] = False
-    trades = goes & (amount > 0)
-    at, b, v, j, s = case[trades], buyer[trades], seller[trades], j[trades], s[trades]
-    amount, given = amount[trades], given[trades]
-    held[at, b, j] += amount
-    held[at, v, j] -= amount
-    held[at, b, s] -= given
-    held[at, v, s] += given
-    return np.asarray(case[goes])

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.gavel.water_filling import WaterFilling, WaterLevels
-from fairopt.policy import Claim, Trait
+from fairopt.policy import Claim, Trait, session
 from fairopt.problem import Market
 from fairopt.problem.labels import nearest
 from fairopt.program import Array
@@ -81,6 +82,13 @@ class HierarchicalWaterFilling(WaterFilling):
             for child in heavy or able:
                 part[child] = whole * weight[child] / total if heavy else whole / len(able)
         return part[:n]
+
+    def bundle(self, user: int, problem: Market, before: Any, solve: Session) -> Array:
+        """Return what ``user`` gets (k,): without groups by the method of `WaterFilling`, which needs few programs."""
+        if problem.entitlements is not None or solve.number is not float:
+            return super().bundle(user, problem, before, solve)
+        same = WaterFilling(self.normaliser)
+        return same.bundle(user, problem, before, session(same))
 
     def _rates(self, market: Market, levels: WaterLevels) -> Array:
         before = [

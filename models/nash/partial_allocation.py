@@ -21,7 +21,14 @@ from fairopt.methods.eisenberg_gale.bounds import nash_bound
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.methods.eisenberg_gale.solve import many_maximal_nash_welfare
 from fairopt.methods.result import ends_of
-from fairopt.methods.roots import GRAIN, beyond_floats, integers_in_proportion, root, sum_of_logarithms
+from fairopt.methods.roots import (
+    GRAIN,
+    beyond_floats,
+    integers_in_proportion,
+    root,
+    rounded_root,
+    sum_of_logarithms,
+)
 from fairopt.models.nash.nash_welfare import NashWelfare, reported_equilibria
 from fairopt.numbers import FLOATS, RATIONALS, arithmetic, is_rational
 from fairopt.policy import Allocation, Claim, Example, Policy, Seconds, Trait
@@ -35,6 +42,8 @@ from fairopt.program import INFINITY, Array, Number, Program, cast
 LEAST_KEPT = exp(-1) * (1 - 1e-9)
 #: So many speedups are looked at together: a step on them takes a quarter of a second, and memory for twenty of them.
 MOST_AT_ONCE = 1_000_000
+#: Parts of more binary digits are rounded down as irrational ones are: exact arithmetic on them takes minutes.
+LONG = 20_000
 #: Bundles of maximal Nash welfare: in floats where they are irrational, since parts are not certified there.
 FLOATS_OR_EXACT = NashWelfare(digits=0)
 
@@ -68,7 +77,8 @@ class PartialAllocation(Policy):
     misreporting. Utilities do not depend on which of several optima x* is taken. A single user keeps everything.
 
     Parts are rational where the w_l / w_i are integers (as for equal weights). Else they are roots, which are rounded
-    down to a multiple of `GRAIN`; the error is below any tolerance. Everything is in floats where Nash welfare has no
+    down to a multiple of `GRAIN`, as rational ones of more than `LONG` digits are; the error, which is told, is below
+    any tolerance. Everything is in floats where Nash welfare has no
     exact optimum, or where weights scaled to integers exceed `LARGEST_EXPONENT`. Demands are as in `NashWelfare`. With
     demands, utilities are not homogeneous, and truthfulness is not claimed.
 
@@ -260,7 +270,10 @@ def kept_fraction(
         # multiplied as integers, and reduced once: Fractions would be reduced at every factor
         pairs = [(a, b, powers[o]) for a, b, o in zip(own, alone, others, strict=True)]
         top = prod((a.numerator * b.denominator) ** power for a, b, power in pairs)
-        power = Fraction(top, prod((a.denominator * b.numerator) ** power for a, b, power in pairs))
+        bottom = prod((a.denominator * b.numerator) ** power for a, b, power in pairs)
+        if bottom.bit_length() > LONG:
+            return rounded_root(top, bottom, powers[user]), PartialAllocation.rounding
+        power = Fraction(top, bottom)
         part = root(power, powers[user])
         return part, 0 if part ** powers[user] == power else PartialAllocation.rounding
     times = market.weight[others] / market.weight[user]

@@ -10,8 +10,8 @@ Local Open Scope Q_scope.
 Inductive answer :=
 | Decided (o : optima) (c : chosen) (s : statement)
 | Authors (p : program) (m : market) (author : text) (x : table) (v : Q)
-(** A decision that no other certificate may hold here. *)
-| Alone (s : statement)
+(** By what is told; over all of them no range is certified here. *)
+| Told (d : telling) (m : market) (x : table)
 | Refused (r : result).
 
 Definition refused (s : string) : answer := Refused (no s).
@@ -21,7 +21,7 @@ Definition answer_fine (a : answer) : Prop :=
   match a with
   | Decided o c s => optima_fine o /\ chosen_fine o c /\ meaning s
   | Authors p m _ x v => authors_optimum p m x v
-  | Alone s => meaning s
+  | Told d m x => settles d m x
   | Refused (Accepted _) => False
   | Refused _ => True
   end.
@@ -71,12 +71,12 @@ Proof.
 Qed.
 
 Definition decide_rated m x n rates rounds : answer :=
-  if is_rising m n x rates rounds then Alone (RatesRise m x n rates)
+  if is_rising m n x rates rounds then Told (RatesTold n rates) m x
   else refused "the allocation is not feasible, or the rounds do not show how ratios rise".
 Lemma decide_rated_fine m x n rates rounds : answer_fine (decide_rated m x n rates rounds).
 Proof. unfold decide_rated; destruct (is_rising _ _ _ _ _) eqn:e; [exact (is_rising_ok _ _ _ _ _ e)|exact I]. Qed.
 
-Definition told_inside : answer := unknown "rates that are told, inside of another certificate".
+Definition told_range : answer := unknown "a range over all decisions at rates that are told".
 
 (** Names of policies whose decisions are proved from the market. *)
 Definition known_names : list text :=
@@ -139,7 +139,7 @@ Definition decide (d : decision) : answer :=
       then Decided o (Range highest w v) (ExtremeIs (on_market o) (by_rule o) highest w v)
       else refused "the extreme over all optima is another"
     | Authors _ _ _ _ _ => refused "an embedded program leaves no choice over which a range is certified"
-    | Alone _ => told_inside
+    | Told _ _ _ => told_range
     | r => r
     end
   | _ => decide_alone d
@@ -158,7 +158,7 @@ Qed.
 Lemma decide_fine d : answer_fine (decide d).
 Proof.
   destruct d as [| | | |of highest w x v duals named|]; try apply decide_alone_fine; simpl.
-  pose proof (decide_alone_fine of) as h; destruct (decide_alone of) as [o c s|p m author y u|s|r];
+  pose proof (decide_alone_fine of) as h; destruct (decide_alone of) as [o c s|p m author y u|d m y|r];
     [|exact I|exact I|exact h].
   destruct (is_extreme _ _ _ _ _ _ _) eqn:e; [|exact I]; destruct h as (fo & _ & _).
   pose proof (is_extreme_ok _ _ _ _ _ _ _ fo e) as ex.
@@ -169,66 +169,80 @@ Definition check_decision (d : decision) : result :=
   match decide d with
   | Decided _ _ s => Accepted s
   | Authors p m author x v => Accepted (AuthorsOptimum p m author x v)
-  | Alone s => Accepted s
+  | Told d m x => Accepted (AsTold m x d)
   | Refused r => r
   end.
 
 Lemma check_decision_sound d s : check_decision d = Accepted s -> meaning s.
 Proof.
-  unfold check_decision; pose proof (decide_fine d) as h; destruct (decide d) as [o c t|p m author x v|t|r]; simpl in h.
+  unfold check_decision; pose proof (decide_fine d) as h; destruct (decide d) as [o c t|p m author x v|t m x|r]; simpl in h.
   - intro e; injection e as <-; apply h.
   - intro e; injection e as <-; exact h.
   - intro e; injection e as <-; exact h.
   - destruct r; [destruct h|discriminate|discriminate].
 Qed.
 
-Definition check_authors_reward m policy_name who report gain p truth author x p' lie' author' y : result :=
+(** By two decisions [x] and [y], of one policy, on [m'] and on [lie']. *)
+Definition check_pair m who report gain truth x lie' y (s : statement) : result :=
   let lie := misreported truth who report in
   if negb (like_b m truth && like_b lie lie') then no "the decisions are not on the truth and on the misreport"
-  else if negb (same_text policy_name author && same_text policy_name author') then no
-    "the decisions are another policy's"
   else match nth_error (combine (users truth) x) (N.to_nat who), nth_error y (N.to_nat who) with
   | Some (u, b), Some c =>
-    if same (sub (worth_now u c) (worth_now u b)) gain && lt 0 gain && negb (like_b truth lie)
-    then Accepted (AuthorsReward p p' truth author who report gain false)
+    if same (sub (worth_now u c) (worth_now u b)) gain && lt 0 gain && negb (like_b truth lie) then Accepted s
     else no "the misreport does not gain this, or it is the truth"
   | _, _ => no "there is no such user"
   end.
 
-Lemma check_authors_reward_sound m policy_name who report gain p truth author x v p' lie' author' y w s :
-  authors_optimum p truth x v -> authors_optimum p' lie' y w ->
-  check_authors_reward m policy_name who report gain p truth author x p' lie' author' y = Accepted s -> meaning s.
+Lemma check_pair_sound m who report gain truth x lie' y s s' (before : table -> Prop) (after : market -> table -> Prop) :
+  before x -> after lie' y ->
+  check_pair m who report gain truth x lie' y s = Accepted s' -> s' = s /\ rewarded truth who report gain before after.
 Proof.
-  intros h h'; unfold check_authors_reward; cbv zeta; destruct (like_b m truth); [|discriminate].
+  intros h h'; unfold check_pair; cbv zeta; destruct (like_b m truth); [|discriminate].
   destruct (like_b (misreported _ _ _) lie') eqn:lk; [|discriminate]; apply like_ok in lk; simpl.
-  destruct (negb _); [discriminate|]; destruct (nth_error (combine _ _) _) as [[u b]|] eqn:eb; [|discriminate].
+  destruct (nth_error (combine _ _) _) as [[u b]|] eqn:eb; [|discriminate].
   destruct (nth_error y _) as [c|] eqn:ec; [|discriminate].
   destruct (same _ gain) eqn:g; [|discriminate]; destruct (lt 0 gain) eqn:pos; [|discriminate].
   destruct (like_b truth _) eqn:nl; [discriminate|]; simpl; intro e; injection e as <-.
-  apply sameP in g; apply ltP in pos; rewrite subE, !worth_now_ok in g.
-  split; [exact pos|split; [intro l; apply like_ok in l; congruence|split; [reflexivity|]]].
-  exists lie', x, y, v, w; split; [exact lk|split; [exact h|split; [exact h'|]]].
+  apply sameP in g; apply ltP in pos; rewrite subE, !worth_now_ok in g; split; [reflexivity|].
+  split; [exact pos|split; [intro l; apply like_ok in l; congruence|]].
+  exists lie', x, y; split; [exact lk|split; [exact h|split; [exact h'|]]].
   exists u, b, c; split; [exact eb|split; [exact ec|]]; rewrite <- g; ring.
 Qed.
 
+(** A policy as a certificate names it, by what somebody tells. *)
+Definition told_word (d : telling) : text :=
+  match d with
+  | RatesTold n _ => word "hierarchical-water-filling at rates that are told" ++
+      word match n with OwnPartition => "" | EqualTime => ", equal-time" | Isolated => ", isolated" end
+  end.
+
 Definition check_misreport m policy_name who report gain truth lie : result :=
+  let named a b := same_text policy_name a && same_text policy_name b in
+  let another := no "the decisions are another policy's" in
   match decide truth, decide lie with
   | Decided o c _, Decided o' c' _ => check_rewards m policy_name who report gain o c o' c'
   | Authors p t author x _, Authors p' l author' y _ =>
-    check_authors_reward m policy_name who report gain p t author x p' l author' y
+    if named author author'
+    then check_pair m who report gain t x l y (AuthorsReward p p' t author who report gain false) else another
+  | Told d t x, Told d' l y =>
+    if named (told_word d) (told_word d')
+    then check_pair m who report gain t x l y (AsToldReward d d' t who report gain) else another
   | Refused r, _ | _, Refused r => r
-  | Alone _, _ | _, Alone _ => NotCovered (word "rates that are told, inside of another certificate")
   | _, _ => no "one decision is proved from the market, and the other by what somebody tells"
   end.
 
 Lemma check_misreport_sound m policy_name who report gain truth lie s :
   check_misreport m policy_name who report gain truth lie = Accepted s -> meaning s.
 Proof.
-  unfold check_misreport; pose proof (decide_fine truth) as h; pose proof (decide_fine lie) as h'.
-  destruct (decide truth) as [o c t|p t author x v|t|r], (decide lie) as [o' c' t'|p' l author' y w|t'|r']; simpl in h,
-    h';
-    try discriminate; try (destruct r; [contradiction|discriminate|discriminate]);
+  unfold check_misreport; cbv zeta; pose proof (decide_fine truth) as h; pose proof (decide_fine lie) as h'.
+  destruct (decide truth) as [o c t|p t author x v|d t x|r], (decide lie) as [o' c' t'|p' l author' y w|d' l y|r'];
+    simpl in h, h'; try discriminate; try (destruct r; [contradiction|discriminate|discriminate]);
     try (destruct r'; [contradiction|discriminate|discriminate]).
   - destruct h as (fo & fc & _), h' as (fo' & fc' & _); exact (check_rewards_sound _ _ _ _ _ _ _ _ _ _ fo fc fo' fc').
-  - exact (check_authors_reward_sound _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ h h').
+  - destruct (_ && _); [|discriminate]; intro e.
+    destruct (check_pair_sound _ _ _ _ _ _ _ _ _ _ (fun x => exists v, authors_optimum p t x v)
+      (fun l y => exists w, authors_optimum p' l y w) (ex_intro _ v h) (ex_intro _ w h') e) as [-> rw].
+    exact (conj eq_refl rw).
+  - destruct (_ && _); [|discriminate]; intro e.
+    destruct (check_pair_sound _ _ _ _ _ _ _ _ _ _ (settles d t) (settles d') h h' e) as [-> rw]; exact rw.
 Qed.

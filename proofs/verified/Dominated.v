@@ -45,8 +45,7 @@ Fixpoint decide_all (l : list decision) : list (optima * chosen) + result :=
   | d :: l =>
     match decide d with
     | Refused r => inr r
-    | Alone _ => inr (NotCovered (word "rates that are told, inside of another certificate"))
-    | Authors _ _ _ _ _ => inr (no "a range over optima of one policy is needed")
+    | Told _ _ _ | Authors _ _ _ _ _ => inr (no "a range over optima of one policy is needed")
     | Decided o c _ => match decide_all l with inl rest => inl ((o, c) :: rest) | inr r => inr r end
     end
   end.

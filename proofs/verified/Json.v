@@ -12,12 +12,13 @@ Local Open Scope string_scope.
 Local Open Scope list_scope.
 Local Open Scope Z_scope.
 
-(** A number with a point or an exponent is no exact number; no certificate may hold one, so its value is not kept. *)
+(** A number with a point or an exponent is no exact number, and no certificate may hold one; a schedule may: the float
+    that is nearest to digits times a power of ten.  None: it has too many digits, or is no number. *)
 Inductive json :=
 | Null
 | Bool (b : bool)
 | Int (z : Z)
-| Float
+| Float (digits : option (Z * Z))
 | Str (s : text)
 | Arr (l : list json)
 | Obj (l : list (text * json)).
@@ -96,10 +97,8 @@ Definition tab : Z := 9.
 Definition zero : Z := 48.
 Definition nine : Z := 57.
 Definition small_n : Z := 110.
-Definition small_t : Z := 116.
-Definition small_f : Z := 102.
-Definition large_n : Z := 78.
-Definition large_i : Z := 73.
+Definition small_t : Z := 116. Definition small_f : Z := 102.
+Definition large_n : Z := 78. Definition large_i : Z := 73.
 Definition quote : Z := 34.
 Definition left_bracket : Z := 91.
 Definition left_brace : Z := 123.
@@ -111,11 +110,9 @@ Definition point : Z := 46.
 Definition small_e : Z := 101.
 Definition large_e : Z := 69.
 Definition plus_sign : Z := 43.
-Definition small_a : Z := 97.
-Definition large_a : Z := 65.
+Definition small_a : Z := 97. Definition large_a : Z := 65.
 Definition large_f : Z := 70.
-Definition xDC00 : Z := 56320.
-Definition xD800 : Z := 55296.
+Definition xDC00 : Z := 56320. Definition xD800 : Z := 55296.
 Definition xDFFF : Z := 57343.
 Definition x10000 : Z := 65536.
 Definition x400 : Z := 1024.
@@ -124,12 +121,9 @@ Definition backslash : Z := 92.
 Definition slash : Z := 47.
 Definition small_b : Z := 98.
 Definition small_r : Z := 114.
-Definition x80 : Z := 128.
-Definition xC2 : Z := 194.
-Definition xE0 : Z := 224.
-Definition xC0 : Z := 192.
-Definition xF0 : Z := 240.
-Definition x800 : Z := 2048.
+Definition x80 : Z := 128. Definition xC2 : Z := 194.
+Definition xE0 : Z := 224. Definition xC0 : Z := 192.
+Definition xF0 : Z := 240. Definition x800 : Z := 2048.
 Definition xF5 : Z := 245.
 Definition small_u : Z := 117.
 Definition sixteen : Z := 16.
@@ -148,7 +142,9 @@ Inductive in_string :=
 | Bytes (due : Z) (value : Z) (least : Z).
 
 (** Where in a number; the last four are those of one with a point or an exponent. *)
-Inductive in_number := Minus | Zero | Whole | Point | Fractional | Exponent | Sign | Power.
+Inductive in_number :=
+  Minus | Zero | Whole | Point | Fractional (scale : Z) | Exponent (scale : Z) | Sign (scale : Z) (minus : bool)
+| Power (scale : Z) (minus : bool) (power : Z).
 
 Inductive mode :=
 | Value (empty : bool)                     (* a value is due; where [empty], the list may end instead *)
@@ -193,8 +189,8 @@ Definition word (c : Z) : option (text * json) :=
   if c =? small_n then Some (codes "ull", Null)
   else if c =? small_t then Some (codes "rue", Bool true)
   else if c =? small_f then Some (codes "alse", Bool false)
-  else if c =? large_n then Some (codes "aN", Float)
-  else if c =? large_i then Some (codes "nfinity", Float)
+  else if c =? large_n then Some (codes "aN", Float None)
+  else if c =? large_i then Some (codes "nfinity", Float None)
   else None.
 
 Definition not_json : text := codes "not JSON that can be read".
@@ -242,17 +238,28 @@ Definition beyond (s : state) (c : Z) : state :=
 Definition number_ends (stack : list frame) (depth : Z) (v : json) (c : Z) : state :=
   beyond (complete stack depth v) c.
 
+(** Digits of a float, below 0 once there are too many; and its exponent, which is beyond all floats at the most. *)
+Definition most_float_digits : Z := 800.
+Definition most_power : Z := 100000.
+Definition grown (value length d : Z) : Z :=
+  if (value <? 0) || (most_float_digits <? length) then -1 else value * newline + d.
+Definition float_of (minus : bool) (value scale : Z) (down : bool) (power : Z) : json :=
+  if value <? 0 then Float None
+  else Float (Some (if minus then - value else value, (if down then - power else power) - scale)).
+
 Definition in_number_step (stack : list frame) (depth : Z) (minus : bool) (n : in_number) (value length c : Z) : state :=
   let next n value := At stack depth (InNumber minus n value (length + 1)) in
   let point_or_end v :=
-    if c =? point then next Point 0
-    else if (c =? small_e) || (c =? large_e) then next Exponent 0
+    if c =? point then next Point value
+    else if (c =? small_e) || (c =? large_e) then next (Exponent 0) value
     else number_ends stack depth v c in
+  let fractional scale := next (Fractional (scale + 1)) (grown value length (c - zero)) in
+  let power scale down power := next (Power scale down (Z.min most_power (power * newline + (c - zero)))) value in
   match n with
   | Minus =>
     if c =? zero then next Zero 0
     else if digit c then next Whole (c - zero)
-    else if c =? large_i then At stack depth (InWord (codes "nfinity") Float)
+    else if c =? large_i then At stack depth (InWord (codes "nfinity") (Float None))
     else Failed not_json
   | Zero => point_or_end (Int 0)
   | Whole =>
@@ -260,15 +267,18 @@ Definition in_number_step (stack : list frame) (depth : Z) (minus : bool) (n : i
       if length <? most_plain_digits then next Whole (value * newline + (c - zero))
       else Failed "an integer that is no string has too many digits"
     else point_or_end (Int (if minus then - value else value))
-  | Point => if digit c then next Fractional 0 else Failed not_json
-  | Fractional =>
-    if digit c then next Fractional 0
-    else if (c =? small_e) || (c =? large_e) then next Exponent 0
-    else number_ends stack depth Float c
-  | Exponent =>
-    if (c =? plus_sign) || (c =? minus_sign) then next Sign 0 else if digit c then next Power 0 else Failed not_json
-  | Sign => if digit c then next Power 0 else Failed not_json
-  | Power => if digit c then next Power 0 else number_ends stack depth Float c
+  | Point => if digit c then fractional 0 else Failed not_json
+  | Fractional scale =>
+    if digit c then fractional scale
+    else if (c =? small_e) || (c =? large_e) then next (Exponent scale) value
+    else number_ends stack depth (float_of minus value scale false 0) c
+  | Exponent scale =>
+    if (c =? plus_sign) || (c =? minus_sign) then next (Sign scale (c =? minus_sign)) value
+    else if digit c then power scale false 0 else Failed not_json
+  | Sign scale down => if digit c then power scale down 0 else Failed not_json
+  | Power scale down so_far =>
+    if digit c then power scale down so_far
+    else number_ends stack depth (float_of minus value scale down so_far) c
   end.
 
 Definition hex (c : Z) : option Z :=

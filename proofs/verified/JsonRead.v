@@ -13,7 +13,7 @@ Local Open Scope Z_scope.
 (** ** Lists and objects *)
 Section Induction.
 Variable P : json -> Prop.
-Hypotheses (null : P Null) (bool_ : forall b, P (Bool b)) (int : forall z, P (Int z)) (float : P Float)
+Hypotheses (null : P Null) (bool_ : forall b, P (Bool b)) (int : forall z, P (Int z)) (float : forall q, P (Float q))
   (str : forall s, P (Str s)) (arr : forall l, Forall P l -> P (Arr l))
   (obj : forall l, Forall (fun kv => P (snd kv)) l -> P (Obj l)).
 
@@ -22,7 +22,7 @@ Fixpoint nested (v : json) : P v :=
   | Null => null
   | Bool b => bool_ b
   | Int z => int z
-  | Float => float
+  | Float q => float q
   | Str s => str s
   | Arr l =>
     arr l ((fix all l : Forall P l := match l with [] => Forall_nil _ | v :: l => Forall_cons _ (nested v) (all l) end) l)

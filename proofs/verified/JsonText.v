@@ -33,7 +33,7 @@ Fixpoint json_text (v : json) : text :=
   | Null => codes "null"
   | Bool b => if b then codes "true" else codes "false"
   | Int z => decimal z
-  | Float => []
+  | Float _ => []
   | Str s => string_text s
   | Arr l => 91 :: separated (map json_text l) ++ [93]
   | Obj l => 123 :: separated (map (fun '(k, v) => string_text k ++ 58 :: json_text v) l) ++ [125]
@@ -49,7 +49,7 @@ Fixpoint fits (d : Z) (v : json) : Prop :=
   match v with
   | Null | Bool _ => True
   | Int z => Z.of_nat (List.length (decimal z)) <= most_plain_digits
-  | Float => False
+  | Float _ => False
   | Str s => Forall scalar s
   | Arr l => d < most_depth /\ (fix all l := match l with [] => True | v :: l => fits (d + 1) v /\ all l end) l
   | Obj l =>

@@ -9,7 +9,7 @@
 
 From Coq Require Import List QArith Qminmax.
 From Verified Require Import Syntax.
-From Verified Require Export Owed.
+From Verified Require Export Owed Gangs Plans.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -45,7 +45,6 @@ Definition shaped (x : table) : Prop :=
   length x = length (users m) /\ forall b, In b x -> length b = length (capacity m).
 (** User [u] has the bundle [b]. *)
 Definition has (x : table) (u : user) (b : list Q) : Prop := In (u, b) (combine (users m) x).
-
 (** GPUs of type [j] that are given out. *)
 Definition given (x : table) (j : nat) : Q := sum (map (fun b => nth j b 0) x).
 
@@ -273,7 +272,7 @@ End Market.
 (** ** Partial allocation: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division, EC 2013 *)
 
 Definition left_out {A} (i : nat) (l : list A) : list A := firstn i l ++ skipn (S i) l.
-Definition market_without (m : market) (i : nat) : market := 
+Definition market_without (m : market) (i : nat) : market :=
   Market (types m) (capacity m) (left_out i (users m)) (entitled m).
 (** To the power of its weight, the part that a user keeps is the others' Nash welfare with it over theirs without it,
   up
@@ -287,29 +286,6 @@ Definition leaves_parts (m : market) (x : table) : Prop :=
   feasible m x /\ exists powers together, by_weights m powers /\ maximises_nash m together /\
   forall i b, nth_error x i = Some b -> exists part whole, nth_error together i = Some whole /\
     keeps_part m powers together i part /\ Forall2 (fun share all => share == part * all) b whole.
-
-(** ** Gangs: a round of FFT *)
-Section Round.
-Variable r : round.
-
-(** An assignment says on which type each job runs; a job with none waits, which costs nothing. *)
-Definition costs_on (row : list (option Q)) (t : option nat) (c : Q) : Prop :=
-  match t with None => c = 0 | Some j => nth_error row j = Some (Some c) end.
-(** GPUs of a type that are in use; of any type. *)
-Definition in_use (types : list (option nat)) (j : nat) : Q :=
-  sum (map (fun '(size, t) => match t with Some i => if Nat.eqb i j then inject_Z size else 0 | None => 0 end)
-         (combine (sizes r) types)).
-Definition in_use_all (types : list (option nat)) : Q :=
-  sum (map (fun '(size, t) => match t with Some _ => inject_Z size | None => 0 end) (combine (sizes r) types)).
-(** Each job runs where it may or waits, and costs so much; no type is used more than there is of it, and enough are. *)
-Definition assigned (types : list (option nat)) (cost : Q) : Prop :=
-  length types = length (sizes r) /\
-  (exists each, Forall2 (fun '(row, t) c => costs_on row t c) (combine (job_costs r) types) each /\ sum each == cost) /\
-  (forall j, (j < length (gpus r))%nat -> in_use types j <= inject_Z (nth j (gpus r) 0%Z)) /\
-  inject_Z (least_used r) <= in_use_all types.
-Definition is_round : Prop :=
-  length (job_costs r) = length (sizes r) /\ forall row, In row (job_costs r) -> length row = length (gpus r).
-End Round.
 
 (** ** What is stated *)
 
@@ -343,6 +319,19 @@ Fixpoint replaced (l : list user) (who : nat) (report : list Q) : list user :=
 Definition misreported (m : market) (who : N) (report : list Q) : market :=
   Market (types m) (capacity m) (replaced (users m) (N.to_nat who) report) (entitled m).
 
+(** By two decisions that are given. *)
+Definition rewarded (m : market) (who : N) (report : list Q) (gain : Q) (before : table -> Prop)
+    (after : market -> table -> Prop) : Prop :=
+  0 < gain /\ ~ like m (misreported m who report) /\
+  exists lie x y, like (misreported m who report) lie /\ before x /\ after lie y /\
+    exists u b c, said_of m x who u b /\ nth_error y (N.to_nat who) = Some c /\ worth u c == worth u b + gain.
+(** What is told shows how the decision comes about. *)
+Definition settles (d : telling) (m : market) (x : table) : Prop :=
+  match d with
+  | RatesTold n rates => valid m /\ sensible m x /\ exists rounds, map fst rounds = rates /\
+      rises m n x (map (fun _ => 0) (users m)) [] rounds
+  end.
+
 Definition meaning (s : statement) : Prop :=
   match s with
   | IsBound p v bound => (exists x, satisfies p x /\ objective p x == v) /\ is_bound p bound
@@ -373,9 +362,7 @@ Definition meaning (s : statement) : Prop :=
           (exists x b, optimum m r x /\ said_of m x i u b /\ worth u b + gain == worth u c)
   | ParetoEfficient m x => valid m /\ pareto_efficient m x
   | LevelsAre m x n => valid m /\ max_min_fair m n x
-  | RatesRise m x n rates =>
-      valid m /\ sensible m x /\ exists rounds, map fst rounds = rates /\
-        rises m n x (map (fun _ => 0) (users m)) [] rounds
+  | AsTold m x d => settles d m x
   | MaximisesNash m x => valid m /\ maximises_nash m x
   | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
   | PartsLeft m x => valid m /\ leaves_parts m x
@@ -390,11 +377,11 @@ Definition meaning (s : statement) : Prop :=
       (exists x y, optimum m r x /\ optimum lie r y /\ gains x y gain) /\
       (always = true -> forall x y, optimum m r x -> optimum lie r y -> exists more, gain <= more /\ gains x y more)
   | AuthorsOptimum p m _ x v => authors_optimum p m x v
-  | AuthorsReward before after m _ who report gain always =>
-      0 < gain /\ ~ like m (misreported m who report) /\ always = false /\
-      exists lie x y v w, like (misreported m who report) lie /\ authors_optimum before m x v /\
-        authors_optimum after lie y w /\
-        exists u b c, said_of m x who u b /\ nth_error y (N.to_nat who) = Some c /\ worth u c == worth u b + gain
+  | AuthorsReward before after m _ who report gain always => always = false /\
+      rewarded m who report gain (fun x => exists v, authors_optimum before m x v)
+        (fun lie y => exists w, authors_optimum after lie y w)
+  | AsToldReward before after m who report gain => rewarded m who report gain (settles before m) (settles after)
+  | PlanKept p => plan_is_kept p
   (** Nothing is stated of these: no certificate of theirs is accepted. *)
   | _ => False
   end.

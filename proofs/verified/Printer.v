@@ -1,7 +1,8 @@
 (** * What is printed of a statement: the same words as [proofs/verifier] prints *)
 
 From Coq Require Import ZArith NArith QArith List String Bool.
-From Verified Require Import Syntax Json Numbers Sha256 Rounds Print Reader.
+From Verified Require Decisions.
+From Verified Require Import Syntax Json Numbers Sha256 Rounds Print PrintPlan Reader.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -200,6 +201,14 @@ Definition extreme_shown (named : text) (m : market) (highest : bool) (weights :
 Definition better (what : text) (m : market) (who : N) (gain : Q) : text :=
   what ++ codes " is not Pareto-efficient: " ++ user_named m who ++ codes " could get " ++ shown gain ++ codes " more".
 
+Definition told_shown (d : telling) : text :=
+  match d with
+  | RatesTold n _ => ratios_to n ++ codes " rise as far as they can, as " ++ Decisions.told_word d
+      ++ codes " makes them"
+  end.
+Definition told_notes (d : telling) : list text :=
+  match d with RatesTold _ rates => [codes "the rates are, in each round, " ++ table_shown rates] end.
+
 Definition print (s : statement) : text :=
   match s with
   | IsBound p value bound => about (bounded (codes "the program") value bound) [program_shown p]
@@ -235,11 +244,7 @@ Definition print (s : statement) : text :=
   | LevelsAre m x n =>
     about (ratios_to n ++ codes " are lexicographically max-min, as " ++ filling_word n ++ codes " makes them")
       [market_shown m; allocation_shown x]
-  | RatesRise m x n rates =>
-    about (ratios_to n ++ codes " rise as far as they can, as hierarchical-water-filling at rates that are told"
-             ++ codes (match n with OwnPartition => "" | EqualTime => ", equal-time" | Isolated => ", isolated" end)
-             ++ codes " makes them")
-      [codes "the rates are, in each round, " ++ table_shown rates; market_shown m; allocation_shown x]
+  | AsTold m x d => about (told_shown d) (told_notes d ++ [market_shown m; allocation_shown x])
   | MaximisesNash m x => about (codes "the allocation maximises Nash welfare") [market_shown m; allocation_shown x]
   | NashWithin m x gap lowest highest =>
     about (codes "wherever Nash welfare is largest, the throughputs of the users are at least " ++ row_shown lowest
@@ -255,6 +260,13 @@ Definition print (s : statement) : text :=
       bound
              ++ (if Qeq_bool value bound then codes ": optimal" else []))
       [round_shown r]
+  | AsToldReward before after m who report gain =>
+    about (codes "by what each of the two decisions tells, "
+             ++ rewards (Decisions.told_word before) m who report gain false)
+      [codes "rates, floors of groups and lent GPUs are as told; whether the policy's is not decided here";
+       codes "on the truth " ++ join (codes "; ") (told_notes before);
+       codes "on the misreport " ++ join (codes "; ") (told_notes after); market_shown m]
+  | PlanKept p => about (plan_shown p) [batch_shown (of_batch p)]
   | ExtremeIs m r highest weights value =>
     about (extreme_shown (rule_shown r m) m highest weights value) [market_shown m]
   | AuthorsOptimum p m author x value =>

@@ -238,7 +238,7 @@ Proof.
 Qed.
 End Rises.
 
-Lemma is_rising_ok m n x rates rounds : is_rising m n x rates rounds = true -> meaning (RatesRise m x n rates).
+Lemma is_rising_ok m n x rates rounds : is_rising m n x rates rounds = true -> settles (RatesTold n rates) m x.
 Proof.
   unfold is_rising; rewrite !andb_true_iff; intros [[v s] h]; apply valid_ok in v; apply (sensible_ok m x v) in s.
   split; [exact v|split; [exact s|]]; cbv zeta in h.

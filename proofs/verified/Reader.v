@@ -390,11 +390,3 @@ Definition certificate_of (j : json) : outcome certificate :=
     d)
   else if existsb (is_kind kind) unknown_kinds then not_covered (codes "the kind " ++ kind)
   else unreadable "it is a certificate of no kind that there is".
-
-(** What a file is, if it is no certificate, is not known here: it may be a run or a schedule. *)
-Definition certificate_in (j : json) : outcome certificate :=
-  match j with
-  | Obj l => if has l "certificate" then certificate_of j else not_covered
-    "it is no certificate; it may be a run or a schedule"
-  | _ => not_covered "it is no certificate; it may be a run or a schedule"
-  end.

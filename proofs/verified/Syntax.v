@@ -59,6 +59,32 @@ Record tolled := Tolled { type_prices : list Q; reward : Q; tolls : list (Z * N 
 (** At most so many gangs of a size run on a type, or more of them; or no such assignment costs less. *)
 Inductive case := Split (size : Z) (at_type : N) (at_most : Z) | Bounded (paid : tolled).
 
+(** ** Schedules of a batch of jobs, which have workers and parameter servers (PS) *)
+
+Inductive part := Workers | Ps.
+(** A tenant with what it owns, or a server with what it holds: so many devices of each type. *)
+Record holder := Holder { holder_name : text; has_workers : list Z; has_ps : list Z }.
+(** How much a job's completion is worth, by its time; a step lasts a slot. *)
+Inductive utility :=
+  LinearUtility (slope height : Q) | PowerUtility (scale : Q) (exponent : N) | StepUtility (steps : list Q).
+(** [work]: mini-batches.  Times of a mini-batch on one worker, and of an update, by type. *)
+Record job := Job {
+  job_name : text; tenant : nat; arrival : Z; chunks : Z; work : Z; minibatch_time : list Q; update_time : list Q;
+  gradient : Q; utility_of : utility }.
+(** Types by name and bandwidth. *)
+Record batch := Batch {
+  worker_types : list (text * Q); ps_types : list (text * Q); tenants : list holder; servers : list holder;
+  jobs : list job }.
+(** Devices of a type: on which server how many. *)
+Record placed := Placed { of_type : nat; spots : list (nat * Z) }.
+Record schedule := Schedule {
+  of_job : nat; from_slot : Z; to_slot : Z; workers : placed; ps : placed; one_server : bool }.
+(** A job is offered a schedule, or none, in its tenant's own share or in what all have, and is admitted or not. *)
+Record offer := Offer {
+  offered : nat; own_share : bool; at_place : option schedule; worker_cost : Q; ps_cost : Q; utility_told : Q; origin : Z;
+  admitted : bool }.
+Record plan := Plan { planned_by : text; of_batch : batch; schedules : list schedule; offers : list offer }.
+
 (** ** Words *)
 
 Inductive policy := MaxEfficiency | OefNoncooperative | OefCooperative | MaxMin.
@@ -114,6 +140,9 @@ Inductive certificate :=
 Inductive rule :=
 | OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OfAuthor (policy_name : text).
 
+(** What somebody tells of a decision, beside the market: rates of water filling. *)
+Inductive telling := RatesTold (n : normaliser) (rates : table).
+
 (** What is proved.  [possible]: whether the allocation is feasible. *)
 Inductive statement :=
 | IsBound (p : program) (value bound : Q)
@@ -131,7 +160,7 @@ Inductive statement :=
 (** [always]: whatever optima are chosen; else by the two decisions that the certificate gives. *)
 | Rewards (m : market) (r : rule) (who : N) (report : list Q) (gain : Q) (always : bool)
 | LevelsAre (m : market) (x : table) (n : normaliser)
-| RatesRise (m : market) (x : table) (n : normaliser) (rates : table)
+| AsTold (m : market) (x : table) (d : telling)
 | MaximisesNash (m : market) (x : table)
 | NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
 | PartsLeft (m : market) (x : table)
@@ -141,6 +170,9 @@ Inductive statement :=
 (** The same on the truth and on the misreport, by two programs of the policy's author. *)
 | AuthorsReward (before after : program) (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q)
     (always : bool)
+(** The same on the truth and on the misreport, by what each of the two tells. *)
+| AsToldReward (before after : telling) (m : market) (who : N) (report : list Q) (gain : Q)
+| PlanKept (p : plan)
 (** Over all optima of a program of the policy's author. *)
 | AuthorsExtreme (p : program) (m : market) (policy_name : text) (highest : bool) (weights : table) (value : Q).
 

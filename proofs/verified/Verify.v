@@ -1,7 +1,7 @@
 (** * The checker: from the bytes of a file to an answer, and to the line that is printed *)
 
 From Coq Require Import ZArith List String.
-From Verified Require Import Syntax Meaning Check Json Reader Printer.
+From Verified Require Import Syntax Meaning Check Planned Json Decode ReadPlan Reader Printer.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -29,6 +29,17 @@ Definition decided (r : result) : answer :=
   | Syntax.NotCovered what => NotCovered what
   end.
 
+(** A run begins with one of these keys, or has both of those; it comes first in [proofs/verifier], too. *)
+Definition is_run (l : fields) : bool := has l "run" || (has l "rounds" && has l "trace").
+
+(** Schedules that cannot be read are no schedules, and prove nothing false. *)
+Definition of_schedules (j : json) : answer :=
+  match plan_of j with
+  | Ok p => decided (check_plan p)
+  | Error Unknown what => NotCovered what
+  | Error _ why => Unreadable why
+  end.
+
 (** A file packed by gzip begins so. *)
 Definition packed (bytes : list Z) : bool := match bytes with 31 :: 139 :: _ => true | _ => false end.
 
@@ -36,11 +47,16 @@ Definition verify (bytes : list Z) : answer :=
   if packed bytes then NotCovered "a packed file" else
   match read bytes with
   | Error _ why => Unreadable why
-  | Ok j =>
-    match certificate_in j with
-    | Error what why => refused what why
-    | Ok c => decided (check_certificate c)
-    end
+  | Ok (Obj l as j) =>
+    if is_run l then NotCovered "a run"
+    else if has l "certificate" then
+      match certificate_of j with
+      | Error what why => refused what why
+      | Ok c => decided (check_certificate c)
+      end
+    else if has l "schedules" then of_schedules j
+    else Unreadable "it is no certificate, no run and no schedule"
+  | Ok _ => Unreadable "it is no certificate, no run and no schedule"
   end.
 
 (** ** What is printed, and the exit status: the worst of those of all files, by [worse] *)
@@ -60,10 +76,15 @@ Definition status (a : answer) : Z :=
 (** What is accepted is so, whatever the file holds. *)
 Theorem verify_sound bytes s : verify bytes = Accepted s -> meaning s.
 Proof.
-  unfold verify. destruct (packed bytes); [discriminate|]. destruct (read bytes) as [j|what why]; [|discriminate].
-  destruct (certificate_in j) as [c|what why]; [|now destruct what].
-  destruct (check_certificate c) as [s'|why|what] eqn:found; cbn; try discriminate.
-  intros [= <-]. exact (check_certificate_sound c s' found).
+  unfold verify. destruct (packed bytes); [discriminate|].
+  destruct (read bytes) as [[| | | | | |l]|what why]; try discriminate. destruct (is_run l); [discriminate|].
+  destruct (has l "certificate"); [|destruct (has l "schedules"); [|discriminate]].
+  - destruct (certificate_of (Obj l)) as [c|what why]; [|now destruct what].
+    destruct (check_certificate c) as [s'|why|what] eqn:found; cbn; try discriminate.
+    intros [= <-]. exact (check_certificate_sound c s' found).
+  - unfold of_schedules. destruct (plan_of (Obj l)) as [p|[] why]; try discriminate.
+    destruct (check_plan p) as [s'|why|what] eqn:found; cbn; try discriminate.
+    intros [= <-]. exact (check_plan_sound p s' found).
 Qed.
 
 (** What is printed after "accepted: " is the statement. *)

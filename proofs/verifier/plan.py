@@ -11,7 +11,18 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from .reading import MOST_DIGITS, Entry, Unreadable, brief, digest, distinct, require, within
+from .reading import (
+    MOST_DIGITS,
+    Entry,
+    Unreadable,
+    brief,
+    digest,
+    distinct,
+    exactly,
+    require,
+    row_exactly,
+    within,
+)
 
 PARTS = ("workers", "ps")  #: a job's workers, and its parameter servers (PS)
 DOCUMENT = "schema policy batch bases schedules admissions payments"
@@ -29,6 +40,7 @@ class Holder:
         self.name = fields["name"].name()
         sizes = zip(PARTS, plan.types, strict=True)
         self.has = [[count.integer() for count in fields[part].items(len(types))] for part, types in sizes]
+        self.digested = [self.name, *self.has]
 
 
 class Job:
@@ -47,6 +59,9 @@ class Job:
         require(fine, fields.place, "a time is negative, or that of a mini-batch is 0")
         self.gradient = fields["gradient"].amount()
         self.utility = utility(fields["utility"])
+        times = map(row_exactly, (self.minibatch_time, self.update_time))
+        self.digested = [self.name, self.tenant, self.arrival, self.chunks, exactly(self.work), *times]
+        self.digested += [exactly(self.gradient), utility_exactly(fields["utility"])]
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,7 @@ class Plan:
         fields = Entry(data, floats=True).fields(DOCUMENT, BESIDE)
         fields["schema"].version()
         self._read_batch(fields["batch"].fields("tenants worker_types ps_types servers jobs"))
-        self.policy, self.batch = fields["policy"].text(), digest(fields["batch"].value)
+        self.policy, self.batch = fields["policy"].text(), self._digest()
         self.bases = [Bases(each, self) for each in fields["bases"].items()]
         self.schedules = [self.schedule(each.at("schedule")) for each in fields["schedules"].items()]
         self.offers = [Offer(each, self) for each in fields["admissions"].items()]
@@ -132,6 +147,16 @@ class Plan:
         self.server = _positions([each.name for each in self.servers], "servers")
         self.jobs = [Job(each, self) for each in fields["jobs"].items()]
         self.job = _positions([each.name for each in self.jobs], "jobs")
+
+    def _digest(self) -> str:
+        """Return a name for the batch, however its numbers are written."""
+        bandwidths = (map(exactly, of_part) for of_part in self.bandwidth)
+        types = [
+            list(zip(names, of_part, strict=True))
+            for names, of_part in zip(self.types, bandwidths, strict=True)
+        ]
+        holders = [[each.digested for each in those] for those in (self.tenants, self.servers)]
+        return digest(["batch", *types, *holders, [each.digested for each in self.jobs]])
 
     def by_type(self, fields: Entry, keys: Sequence[str]) -> list[list[Fraction]]:
         """Return numbers by part and type; ``keys`` are those of the parts."""
@@ -166,6 +191,14 @@ def utility(entry: Entry) -> Utility:
     if "form" not in fields:
         raise entry.odd("is no utility")
     return FORMS[fields["form"].choice(FORMS)](entry)
+
+
+def utility_exactly(entry: Entry) -> list[Any]:
+    """Return the form of a utility and its numbers, for a digest."""
+    form, fields = entry["form"].value, entry.fields(f"form {FIGURES[entry['form'].value]}")
+    if form == "steps":
+        return [form, *row_exactly(fields["values"].numbers())]
+    return [form, *(exactly(fields[key].number()) for key in FIGURES[form].split())]
 
 
 def linear(entry: Entry) -> Utility:
@@ -204,4 +237,5 @@ def steps(entry: Entry) -> Utility:
     return lambda time: values[min(max(-int(-time // 1), 0), len(values) - 1)]
 
 
+FIGURES = {"linear": "slope height", "power": "scale exponent", "steps": "values"}
 FORMS: dict[str, Callable[[Entry], Utility]] = {"linear": linear, "power": power, "steps": steps}

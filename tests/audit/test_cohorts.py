@@ -119,3 +119,17 @@ def test_a_quota_that_takes_more_gpus_than_there_are_says_so(tmp_path: Path) -> 
     found = told(tmp_path, "nlp", *lent)
     (more,) = [each for each in found.sensitivities if str(each.change) == "nlp.h100.quota+=8"]
     assert "add 4 h100, or reclaim 12 h100: stop n/g of guest" in more.needs[0]
+
+
+def test_gpus_that_a_change_adds_are_not_asked_for_again(tmp_path: Path) -> None:
+    """`A.capacity+=1` was said to need one more A: "kai would give 10 A where there are 9: add 1 A"."""
+    owed = {"u": 1, "v": 3, "x": 0}
+    users = [{"name": name, "speedup": "unknown", "guarantee": {"A": gpus}} for name, gpus in owed.items()]
+    held = (("x", 1), ("v", 1), ("v", 2), ("v", 2))
+    runs = [{"name": f"r{i}", "user": user, "gpus": n, "on": "A"} for i, (user, n) in enumerate(held)]
+    market = {"schema": 1, "types": ["A"], "capacity": [9], "user": users}
+    (tmp_path / "m.json").write_text(json.dumps(market | {"gang": [*runs, {"name": "w", "user": "u", "gpus": 4}]}))
+    found = explain(tmp_path / "m.json", "u", policies="kai")
+    added = [each for each in found.sensitivities if str(each.change).startswith("A.capacity")]
+    assert [each.gains for each in added] == [{"A": 4}]
+    assert [each.needs for each in added] == [()]

@@ -191,8 +191,8 @@ def test_progress_counts_work(
     assert "5 of 6 jobs done" in capsys.readouterr().err
 
 
-def test_the_excerpt_runs_from_the_command_line() -> None:
-    command = [sys.executable, "-m", "fairopt", "run", str(dataset_path("philly_1000.csv")), "--rounds", "30"]
+def test_the_excerpt_runs_from_the_command_line(forked_fairopt: list[str]) -> None:
+    command = [*forked_fairopt, "run", str(dataset_path("philly_1000.csv")), "--rounds", "30"]
     command += ["--cluster", str(dataset_path("philly_cluster.toml")), "--policy", "srtf", "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -44,6 +44,18 @@ def test_an_importer_says_what_is_missing_and_takes_it(fairopt: Callable[..., Ra
     assert out.read_text().splitlines() == ["job_id,tenant,submit_s,duration_s,gpus", "a,ml,0,100,1", "b,cv,10,50,2"]
 
 
+def test_commands_read_a_table_whose_names_are_known(fairopt: Callable[..., Ran], table: Path) -> None:
+    table.write_text("job_id,vc,gpu_num,submit_time,duration\na,ml,4,2020-04-01 00:00:00,600\n")
+    ran = fairopt("run", table, "--cluster", "@philly-cluster", "--policy", "srtf")
+    assert ran.status == 0, ran.err
+    assert "1 of 1 job completed" in ran.out
+    ran = fairopt("compare", table, "--cluster", "@philly-cluster", "--policy", "srtf", "--property", "lease_kept")
+    assert ran.out.startswith("1 job on ")
+    table.write_text("job_id,tenant,submit_s,duration_s,gpus,colour\na,ml,0,600,4,red\n")  # our own, with a mistake
+    ran = fairopt("run", table, "--cluster", "@philly-cluster", "--policy", "srtf")
+    assert (ran.status, "unknown column 'colour'" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_commands_read_an_own_trace(fairopt: Callable[..., Ran], table: Path, command: str) -> None:
     arguments = [command, table, "--cluster", "@philly-cluster", "--policy", "srtf"]

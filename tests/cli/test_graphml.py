@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import networkx
+import pytest
 from ran_command import Ran
 from small_files import write_small_files
 
@@ -45,3 +46,19 @@ def test_a_place_that_cannot_be_written_is_refused(fairopt: Callable[..., Ran], 
     ran = fairopt("solve", "@oef-example", "--policy", "max-min", "--graphml", tmp_path / "no" / "g.graphml")
     assert ran.status == 2
     assert "--graphml: " in ran.err
+
+
+def test_the_page_of_an_explanation_has_pictures(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="needs the extra bench")
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    write_small_files(tmp_path)
+    known, page = tmp_path / "known.toml", tmp_path / "page.html"
+    known.write_text((tmp_path / "now.toml").read_text().replace('speedup = "unknown"', "speedup = [2]"))
+    assert fairopt("explain", known, "train", "--html", page).status == 0
+    html = page.read_text()
+    assert "<h1>train in known.toml</h1>" in html
+    assert "what an arrow&#39;s beginning would get more" in html
+    assert "<desc>train to batch: 12 </desc>" in html.replace("12</desc>", "12 </desc>")
+    assert "6 of 2 H100" in html  # what batch holds, in the tree
+    assert fairopt("explain", tmp_path / "now.toml", "train", "--html", page).status == 0
+    assert "Who envies whom" not in page.read_text()  # nobody knows what another's GPUs are worth

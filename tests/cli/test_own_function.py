@@ -69,6 +69,31 @@ def drf(market):
 def too_much(market):
     return 3 * proportional(market)
 
+def not_convex(market):
+    import cvxpy as cp
+    x = cp.Variable(market.speedup.shape, nonneg=True)
+    return cp.Problem(cp.Maximize(cp.sum_squares(x)), [x <= 1])
+
+def leaves(market):
+    raise SystemExit(0)
+
+def two_lines(market):
+    raise ValueError("first\\nsecond.")
+
+def holes(market):
+    return np.full(market.speedup.shape, None)
+
+asked = []
+def changes_its_mind(market):
+    asked.append(market)
+    return proportional(market) / len(asked)
+
+thirds = lambda market: market.equal_split() / 3
+
+class WithOptions:
+    def __init__(self, part):
+        self.part = part
+
 number = 3
 """
 
@@ -143,6 +168,12 @@ def test_a_problem_that_is_not_linear_is_left_to_cvxpy(fairopt: Callable[..., Ra
         ("nobody", "nobody: it returned None"),
         ("two_variables", "cvxpy.Variable((3, 2), nonneg=True, name='share')"),
         ("drf", "a function is called drf, as an installed policy is"),
+        ("not_convex", "line 62, not_convex: DCPError: Problem does not follow DCP rules."),
+        ("leaves", "line 68, leaves: SystemExit: 0. Correct it"),
+        ("two_lines", "line 71, two_lines: ValueError: first second. Correct it"),
+        ("holes", "holes: it returned an array of shape (3, 2): allocation, user 1 ('u1'), type 'GPU1': got None"),
+        ("changes_its_mind", "asked twice of one market, it gives shares that differ by 0.0740741. Return the same"),
+        ("WithOptions", "WithOptions'> cannot be made: TypeError: WithOptions.__init__() missing 1 required"),
         ("number", "it has no function 'number'"),
         ("propotional", "Did you mean 'proportional'?"),
     ],
@@ -153,6 +184,10 @@ def test_mistakes_name_the_file_and_the_line(fairopt: Callable[..., Ran], rules:
     assert "rules.py" in ran.err
     assert says in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_function_without_a_name_has_the_one_it_was_asked_by(fairopt: Callable[..., Ran], rules: str) -> None:
+    assert fairopt("solve", "@oef-example", "--policy", f"{rules}:thirds", "--json").data["policy"] == "thirds"
 
 
 def test_shares_that_do_not_fit_are_told(fairopt: Callable[..., Ran], rules: str) -> None:
@@ -181,6 +216,9 @@ def test_files_that_cannot_be_read(fairopt: Callable[..., Ran], tmp_path: Path) 
         assert f"nothing says which function. Give {path}:NAME; it has rule" in ran.err
     path.write_text("def rule(market):\n    return (\n")
     assert "rule.py: line 2: SyntaxError" in fairopt("solve", "@oef-example", "--policy", f"{path}:rule").err
+    path.write_text("import sys\nsys.exit(0)\n")
+    ran = fairopt("solve", "@oef-example", "--policy", f"{path}:rule")
+    assert (ran.status, "rule.py: line 2: SystemExit: 0" in ran.err) == (2, True)
     path.write_text("import numpy\nimport no_such_module\n")
     assert "rule.py: line 2: ModuleNotFoundError" in fairopt("solve", "@oef-example", "--policy", f"{path}:rule").err
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -19,8 +20,13 @@ SLOW = {"author", "own-data", "solvers"}
     [pytest.param(page, marks=[pytest.mark.slow] if page.stem in SLOW else []) for page in WITH_COMMANDS],
     ids=lambda page: page.stem,
 )
-def test_the_transcript_is_what_the_commands_print(page: Path) -> None:
-    assert rewritten(page) == page.read_text(encoding="utf-8"), "make transcripts; then look at what has changed"
+def test_the_transcript_is_what_the_commands_print(page: Path, tmp_path: Path, forked_fairopt: list[str]) -> None:
+    command = tmp_path / "fairopt"
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(forked_fairopt)} "$@"\n', encoding="utf-8")
+    command.chmod(0o700)
+    assert rewritten(page, tmp_path) == page.read_text(encoding="utf-8"), (
+        "make transcripts; then look at what has changed"
+    )
 
 
 def test_there_is_a_transcript_for_each_of_them() -> None:

@@ -83,10 +83,13 @@ def script(page: Path) -> str:
     return "".join(lines)
 
 
-def run(page: Path) -> list[str]:
-    """Return what the commands of a page print, each in turn, in a folder that is empty at first."""
+def run(page: Path, *programs: Path) -> list[str]:
+    """Return what the commands of a page print, each in turn, in a folder that is empty at first.
+
+    Programs are looked for in the folders ``programs`` before all others.
+    """
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as site:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        path = os.pathsep.join([*map(str, programs), str(Path(sys.executable).parent), os.environ["PATH"]])
         known = {"PATH": path, "PYTHONPATH": site, "SITE": site, "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
         # not the whole environment: by CI, NO_COLOR and many others, tools print something else
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
@@ -109,9 +112,9 @@ def alike(output: str) -> str:
     return SECONDS.sub("0", output)
 
 
-def rewritten(page: Path) -> str:
+def rewritten(page: Path, *programs: Path) -> str:
     """Return the text of a page with what its commands print now; alike outputs stay as they are."""
-    outputs = iter(run(page))
+    outputs = iter(run(page, *programs))
 
     def again(block: re.Match[str]) -> str:
         if block[1] != "console":

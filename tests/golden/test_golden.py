@@ -33,7 +33,6 @@ def observed_and_checked(folder: Path, *options: str) -> str:
     return checked.stdout + checked.stderr if checked.returncode else ""
 
 
-@pytest.mark.usefixtures("theorems_compiled")
 def test_what_is_exact_is_as_it_was_on_a_few_problems(tmp_path: Path) -> None:
     assert observed_and_checked(tmp_path, "--quick") == ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -55,7 +54,6 @@ def test_samples_of_tenants_agree_with_what_must_hold() -> None:
     assert figures.fig7(2).verdict is Ruling.NOT_DECIDABLE_HERE
 
 
-@pytest.mark.skipif(shutil.which("coqtop") is None, reason="its theorem needs Coq: make proofs")
 @pytest.mark.usefixtures("coq_is_asked_once")
 def test_no_sample_reaches_what_figure_8_prints() -> None:
     assert figures.fig8(2).verdict is Ruling.QUALIFIED

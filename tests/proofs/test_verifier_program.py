@@ -207,8 +207,11 @@ def test_a_tolerance_may_be_written_in_capitals_and_the_help_says_what_is_decide
 
 
 # -- of a folder, only regular files are opened -------------------------------------------------------------
-@pytest.mark.parametrize("command", [[sys.executable, VERIFIER], [sys.executable, "-m", "fairopt", "check"]])
-def test_a_pipe_in_a_folder_is_named_and_nobody_waits_for_it(command: list[Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [[sys.executable, VERIFIER], None])
+def test_a_pipe_in_a_folder_is_named_and_nobody_waits_for_it(
+    command: list[Any] | None, tmp_path: Path, forked_fairopt: list[str]
+) -> None:
+    command = command or [*forked_fairopt, "check"]
     (tmp_path / "good.json").write_text(json.dumps(EFFICIENT), encoding="utf-8")
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "link.json").symlink_to(tmp_path / "pipe.json")

@@ -8,7 +8,7 @@ import pytest
 from fairopt.deadline import time_limit
 from fairopt.errors import OutOfTime
 from fairopt.models import SecondPriceTrading
-from fairopt.models.gandiva_fair.second_price_trading import bundles_after_trades
+from fairopt.models.gandiva_fair.many_trades import bundles_after_trades
 from fairopt.problem import Market
 from fairopt.properties import Answer, Effort, StrategyProofness
 from fairopt.properties.misreports.reports import Reports

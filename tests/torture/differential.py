@@ -30,9 +30,16 @@ from evidence import changed
 from tampering import is_number
 
 from fairopt.cli.verified import PROGRAM, VERDICTS
+from fairopt.models.astraea.batch_private import BatchPrivate
+from fairopt.models.astraea.fcfs import FirstComeFirstServed
+from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.policy import decide
+from fairopt.problem.utilities import CompletionUtility, Power
+from fairopt.proofs.claims.astraea.batches import random_batch
 from fairopt.proofs.verifier import front
 from fairopt.proofs.verifier.certificates import OF_ENTITLEMENTS
 from fairopt.proofs.verifier.reading import one_line
+from fairopt.schedules.document import document
 from fairopt.testing.samples import entitled_markets, guaranteed_market, sample_markets
 
 CERTIFICATES = 300_000
@@ -60,8 +67,17 @@ NAMES = [
 ]
 #: What the kind of a certificate is called beside, where its market has entitlements.
 ENTITLED = " with entitlements"
-#: Under these keys stand names of users, groups and types.
+#: What a plan of schedules is called in the counts, and which policies make some.
+SCHEDULES = "schedules"
+PLANNERS = [
+    FirstComeFirstServed(),
+    FirstComeFirstServed(shared=True),
+    BatchPrivate(),
+    PostedPricePacking(theta=(16, 16)),
+]
+#: Under these keys stand names of users, groups, types, and of jobs, tenants and servers.
 NAMED = ["name", "types", "user", "envied", "fixed", "at_least", "buyer", "seller", "fast", "slow", "groups", "in"]
+NAMED += ["job", "tenant", "workers", "ps", "worker_type", "ps_type"]
 MEMORY = next((each for each in ("/dev/shm",) if Path(each).is_dir()), None)
 BEGIN, END = "<!-- counts: begin, written by make differential -->", "<!-- counts: end -->"
 
@@ -104,6 +120,8 @@ def _open(stream: IO[bytes] | None) -> IO[bytes]:
 def genuine(seed: int, only: str = "") -> Iterator[Any]:
     """Yield certificates as they are written: of one market, of some programs, and some that are worked out by hand."""
     draw = Random(f"genuine {seed}")
+    if only in ("", SCHEDULES):
+        yield from planned(seed, draw)
     alone = only in OF_ENTITLEMENTS or only.endswith(ENTITLED)
     for market in entitled_markets(20 if alone else 3, seed=10_000 + seed):
         yield from (each.certificate.to_json() for each in of_entitlements(market, draw))
@@ -117,6 +135,21 @@ def genuine(seed: int, only: str = "") -> Iterator[Any]:
         yield from (each.certificate.to_json() for each in of_market(market, draw))
     yield from (each.certificate.to_json() for each in of_programs(draw, 40))
     yield from draw.sample(list(BY_HAND.values()), 8)
+
+
+def planned(seed: int, draw: Random) -> Iterator[Any]:
+    """Yield what policies of schedules decide on a batch, each also without what they tell of the decision."""
+    jobs, types = draw.choice([2, 4, 6]), (1 + seed % 2, 1 + seed // 2 % 2)
+    drawn = (random_batch(100 * seed + at, jobs=jobs, types=types) for at in range(100))
+    batch = next(each for each in drawn if all(_rational(utility) for utility in each.jobs.utility))
+    for policy in draw.sample(PLANNERS, 2):
+        data = document(decide(policy, batch))
+        yield data
+        yield data | {"bases": [], "admissions": [], "payments": []}
+
+
+def _rational(utility: CompletionUtility) -> bool:
+    return not isinstance(utility, Power) or utility.exponent == int(utility.exponent)
 
 
 def respelled(data: Any, draw: Random) -> Any:
@@ -149,7 +182,8 @@ def forged(data: Any, others: list[Any], draw: Random) -> bytes:
     if how < 0.6:
         return spelled(changed(data, draw), draw)
     if how < 0.8:
-        alike = draw.choice([each for each in others if each["certificate"] == data["certificate"]])
+        word = data.get("certificate")
+        alike = draw.choice([each for each in others if each.get("certificate") == word])
         shared = [key for key in data if key in alike and key not in ("schema", "certificate")]
         return spelled(data | {key: alike[key] for key in draw.sample(shared, draw.randint(0, len(shared)))}, draw)
     return spelled(changed_values(data, draw), draw) if how < 0.92 else changed_bytes(spelled(data, draw), draw)
@@ -185,14 +219,14 @@ def _under(data: Any, word: str) -> Iterator[str]:
 
 def kind_of(data: Any) -> str:
     """Return what a certificate is called in the counts."""
-    return str(data["certificate"]) + (ENTITLED if "entitlements" in data.get("market", {}) else "")
+    return str(data.get("certificate", SCHEDULES)) + (ENTITLED if "entitlements" in data.get("market", {}) else "")
 
 
 def files(seed: int, only: str = "") -> Iterator[tuple[str, bytes]]:
     """Yield the files of a seed, or those of one kind: of each what it is called in the counts, and its bytes."""
     draw, times = Random(f"files {seed}"), OF_ONE_KIND if only else 1
     whole = [json.loads(json.dumps(each)) for each in (*genuine(seed, only), *(BY_HAND.values() if only else ()))]
-    whole = [each for each in whole if only in ("", each["certificate"], each.get("property"), kind_of(each))]
+    whole = [each for each in whole if only in ("", each.get("certificate"), each.get("property"), kind_of(each))]
     for data in whole:
         kind = kind_of(data)
         yield f"{kind}, as written", spelled(respelled(data, draw) if draw.random() < 0.5 else data, draw)

@@ -27,8 +27,9 @@ NO_ENVY = 1e-11
 AGAINST = 2
 #: For each single-type group so many rows a round, each by the member that envies most.
 OF_GROUP = 10
-#: Rows that do not bind are dropped once there are so many rows, and so many times as many rows as variables.
-MANY_ROWS, CROWDED = 5000, 3
+#: Rows that do not bind are dropped once there are so many rows, fewer where a basis is near, and so many times as many
+#: rows as variables.
+MANY_ROWS, MANY_NEAR, CROWDED = 5000, 700, 3
 #: The total must have come down by this part since rows were last dropped, so that none come and go without end.
 LOWER_TOTAL = 1e-6
 #: Up to so many free users all rows among them are there from the start.
@@ -48,6 +49,7 @@ class RestrictedLP:
         self.single_type, self.may_hold = start.single_type.copy(), start.may_hold.copy()
         self.rows, self.tight = start.rows, start.tight
         self._basis, self._dual = start.basis, start.dual
+        self._many_rows = MANY_ROWS if start.basis is None else MANY_NEAR
         self.rounds = self.iterations = 0
         self.total = self.back = 0.0
         self._set_known()
@@ -146,7 +148,7 @@ class RestrictedLP:
 
     def _crowded(self, exists: Array) -> bool:
         """Return whether most rows do not bind, so that steps take longer than they must."""
-        return len(self.tight) > max(MANY_ROWS, CROWDED * int(exists.sum()))
+        return len(self.tight) > max(self._many_rows, CROWDED * int(exists.sum()))
 
     def _load(self, exists: Array, column: Array, holds: Array, limited: Array) -> IncrementalLP:
         """Return the program with the rows of capacities, of the demands of ``limited`` users, and those known."""

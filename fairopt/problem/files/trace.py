@@ -249,7 +249,8 @@ def _check_column(types: Sequence[str], name: str, place: str) -> None:
     # columns that are ignored are not suggested
     wanted = [*known, *(f"{_SPEED}{kind}" for kind in types)]
     remedy = nearest(name if name.startswith(_SPEED) else name.lower(), wanted, "column")
-    remedy += ". Of another table of jobs, say which column is which: --column submit=NAME"
+    remedy += "" if remedy.endswith("?") else "."
+    remedy += " Of another table of jobs, say which column is which: --column submit=NAME"
     raise BadInput(f"unknown column {shown(name)}", place=place, remedy=remedy)
 
 

@@ -30,6 +30,8 @@ PARTS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(1))
 EXACT_UP_TO = 250
 #: On markets of more shares than this nobody asks whether a gain is one for every optimum: it takes too long.
 EVERY_OPTIMUM_UP_TO = 1_000
+#: On markets of more shares than this only the misreport that pays most is decided exactly, of all kinds.
+EACH_KIND_UP_TO = 1_000
 #: A simpler report is preferred over another whose gain is up to this many times as large.
 WORTH = 2
 #: How many of the most promising reports are decided exactly where none pays.
@@ -51,6 +53,16 @@ class ExactReports:
         self._worst: dict[tuple[int, tuple[Any, ...]], Fraction | None] = {}
         self._after: dict[tuple[int, tuple[Any, ...]], Allocation | None] = {}
         self._known: dict[tuple[int, tuple[Any, ...]], float] = {}
+
+    @property
+    def is_soon(self) -> bool:
+        """Whether exact decisions on this market are so soon that each kind of misreport gets its own."""
+        return self.problem.speedup.size <= EACH_KIND_UP_TO
+
+    def knows(self, found: Found, kind: MisreportKind) -> bool:
+        """Whether the rational report nearest to ``found`` was decided, for another kind."""
+        near = candidates(self.problem, found, kind)
+        return bool(near) and (found.user, tuple(near[-1])) in self._after
 
     def misreport(self, user: int, report: Array) -> SlackCase | None:
         """Return the result of a report (k,) of Fractions, whether the user gains or loses."""

@@ -25,6 +25,9 @@ from fairopt.properties.property import Effort, MechanismProperty, SlackCase
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 from fairopt.properties.within_bounds import Boundary, lowest
 
+#: Of a policy that is proved to be truthful one in so many of the misreports is tried.
+CHECKED = 10
+
 
 class StrategyProofness(MechanismProperty):
     """No user gains by its true speedups when it reports others.
@@ -63,6 +66,24 @@ class StrategyProofness(MechanismProperty):
     def __init__(self, *, normalised: bool = False, tolerance: float = TOLERANCE) -> None:
         self.normalised, self.tolerance = normalised, tolerance
 
+    def judge(self, policy: Policy, problem: Market, outcome: Allocation, *, effort: Effort | None = None) -> Verdict:
+        """Return HOLDS where the policy is proved to be truthful; else what a `search` finds.
+
+        A part of the effort tries, in floats, whether what was decided is what the proof is about.
+        """
+        effort = effort or Effort()
+        holds = _proved(policy, problem, self.name, "any") if problem.known.all() else None
+        if holds is not None and not nothing_known(problem).any():
+            search = self._search(Reports(policy, problem, outcome), effort)
+            budget = max(1, effort.evaluations // CHECKED)
+            best = search.best(ANYTHING, budget, structured=True)
+            if not best or best[0].share <= self.tolerance:
+                tried = f"{holds.effort}; {search.tried[ANYTHING.name]} of them were tried, none pays"
+                exact = problem.exact and outcome.exact
+                holds = replace(holds, exact=exact, effort=f"{tried}, seed {effort.seed}")
+                return replace(holds, by_misreport=dict.fromkeys((LARGER.name, SMALLER.name, ANYTHING.name), holds))
+        return self.search(policy, problem, effort=effort, truth=outcome)
+
     def search(
         self, policy: Policy, problem: Market, *, effort: Effort | None = None, truth: Allocation | None = None
     ) -> Verdict:
@@ -91,7 +112,7 @@ class StrategyProofness(MechanismProperty):
         usable = truth is not None and truth.exact and problem.exact
         exactly = ExactReports(self, policy, problem, truth) if usable else None
         asked = Reports(policy, problem, None if exactly else truth)
-        search = MisreportSearch(asked, effort, fixed=problem.type_order()[0] if self.normalised else None)
+        search = self._search(asked, effort)
         best = search.side_by_side({LARGER: effort.part(0), SMALLER: effort.part(1)}, structured=True)
         found = {one: search.confirmed(each) for one, each in best.items()}
         # a larger or smaller report is also one of any kind: the search for any starts from the better one
@@ -100,15 +121,14 @@ class StrategyProofness(MechanismProperty):
         found[ANYTHING] = search.confirmed(best[ANYTHING])
         if exactly:
             exactly.foresee(asked, {kind: each for kind, each in found.items() if each}, self.tolerance)
-        witnesses = {
-            kind: None if each is None else self._witness(asked, exactly, each, best[kind], kind)
-            for kind, each in found.items()
-        }
-        witnesses[ANYTHING] = most_paid(*witnesses.values())
+        witnesses = self._witnesses(asked, exactly, found, best)
         verdicts = {kind.name: self._verdict(search, kind, witness) for kind, witness in witnesses.items()}
         overall = verdicts[ANYTHING.name]
         tried = f"{sum(search.tried.values())} misreports in all; {overall.effort}"
         return replace(overall, by_misreport=verdicts, effort=tried)
+
+    def _search(self, asked: Reports, effort: Effort) -> MisreportSearch:
+        return MisreportSearch(asked, effort, fixed=asked.market.type_order()[0] if self.normalised else None)
 
     def told(self, market: Market, user: int, report: Array, truth: Allocation, after: Allocation) -> SlackCase:
         """Return what ``report`` (k,) does for ``user``, by the true ``market``, in its numbers, whether it pays."""
@@ -136,17 +156,32 @@ class StrategyProofness(MechanismProperty):
         gets = f"{gets} instead of" if gets != got else f"{number_text(case.gain)} more than"
         return f"{case.user} has speedups {true}, reports {said}, and gets {gets} {got}"
 
-    def _witness(
-        self, asked: Reports, exactly: ExactReports | None, found: Found, others: list[Found], kind: MisreportKind
-    ) -> SlackCase:
-        """Return the misreport to show for one kind, which may gain nothing: exact where possible, else in floats."""
-        exact = exactly and exactly.best(asked, found, others, kind, self.tolerance)
-        if exact:
-            return exact
-        # decided in floats; the truthful decision is the verdict's own, exact or not
-        truth = (exactly and exactly.truth) or asked.truth
-        after = asked.misreported(found.user, found.report)
-        return self.told(asked.market, found.user, found.report, truth, after)
+    def _witnesses(
+        self,
+        asked: Reports,
+        exactly: ExactReports | None,
+        found: dict[MisreportKind, Found | None],
+        best: dict[MisreportKind, list[Found]],
+    ) -> dict[MisreportKind, SlackCase | None]:
+        """Return the misreport to show for each kind, which may gain nothing: exact where possible, else in floats.
+
+        On a large market only the one that pays most is decided exactly, and others with the same report.
+        """
+        shown: dict[MisreportKind, SlackCase | None] = dict.fromkeys(found)
+        paid: SlackCase | None = None
+        for kind, each in sorted(found.items(), key=lambda item: 0.0 if item[1] is None else -item[1].gain):
+            if each is None:
+                continue
+            one = None
+            if exactly and (paid is None or exactly.is_soon or exactly.knows(each, kind)):
+                one = exactly.best(asked, each, best[kind], kind, self.tolerance)
+                paid = one if one is not None and one.gain > 0 else paid
+            if one is None:  # the truthful decision is the verdict's own, exact or not
+                truth = (exactly and exactly.truth) or asked.truth
+                one = self.told(asked.market, each.user, each.report, truth, asked.misreported(each.user, each.report))
+            shown[kind] = one
+        shown[ANYTHING] = paid if paid and exactly and not exactly.is_soon else most_paid(*shown.values())
+        return shown
 
     def _verdict(self, search: MisreportSearch, kind: MisreportKind, witness: SlackCase | None) -> Verdict:
         where = "the slowest type's speedup kept" if self.normalised else "all speedups"
@@ -243,8 +278,9 @@ def _proved(policy: Policy, market: Market, name: str, kind: str) -> Verdict | N
     claim = next((each for each in policy.claims if each.property == name and each.known(market, kind)), None)
     if claim is None:
         return None
-    effort = f"all speedups in the range: {policy.name} is proved to be truthful for such reports ({claim.source})"
-    return Verdict(name, Answer.HOLDS, None, "", True, effort)
+    where = "" if market.known.all() else "all speedups in the range: "
+    proof = f"{policy.name} is proved to be truthful for such reports ({claim.source})"
+    return Verdict(name, Answer.HOLDS, None, "", True, f"{where}{proof}", evidence=claim.source)
 
 
 def _depends(found: Verdict, alike: Market, fails: Market, *, stated: bool) -> Verdict:

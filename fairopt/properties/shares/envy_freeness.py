@@ -59,6 +59,8 @@ class EnvyFreeness(LinearInSpeedups):
         own, fair = market.utility(shares), market.fair_utility()
         left()
         users, others = self._closest(market.as_(float), shares.astype(float), self.pairs(market))
+        if market.exact and market.entitlements is None and len(users) > len(own):  # many tie
+            users, others = _apart(users, others, shares / market.weight[:, None])
         tightest: list[Any] = []  # of each piece: where many tie, 1,000 users have a million pairs
         for part in _pieces(len(users)):
             value = self._value(market, shares, users[part], others[part])
@@ -145,6 +147,17 @@ def _pieces(pairs: int) -> Iterator[slice]:
     for first in range(0, pairs, PAIRS):
         left()
         yield slice(first, first + PAIRS)
+
+
+def _apart(users: Array, others: Array, bundles: Array) -> tuple[Array, Array]:
+    """Return pairs of ``users`` and ``others`` (m,), without those whose other holds what a former one does.
+
+    ``bundles`` (n, k) are what everybody holds, by weight.
+    """
+    like: dict[tuple[Any, ...], int] = {}
+    kind = np.array([like.setdefault(tuple(row), at) for at, row in enumerate(bundles.tolist())])
+    first = np.sort(np.unique(users * len(bundles) + kind[others], return_index=True)[1])
+    return users[first], others[first]
 
 
 def _within_demand(optima: Optima, slack: Slack, user: int, other: int, scale: Any) -> Slack:
