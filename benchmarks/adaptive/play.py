@@ -93,8 +93,8 @@ def all_played() -> Iterator[Played]:
             one = Played(setting, policy_, folder, read_sia, sia.cluster(hosts), "sia")
             yield one
             if several and isinstance(policy_, Pollux):
-                for change, other in (("on one type", {"mixed": None}), ("hosts not divided", {"mixed": 8})):
-                    yield replace(one, policy=replace(policy_, **other), change=change)
+                for change, mixed in (("on one type", None), ("hosts not divided", 8)):
+                    yield replace(one, policy=replace(policy_, mixed=mixed), change=change)
 
 
 def play(one: Played, path: Path) -> list[tuple[float, float, float]]:

@@ -201,7 +201,8 @@ class AlloXInRounds(GavelRounds):
     """`Matching`, served in rounds."""
 
     def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Shared | None]:
-        before = {name: tuple(map(float, parts)) for name, parts in state.fraction.items()}
+        by_job = zip(*state.fraction, strict=True)
+        before = {name: tuple(map(float, parts)) for name, parts in zip(state.jobs, by_job, strict=True)}
         how: dict[str, Any] = {"interval": self.interval, "head_start": self.head_start}
         return GavelRounds(objective=Matching(before), **how)._claims(queue, state, solve)
 
