@@ -11,18 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from .reading import (
-    MOST_DIGITS,
-    Entry,
-    Unreadable,
-    brief,
-    digest,
-    distinct,
-    exactly,
-    require,
-    row_exactly,
-    within,
-)
+from .reading import MOST_DIGITS, Entry, Unreadable, brief, digest, distinct, exactly, require, within
 
 PARTS = ("workers", "ps")  #: a job's workers, and its parameter servers (PS)
 DOCUMENT = "schema policy batch bases schedules admissions payments"
@@ -59,7 +48,7 @@ class Job:
         require(fine, fields.place, "a time is negative, or that of a mini-batch is 0")
         self.gradient = fields["gradient"].amount()
         self.utility = utility(fields["utility"])
-        times = map(row_exactly, (self.minibatch_time, self.update_time))
+        times = (list(map(exactly, each)) for each in (self.minibatch_time, self.update_time))
         self.digested = [self.name, self.tenant, self.arrival, self.chunks, exactly(self.work), *times]
         self.digested += [exactly(self.gradient), utility_exactly(fields["utility"])]
 
@@ -151,10 +140,7 @@ class Plan:
     def _digest(self) -> str:
         """Return a name for the batch, however its numbers are written."""
         bandwidths = (map(exactly, of_part) for of_part in self.bandwidth)
-        types = [
-            list(zip(names, of_part, strict=True))
-            for names, of_part in zip(self.types, bandwidths, strict=True)
-        ]
+        types = map(list, map(zip, self.types, bandwidths))
         holders = [[each.digested for each in those] for those in (self.tenants, self.servers)]
         return digest(["batch", *types, *holders, [each.digested for each in self.jobs]])
 
@@ -197,7 +183,7 @@ def utility_exactly(entry: Entry) -> list[Any]:
     """Return the form of a utility and its numbers, for a digest."""
     form, fields = entry["form"].value, entry.fields(f"form {FIGURES[entry['form'].value]}")
     if form == "steps":
-        return [form, *row_exactly(fields["values"].numbers())]
+        return [form, *map(exactly, fields["values"].numbers())]
     return [form, *(exactly(fields[key].number()) for key in FIGURES[form].split())]
 
 

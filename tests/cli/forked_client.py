@@ -11,18 +11,19 @@ import signal
 import sys
 from array import array
 
-_, where, *arguments = sys.argv
-server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-server.connect(where)
-asked = marshal.dumps((arguments, os.getcwd(), dict(os.environ)))
-streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array("i", [0, 1, 2]))]
-server.sendmsg([len(asked).to_bytes(8, "big")], streams)
-server.sendall(asked)
-number = int.from_bytes(server.recv(8), "big")
-for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(each, lambda which, _: os.kill(number, which))
-status = int.from_bytes(server.recv(8), "big", signed=True)
-if status < 0:  # by a signal
-    signal.signal(-status, signal.SIG_DFL)
-    os.kill(os.getpid(), -status)
-os._exit(status)
+if __name__ == "__main__":
+    _, where, *arguments = sys.argv
+    server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    server.connect(where)
+    asked = marshal.dumps((arguments, os.getcwd(), dict(os.environ)))
+    streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array("i", [0, 1, 2]))]
+    server.sendmsg([len(asked).to_bytes(8, "big")], streams)
+    server.sendall(asked)
+    number = int.from_bytes(server.recv(8), "big")
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, lambda which, _: os.kill(number, which))
+    status = int.from_bytes(server.recv(8), "big", signed=True)
+    if status < 0:  # by a signal
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)

@@ -63,7 +63,7 @@ def test_nothing_that_is_no_certificate_is_passed_over(tmp_path: Path, fairopt: 
     body = {"allocation": [["1/2"], ["1/2"]], "property": "feasibility", "answer": "HOLDS"}
     folder = written(
         tmp_path / "of",
-        run={"schema": 1, "rounds": []},
+        run={"schema": 1, "rounds": [], "trace": {}},
         bounds=certificate("property", market=bounded, **body),
         trades=BY_HAND["TRADING"],
     )
@@ -77,9 +77,9 @@ def test_a_name_of_a_file_is_no_verdict(tmp_path: Path, fairopt: Callable[..., R
     path = tmp_path / "x: accepted: all\nof it.json"
     path.write_text("{}")
     code, out, _ = fairopt("check", "--verified", path)
-    assert code == 4
+    assert code == 2
     assert len(out.splitlines()) == 1
-    assert ": NOT COVERED: it is no certificate" in out
+    assert ": cannot be read: it is no certificate" in out
     assert ": accepted: " not in out
 
 
