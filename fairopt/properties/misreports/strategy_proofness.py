@@ -78,7 +78,8 @@ class StrategyProofness(MechanismProperty):
             budget = max(1, effort.evaluations // CHECKED)
             best = search.best(ANYTHING, budget, structured=True)
             if not best or best[0].share <= self.tolerance:
-                tried = f"{holds.effort}; {search.tried[ANYTHING.name]} of them were tried, none pays"
+                number = search.tried[ANYTHING.name]
+                tried = f"{holds.effort}; {number} of them {'was' if number == 1 else 'were'} tried, none pays"
                 exact = problem.exact and outcome.exact
                 holds = replace(holds, exact=exact, effort=f"{tried}, seed {effort.seed}")
                 return replace(holds, by_misreport=dict.fromkeys((LARGER.name, SMALLER.name, ANYTHING.name), holds))
