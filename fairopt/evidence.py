@@ -77,7 +77,9 @@ def evidence(row: Row[Allocation], properties: AnyProperty | Sequence[AnyPropert
     for searched in properties:
         if isinstance(searched, MechanismProperty) and searched.name in row.verdicts:
             verdict = row.verdicts[searched.name]
-            for kind, each in (verdict.by_misreport or {"any": verdict}).items():
+            # what holds for any report holds for each kind of them
+            kinds = {} if verdict.answer is Answer.HOLDS else verdict.by_misreport
+            for kind, each in (kinds or {"any": verdict}).items():
                 yield _item(f"{searched.name}-{kind}", partial(certify_search, row.policy, decision.market, each))
 
 

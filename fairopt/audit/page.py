@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from os import PathLike
@@ -41,9 +41,13 @@ def write_page(found: Audit | Explanation | WhatIf, path: str | PathLike[str], f
 
     Errors: `NotInstalled` without Jinja2; `BadInput`.
     """
-    made = {Audit: page, Explanation: explanation_page, WhatIf: whatif_page}[type(found)]
+    made: Mapping[type, Callable[[Any, Sequence[object]], str]] = {
+        Audit: page,
+        Explanation: explanation_page,
+        WhatIf: whatif_page,
+    }
     with naming(path):
-        write_text(path, made(found, files))  # type: ignore[operator]
+        write_text(path, made[type(found)](found, files))
 
 
 def page(found: Audit, files: Sequence[object] = ()) -> str:
@@ -116,7 +120,7 @@ def longest(stands: Sequence[TypeStatus]) -> float:
 # -- one user or group ----------------------------------------------------------------------------------------------
 def explanation_page(found: Explanation, files: Sequence[object] = ()) -> str:
     """Return the page of an explanation; the rest as `write_page`."""
-    from fairopt.experiment.comparison_page import graph_pictures, tree_pictures  # here, since few ask for it
+    from fairopt.experiment.graph_pictures import graph_pictures, tree_pictures  # here, since few ask for it
 
     audited, name = found.found, found.row.name
     text: str = (

@@ -12,13 +12,15 @@ from rich.text import Text
 from fairopt.cli.app import EVERY
 from fairopt.cli.tables import STYLES, fits, say, table_of
 from fairopt.compare import Row
-from fairopt.compare.answer import answer, telling, together
+from fairopt.compare.answer import answer, telling, together, with_and
 from fairopt.compare.words import Groups, held_by_all, key, mark, numbers, title, unit, verdicts
 from fairopt.policy import Uniqueness
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 
 #: The most characters of a line of a column's head, and of its unit.
 HEAD, WIDE_HEAD = 12, 18
+#: Answers that leave a property open.
+OPEN = (Answer.UNDECIDED, Answer.DEPENDS)
 
 
 def left_out(others: Mapping[str, str]) -> None:
@@ -94,10 +96,24 @@ def _show_why(groups: Groups, properties: Sequence[Property], why: str) -> None:
                 say(f"  {row.policy.name}, {name}: holds for some optimum, not for all")
         for asked in properties:
             for verdict in verdicts([row], asked):
-                if verdict.answer in (Answer.UNDECIDED, Answer.DEPENDS):
-                    say(f"  {row.policy.name}, {asked.asks()}: {verdict.shown_by}")
-                elif mine and verdict.shown_by:
+                if mine and verdict.shown_by and verdict.answer not in OPEN:
                     say(f"  {row.policy.name}: {verdict.shown_by}")
+    _show_open([row for group in groups for row in group], properties)
+
+
+def _show_open(rows: Sequence[Row[Any]], properties: Sequence[Property]) -> None:
+    """Print what was left open, and why: a line for all policies of which the same is open for the same reason."""
+    policies: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for row in rows:
+        asks: dict[str, list[str]] = {}
+        for asked in properties:
+            for verdict in verdicts([row], asked):
+                if verdict.answer in OPEN:
+                    asks.setdefault(verdict.shown_by, []).append(asked.asks())
+        for reason, of_row in asks.items():
+            policies.setdefault((reason, tuple(of_row)), []).append(row.policy.name)
+    for (reason, those), names in policies.items():
+        say(f"  {with_and(those)} ({with_and(names)}): {reason}")
 
 
 def seconds_of(rows: Sequence[Row[Any]], properties: Sequence[Property]) -> str:

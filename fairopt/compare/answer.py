@@ -85,12 +85,12 @@ def _sentence(problem: Any, group: Sequence[Row[Any]], fails: list[str], undecid
     s = "" if len(group) > 1 else "s"
     parts = []
     if fails:
-        parts.append(f"break{s} {len(fails)}: {_and(fails)}")
+        parts.append(f"break{s} {len(fails)}: {with_and(fails)}")
     if undecided:
-        parts.append(f"leave{s} open: {_and(undecided)}")
+        parts.append(f"leave{s} open: {with_and(undecided)}")
     if asked and not parts:
         parts.append(f"keep{s} {_all(asked) if asked > 1 else 'it'}")
-    names = _and([row.policy.name for row in group])
+    names = with_and([row.policy.name for row in group])
     said = f"{names} {'; '.join(parts)}." if parts else f"{names}:"
     return f"{said} {cost(problem, group)}"
 
@@ -199,7 +199,8 @@ def _span(values: Sequence[Any], words: Callable[[Any], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _and(names: Sequence[str]) -> str:
+def with_and(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: with commas, and "and" before the last."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 

@@ -191,7 +191,7 @@ def test_nothing_fails_and_something_is_undecided(
     asked = ("--property", "envy_freeness", "--property", "sharing_incentive")
     ran = fairopt("compare", MARKET, "--policy", "equal-split", *asked)
     assert ran.status == 4
-    assert "equal-split, envies nobody: undecided: no envy was to be seen" in ran.out
+    assert "envies nobody (equal-split): undecided: no envy was to be seen" in ran.out
     assert "equal-split leaves open: envies nobody." in ran.out
     given_ = tmp_path / "a.json"
     given_.write_text(json.dumps({"allocation": [["1/3", "1/3"]] * 3}))
@@ -247,11 +247,15 @@ def test_a_run_that_is_cut_is_undecided(fairopt: Callable[..., Ran], trace: Path
     asked = ("--policy", "srtf", "--property", "lease_kept")
     ran = fairopt("compare", trace, "--cluster", CLUSTER, *asked, "--rounds", "2")
     assert ran.status == 4
-    assert "srtf, leases kept: undecided: the run ends at 600 with" in ran.out
+    assert "leases kept (srtf): undecided: the run ends at 600 with" in ran.out
     ran = fairopt("compare", trace, "--cluster", CLUSTER, *asked, "--rounds", "2", "--json")
     row = ran.data["policies"]["srtf"]
     assert (row["status"], row["properties"]["lease_kept"]["answer"]) == ("stopped", "UNDECIDED")
     assert row["properties"]["lease_kept"]["reason"].startswith("the run ends at 600")
+    more = ("--policy", "fifo", "--property", "no_starvation")
+    ran = fairopt("compare", trace, "--cluster", CLUSTER, *asked, *more, "--rounds", "2")
+    assert ran.out.count("undecided: the run ends") == 1, "said once of all of which it is so"
+    assert "leases kept and no job starves (srtf and fifo): undecided: the run ends at 600 with" in ran.out
 
 
 # -- batches -----------------------------------------------------------------------------------------------------
