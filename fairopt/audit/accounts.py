@@ -209,17 +209,17 @@ class EntitlementAccounts:
 
     @cached_property
     def _starving_and_served(self) -> tuple[dict[int, dict[int, int]], frozenset[int]]:
-        return starving(self)
+        return starving(self.pools, self.owed, self.owed_room, self.cap_room)
 
     def below_caps(self, gang: int, gpu_type: int, *, but_of_pool: bool = False) -> bool:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""
         user = int(self.gangs.user[gang])
         pool = self.pools.of(user, gpu_type) if but_of_pool else TOP
-        gpus, room = self.gangs.size(gang), self.cap_rows
+        gpus, room = self.gangs.size(gang), self._cap_rows
         return all(gpus <= room[node][gpu_type] or node == pool for node in self.around(user))
 
     @cached_property
-    def cap_rows(self) -> list[list[Any]]:
+    def _cap_rows(self) -> list[list[Any]]:
         """The rows of `cap_room`, whose single numbers are had sooner from lists."""
         return [*self.cap_room.tolist()]
 
@@ -265,12 +265,6 @@ class EntitlementAccounts:
         return {group: sorted(gangs, key=self.place.__getitem__) for group, gangs in found.items()}
 
     @cached_property
-    def is_good_owed(self) -> list[bool]:
-        """Whether anything of a column is owed to anybody."""
-        owed: list[bool] = np.asarray((self.owed > 0).any(axis=0)).tolist()
-        return owed
-
-    @cached_property
     def short(self) -> Array:
         """GPUs of each node's gangs that starve, by the type on which they fit (N, k)."""
         missing = np.zeros((len(self.said.nodes), self.k), dtype=self.gangs.gpus.dtype)
@@ -282,15 +276,11 @@ class EntitlementAccounts:
     # -- who has it ----------------------------------------------------------------------------------------------
     def above(self, node: int) -> tuple[int, ...]:
         """Return the groups that a user or group is in, from the inside outwards."""
-        return self._around[node][1:]
+        return self.pools.paths[node][1:]
 
     def around(self, node: int) -> tuple[int, ...]:
         """Return a user or group, and those that it is in, from the inside outwards."""
-        return self._around[node]
-
-    @cached_property
-    def _around(self) -> list[tuple[int, ...]]:
-        return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
+        return self.pools.paths[node]
 
     def borrowers(self, node: int, gpu_type: int) -> Mapping[int, int]:
         """Return how many GPUs of a type that others are owed each user holds, as seen from a node: most first.

@@ -92,7 +92,7 @@ class Pools:
 
         Its members share its quota, which is its cap, as the ClusterQueues of one cohort do, and nothing of the rest.
         """
-        return self._of_tops[self._paths[user][-1]][gpu_type]
+        return self._of_tops[self.paths[user][-1]][gpu_type]
 
     def left_in(self, pool: int, gpu_type: int) -> Any:
         """Return what is left of a type in a `pool`, in GPUs or parts, as gangs take; negative where more is held."""
@@ -127,7 +127,7 @@ class Pools:
         return found
 
     def _kept_in(self, user: int, gpu_type: int, pool: int) -> dict[int, int]:
-        path = self._paths[user]
+        path = self.paths[user]
         path = path if pool == TOP else path[: path.index(pool) + 1]
         beside = [self.said.children[group] for group in path[1:]] + ([self.said.tops] if pool == TOP else [])
         path = path if pool == TOP else path[:-1]
@@ -147,7 +147,7 @@ class Pools:
             self._known_goods[key] = [
                 ((node, column), whole_as_int(amount))  # ints are added sooner than Fractions
                 for column, amount in taken
-                for node in (TOP, *(each for each in self._paths[user] if cap[each, column] < INFINITY))
+                for node in (TOP, *(each for each in self.paths[user] if cap[each, column] < INFINITY))
             ]
         return self._known_goods[key]
 
@@ -167,7 +167,7 @@ class Pools:
         return kinds
 
     @cached_property
-    def _paths(self) -> list[tuple[int, ...]]:
+    def paths(self) -> list[tuple[int, ...]]:
         """Each node, and the groups that it is in, from the inside outwards."""
         return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
 
