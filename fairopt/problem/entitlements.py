@@ -302,22 +302,8 @@ class Entitlements(Frozen):
 
     def goods_of(self, gang: int, gpu_type: int) -> list[tuple[int, Number]]:
         """Return what a gang takes beside GPUs, on a type: columns, and how much of each that it takes."""
-        known = self._known_goods
-        key = self._kinds[gang], gpu_type
-        if key not in known:
-            takes = self.gangs.other[gang]
-            known[key] = [(column, takes[at]) for at, column in self._counted[gpu_type] if takes[at]]
-        return known[key]
-
-    @cached_property
-    def _kinds(self) -> list[int]:
-        kinds: list[int] = self.gangs.kinds.tolist()
-        return kinds
-
-    @cached_property
-    def _known_goods(self) -> dict[tuple[int, int], list[tuple[int, Number]]]:
-        """What `goods_of` returned, by the kind of gang."""
-        return {}
+        takes = self.gangs.other[gang]
+        return [(column, takes[at]) for at, column in self._counted[gpu_type] if takes[at]]
 
     @cached_property
     def _counted(self) -> list[list[tuple[int, int]]]:
@@ -362,7 +348,7 @@ class Entitlements(Frozen):
         columns: dict[str, Any] = {
             name: None if (own := getattr(self, name)) is None else cast(own, number) for name in names
         }
-        half_life, gangs = None if self.half_life is None else number(self.half_life), self.gangs.as_(number)
+        half_life, gangs = self.half_life and number(self.half_life), self.gangs.as_(number)
         if gangs is self.gangs and all(columns[name] is getattr(self, name) for name in names):
             return self
         return replace(self, half_life=half_life, gangs=gangs, **columns)

@@ -93,11 +93,7 @@ class ObjectPart:
     __slots__ = ("_place", "cells", "name", "value")
 
     def __init__(
-        self,
-        place: str | tuple[ObjectPart, str, int],
-        value: Mapping[str, Any],
-        name: Any = None,
-        cells: bool = False,
+        self, place: str | tuple[ObjectPart, str, int], value: Mapping[str, Any], name: Any = None, cells: bool = False
     ) -> None:
         self._place, self.value, self.name, self.cells = place, value, name, cells
 
