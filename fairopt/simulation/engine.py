@@ -18,18 +18,16 @@ from fairopt.policy.policy import require_policy
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.profile import Course
 from fairopt.problem.queue import any_type
-from fairopt.program import INFINITY, Array, Number
+from fairopt.program import Array, Number
 from fairopt.simulation import rounds as step
 from fairopt.simulation.job_states import Hosts, JobStates
 from fairopt.simulation.mechanics import Mechanics, length_of
-from fairopt.simulation.newcomers import Newcomers
 from fairopt.simulation.record import Changes, Placed, Round, Snapshot, begin
+from fairopt.simulation.unasked import MOST_AT_ONCE, Stretch, Unasked
 from fairopt.simulation.whole_rounds import WholeRounds
 
 _log = logging.getLogger(__name__)
 
-#: Rounds that are played in one step, at the most: who listens wants to say how far the run is.
-MOST_AT_ONCE = 1000
 #: Seconds after which a round is yielded though nothing changed: who listens may want to say how far the run is.
 BEAT = 1.0
 
@@ -57,6 +55,15 @@ class _Moment(NamedTuple):
     asked: Array | None = None
     said: Mapping[str, Any] | None = None
     seconds: float = 0.0
+
+
+class _Ahead(NamedTuple):
+    """So many rounds after an engine's moment, played in one step: how much of what changed was told; and after."""
+
+    changes: list[Changes]
+    told: int
+    rounds: int
+    after: _Moment
 
 
 class Engine:
@@ -109,7 +116,8 @@ class Engine:
         self._hosts = Hosts(self._cluster, trace)
         self._whole = Queue.fresh(trace.jobs, self._cluster, length=1)
         self._fits = any_type(self._whole.fits)
-        self._newcomers = Newcomers(self._whole, self._mechanics)
+        self._unasked = None if self._length is None else Unasked(self._whole, self._mechanics, self._length)
+        self._ahead: _Ahead | None = None
         self._datasets = trace.jobs.dataset if any(trace.jobs.dataset) else ()
         first = begin(self._cluster, number) if after is None else after
         self._at = _Moment(
@@ -129,7 +137,8 @@ class Engine:
     @property
     def index(self) -> int:
         """The number of the round that comes next."""
-        return self._at.round
+        told = 0 if self._ahead is None else self._ahead.told
+        return self._at.round if self._ahead is None or not told else self._ahead.changes[told - 1].index + 1
 
     def stop(self) -> None:
         """Let the run end after the round that it is in; a handler of signals may call it."""
@@ -138,6 +147,8 @@ class Engine:
     def snapshot(self) -> Snapshot:
         """Return how to go on from here."""
         at = self._at
+        if self._ahead is not None and self._ahead.told:  # what was played ahead is played again, up to here
+            at = self._unasked_from(at, self.index).after
         present = dict(at.states.states(at.now))
         return Snapshot(at.round, at.now, at.arrived, present, at.held, at.state, at.started, at.idle)
 
@@ -156,17 +167,24 @@ class Engine:
     def _changes(self, beat: float) -> Iterator[Changes]:
         """Yield what changes, in rounds where something does, or after so many seconds."""
         last = perf_counter()
-        while not self._stopped and (self._rounds is None or self._done < self._rounds):
-            quiet = self._quiet(self._at)
-            self._at, self._done = quiet, self._done + quiet.round - self._at.round
+        while not self._stopped:
+            ahead = self._unasked_from(self._at) if self._ahead is None else self._ahead
+            if ahead.told < len(ahead.changes):
+                self._ahead = ahead._replace(told=ahead.told + 1)
+                yield ahead.changes[ahead.told]
+                last = perf_counter()
+                continue
+            # in one step: an exception from outside comes before these rounds, or after they have been told
+            self._done, self._at, self._ahead = self._done + ahead.rounds, ahead.after, None
             if self._rounds is not None and self._done >= self._rounds:
                 return
-            played = self._played(quiet)
+            played = None if ahead.changes else self._played(self._at)
+            if ahead.changes:
+                continue
             if played is None:
                 return
             after, changes = played
             told = changes.anything or self._stopped or perf_counter() - last > beat
-            # in one step: an exception from outside comes before this round, or after it has been told
             self._at, self._done = after._replace(seconds=0.0) if told and after.seconds else after, self._done + 1
             if told:
                 yield changes
@@ -211,15 +229,42 @@ class Engine:
             self._courses = {row: self._courses[row] for row in present.tolist() if row in self._courses}
         self._courses |= {each.row: each.course for each in placed}
 
-    def _quiet(self, at: _Moment) -> _Moment:
-        """Return the end of the rounds that come in which nothing happens and nobody is asked, in one step."""
-        if self._length is None or at.stands is None or self._hosts.up(at.now) is not at.up:
-            return at
-        coming = self._arrival[at.arrived] if at.arrived < len(self._arrival) else INFINITY
-        until = min(at.stands, coming, self._hosts.next_change(at.now))
+    def _unasked_from(self, at: _Moment, to: int | None = None) -> _Ahead:
+        """Return the rounds that come in which nobody is asked, played in one step; those before round ``to`` only."""
+        start = None if self._unasked is None or at.stands is None else self._skipped(at)
+        if start is None or start.schedule is None or start.stands is None or self._hosts.up(start.now) is not start.up:
+            return _Ahead([], 0, 0, at)
         most = MOST_AT_ONCE if self._rounds is None else min(MOST_AT_ONCE, self._rounds - self._done)
-        states, rounds, now = at.states.undisturbed(at.now, self._length, until, most)
-        return at._replace(round=at.round + rounds, now=now, states=states, idle=0) if rounds else at
+        assert self._unasked
+        played = self._unasked.play(
+            Stretch([], start.states, 0, start.now, start.arrived),
+            start.schedule,
+            index=start.round,
+            stands=start.stands,
+            until=self._hosts.next_change(start.now),
+            settled=start.settled,
+            come=bool(start.up.all()),
+            most=most if to is None else to - start.round,
+            again=to is not None,
+        )
+        if not played.rounds:
+            return _Ahead([], 0, 0, at)
+        changes = played.changes
+        if changes and start.seconds:
+            changes[0] = replace(changes[0], seconds=start.seconds)
+        held = start.held
+        for each in changes if self._datasets else ():
+            held = step.held(held, each.placed, self._datasets)
+        after = start._replace(
+            round=start.round + played.rounds,
+            now=played.now,
+            arrived=played.arrived,
+            states=played.states,
+            held=held,
+            idle=0,
+            seconds=0.0 if changes else start.seconds,
+        )
+        return _Ahead(changes, 0, played.rounds, after)
 
     def _skipped(self, at: _Moment) -> _Moment | None:
         """Return the beginning of the next round in which jobs can run or have just come; None if there is none."""
@@ -268,12 +313,6 @@ class Engine:
             return None
         if self._length is None:
             return None
-        if at.schedule is not None and up.all():
-            end = at.now + self._length
-            found = self._newcomers.placed(at.schedule, at.states, fresh, at.now, end)
-            if found is not None:
-                changes = Changes(at.round, at.now, end, fresh, placed=found[1])
-                return at._replace(held=step.held(at.held, changes.placed, self._datasets)), found[0], changes
         new, held = JobStates.new(fresh, self._trace.jobs, at.now), at.states.held(len(up))
         able = self._fits[new.rows]
         queue = self._queue(at, new, up, fresh.stop)

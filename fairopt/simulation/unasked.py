@@ -1,0 +1,300 @@
+"""Rounds in which nobody is asked: who runs goes on, who is done leaves, who comes where nobody waits finds room."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairopt.policy import Schedule
+from fairopt.problem import Cluster, Jobs, Queue, Spots
+from fairopt.problem.jobs import Pattern
+from fairopt.program import INFINITY, Array, Number
+from fairopt.simulation.job_states import JobStates, of_tuples
+from fairopt.simulation.mechanics import Mechanics
+from fairopt.simulation.placement import by_throughput
+from fairopt.simulation.record import Change, Changes, Placed
+
+#: Rounds that are played in one step, at the most, because who listens wants to say how far the run is; and those of
+#: them in which something changes, after which the jobs that are done are put away.
+MOST_AT_ONCE, MOST_CHANGES = 1000, 100
+
+
+class Stretch(NamedTuple):
+    """Rounds that were played in one step: what changed in them, and how it stands after them.
+
+    ``rounds`` is how many they were, ``now`` the end of the last, ``arrived`` how many jobs had come for it.
+    """
+
+    changes: list[Changes]
+    states: JobStates
+    rounds: int
+    now: Number
+    arrived: int
+
+
+class Unasked:
+    """Plays the rounds that come until a policy is to be asked.
+
+    ``whole`` is the queue of all jobs of the trace, ``length`` that of a round. Those who come are put onto hosts as
+    the policy has said (`Schedule.newcomers`), where loading and speed follow from the type alone, but for the spread
+    over hosts, and where all of them find room on the types that they ask for first.
+    """
+
+    def __init__(self, whole: Queue, mechanics: Mechanics, length: Number) -> None:
+        jobs = whole.jobs
+        self._whole, self._length, self._free = whole, length, FreeHosts(whole.cluster)
+        self._setup: Number = whole.number(mechanics.launch) + whole.now * 0
+        self._spread: Number = whole.number(mechanics.spread)
+        local = mechanics.local_data and any(jobs.dataset)
+        self._plain = type(mechanics) is Mechanics and not local and not jobs.profiles and whole.cluster.speed is None
+        self._type = by_throughput.first(whole)  # -1: of no use
+        self._speed = jobs.throughput[np.arange(len(jobs)), self._type]
+        self._first: list[int] = self._type.tolist()
+        self._arrival: list[Number] = jobs.arrival.tolist()
+        self._gpus: list[int] = jobs.gpus.tolist()
+        self._inner: list[bool] = [each is Pattern.INTRA for each in jobs.pattern]
+        self._known: tuple[Callable[[Queue], Array] | None, Array] = None, np.array([])
+
+    def play(
+        self,
+        before: Stretch,
+        schedule: Schedule,
+        *,
+        index: int,
+        stands: Number,
+        until: Number,
+        settled: bool,
+        come: bool,
+        most: int,
+        again: bool = False,
+    ) -> Stretch:
+        """Return the rounds after ``before``, no more than ``most``, from number ``index`` on; all end by ``until``.
+
+        ``schedule`` is the policy's last, which ``stands`` until then; where ``settled``, also when jobs are done.
+        ``come``: whether it may say how others come. ``again``: the rounds have been played, and are needed only in
+        part. Each round does what `JobStates.advanced` does.
+        """
+        now, arrived, rounds = before.now, before.arrived, 0
+        running = _Running(before.states, self._whole.jobs, arrived)
+        order = schedule.newcomers if settled and come and self._plain else None
+        changes, last, following = list[Changes](), now, False
+        while rounds < most and len(changes) < MOST_CHANGES and now < stands and (end := now + self._length) <= until:
+            fresh = range(arrived, bisect_right(self._arrival, now, lo=arrived))
+            placed: tuple[Placed, ...] = ()
+            if fresh:
+                if order is None:
+                    break
+                if not following:
+                    self._free.follow(running.spots(), None if again else schedule)
+                    following = True
+                found = self._placed(order, fresh)
+                if found is None:
+                    break
+                placed, speed = found
+                running.come(placed, speed, self._setup, now)
+            elif not running.count:
+                break
+            done = running.done(now, end)
+            if done and not settled:
+                break
+            for row in done if following else ():
+                self._free.leave(row)
+            running.go_on(end - now)
+            if fresh or done:
+                changes.append(Changes(index + rounds, now, end, fresh, placed=placed, completed=done))
+            arrived, last, now, rounds = fresh.stop, now, end, rounds + 1
+        if following:
+            self._free.settle(None if again else schedule)
+        states = running.states(self._type).going_on(last, now) if rounds else before.states
+        return Stretch(changes, states, rounds, now, arrived)
+
+    def _placed(self, order: Callable[[Queue], Array], fresh: range) -> tuple[tuple[Placed, ...], Array] | None:
+        """Return where those who come start, and their speeds; None where one fits no type, or not all find room."""
+        wanted: dict[int, int] = {}
+        for gpu_type, gpus in zip(
+            self._first[fresh.start : fresh.stop], self._gpus[fresh.start : fresh.stop], strict=True
+        ):
+            wanted[gpu_type] = wanted.get(gpu_type, 0) + gpus
+        free = self._free
+        if -1 in wanted or any(free.room[gpu_type] < asked for gpu_type, asked in wanted.items()):
+            return None
+        on = {row: free.taken(row, self._first[row], self._gpus[row]) for row in self._in_turn(order, fresh)}
+        speed = self._speed[fresh.start : fresh.stop]
+        apart = [row - fresh.start for row, spots in on.items() if len(spots) > 1 and self._inner[row]]
+        if apart:
+            speed = speed.copy()
+            speed[apart] *= self._spread
+        rows = zip(fresh, speed.tolist(), strict=True)
+        return tuple(Placed(row, on[row], Change.START, self._setup, fast) for row, fast in rows), speed
+
+    def _in_turn(self, order: Callable[[Queue], Array], fresh: range) -> list[int]:
+        """Return rows as `Consolidated` takes them: by falling GPUs, then in the policy's order."""
+        if len(fresh) == 1:
+            return [fresh.start]
+        if self._known[0] is not order:
+            self._known = order, order(self._whole.as_told())
+        keys, gpus = self._known[1][fresh.start : fresh.stop].tolist(), self._gpus
+        return sorted(fresh, key=lambda row: (-gpus[row], keys[row - fresh.start]))
+
+
+class _Running:
+    """Those who run in a stretch of rounds, in columns: first those of its beginning, then who came, one after another.
+
+    Who is done has INFINITY left. ``count``: how many are not.
+    """
+
+    def __init__(self, before: JobStates, jobs: Jobs, arrived: int) -> None:
+        at = before.running_at()
+        self._before, self._jobs, self._arrived = before, jobs, arrived
+        self._at = np.zeros(0, dtype=np.int64) if at is None else at
+        self._left, self._attained = before.remaining[self._at], before.attained[self._at]
+        self._loading, self._speed, self._gpus = before.setup[self._at], before.speed[self._at], before.gpus[self._at]
+        self._rows: list[int] = before.rows[self._at].tolist()
+        self._came: list[tuple[Spots, Number]] = []  # of those who came: where, and when
+        self._own = self.count = len(self._rows)
+        self._complete = self._left
+
+    def spots(self) -> dict[int, Spots]:
+        """Return where those run who were there at the beginning and are not done, by row of the trace."""
+        there = zip(self._rows, self._before.last[self._at], self._left[: self._own] != INFINITY, strict=False)
+        return {row: spots for row, spots, runs in there if runs}
+
+    def come(self, placed: tuple[Placed, ...], speed: Array, setup: Number, now: Number) -> None:
+        """Let those who come for the round that begins ``now`` run."""
+        first = self._arrived + len(self._came)
+        work, gpus = (column[first : first + len(placed)] for column in (self._jobs.work, self._jobs.gpus))
+        self._left, self._gpus = np.concatenate((self._left, work)), np.concatenate((self._gpus, gpus))
+        self._attained = np.concatenate((self._attained, work * 0))
+        self._loading = np.concatenate((self._loading, work * 0 + setup))
+        self._speed = np.concatenate((self._speed, speed))
+        self._rows += [each.row for each in placed]
+        self._came += [(each.spots, now) for each in placed]
+        self.count += len(placed)
+
+    def done(self, now: Number, end: Any) -> dict[int, Number]:
+        """Return when rows are done in the round from ``now`` to ``end``."""
+        # the order of operations decides the last bit of floats: `JobStates.advanced` has the same
+        complete = now + self._loading + self._left / self._speed
+        self._done = np.flatnonzero(complete <= end)
+        times = zip(self._done.tolist(), complete[self._done].tolist(), strict=True)
+        return {self._rows[place]: time for place, time in times}
+
+    def go_on(self, held: Any) -> None:
+        """Let the round pass."""
+        spent = np.minimum(self._loading, held)
+        self._left = self._left - (held - spent) * self._speed
+        self._left[self._done] = INFINITY
+        self._attained, self._loading = self._attained + self._gpus * held, self._loading - spent
+        self.count -= len(self._done)
+
+    def states(self, first: Array) -> JobStates:
+        """Return all who are there now; those who came run on their ``first`` types. Leases are those of before."""
+        own, runs = self._own, self._left != INFINITY
+        after = self._before.progressed(self._at, self._left[:own], self._attained[:own], self._loading[:own])
+        if not runs[:own].all():
+            gone = np.zeros(len(after.rows), dtype=bool)
+            gone[self._at] = ~runs[:own]
+            after = after.without(gone)
+        if not self._came:
+            return after
+        here = own + np.flatnonzero(runs[own:])
+        rows = here - own + self._arrived
+        spots, since = zip(*self._came, strict=True)
+        at = (here - own).tolist()
+        last = of_tuples([spots[each] for each in at])
+        added = JobStates(
+            rows=rows,
+            gpus=self._gpus[here],
+            remaining=self._left[here],
+            attained=self._attained[here],
+            setup=self._loading[here],
+            lease=self._left[here] * 0,
+            running=np.ones(len(here), dtype=bool),
+            last=last,
+            started=of_tuples([since[each] for each in at]),
+            speed=self._speed[here],
+            host=np.array([on[0][0] if len(on) == 1 else -1 for on in last], dtype=np.int64),
+            gpu_type=first[rows],
+        )
+        return after.joined(added)
+
+
+class FreeHosts:
+    """The hosts of each type by how many of their GPUs are free, while all hosts work.
+
+    `room` (k) has the free GPUs of each type. `follow` counts those who run; then `taken` gives a job its GPUs, and
+    `settle` says that all of them start. Whatever is left in between by an exception is counted anew.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._gpus, self._type = cluster.gpus, cluster.gpu_type.tolist()
+        self.room = [0] * len(cluster.types)
+        self._free: list[int] = []
+        self._hosts: list[dict[int, list[int]]] = []  # of each type, by free GPUs, rising
+        self._on: dict[int, Spots] = {}  # by row of the trace, all whose GPUs are not free
+        self._since: Schedule | None = None
+
+    def follow(self, there: Mapping[int, Spots], since: Schedule | None) -> None:
+        """Count the GPUs of those who are ``there``, placed by the schedule ``since``, or after it by `taken`."""
+        known, self._since = since is not None and since is self._since, None
+        for row in self._on.keys() - there.keys() if known else ():
+            self.leave(row)
+        if not known or len(self._on) != len(there):
+            self._anew(there)
+
+    def _anew(self, there: Mapping[int, Spots]) -> None:
+        self._on, self._free = dict(there), self._gpus.tolist()
+        for spots in there.values():
+            for host, gpus in spots:
+                self._free[host] -= gpus
+        self._hosts, self.room[:] = [{} for _ in self.room], [0] * len(self.room)
+        for host, free in enumerate(self._free):
+            self._hosts[self._type[host]].setdefault(free, []).append(host)
+            self.room[self._type[host]] += free
+
+    def taken(self, row: int, gpu_type: int, gpus: int) -> Spots:
+        """Give a job the GPUs that `Consolidated` would: on the fullest host with room, else on the emptiest hosts.
+
+        ``row`` is that of the trace. The type has so much `room`.
+        """
+        spots = self._spots(self._hosts[gpu_type], gpus)
+        self._on[row] = spots
+        self._change(spots, -1)
+        return spots
+
+    def leave(self, row: int) -> None:
+        """Take a job's GPUs back."""
+        self._change(self._on.pop(row), 1)
+
+    def settle(self, since: Schedule | None) -> None:
+        """Let all who have `taken` GPUs keep them, as long as the schedule ``since`` stands; None: only for now."""
+        self._since = since
+
+    def _spots(self, hosts: dict[int, list[int]], gpus: int) -> Spots:
+        fullest = min([free for free in hosts if free >= gpus], default=0)
+        if fullest:
+            return ((hosts[fullest][0], gpus),)
+        spots, missing = [], gpus
+        for free in sorted(hosts, reverse=True):
+            for host in hosts[free] if missing else ():
+                here = min(missing, free)
+                spots.append((host, here))
+                missing -= here
+                if not missing:
+                    break
+        return tuple(sorted(spots))
+
+    def _change(self, spots: Spots, sign: int) -> None:
+        """Count GPUs as free (1), or as taken (-1)."""
+        for host, gpus in spots:
+            hosts, free = self._hosts[self._type[host]], self._free[host]
+            alike, more = hosts[free], free + sign * gpus
+            del alike[bisect_left(alike, host)]
+            if not alike:
+                del hosts[free]
+            insort(hosts.setdefault(more, []), host)
+            self._free[host] = more
+            self.room[self._type[host]] += sign * gpus
