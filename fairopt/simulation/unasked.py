@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +56,7 @@ class Unasked:
         self._arrival: list[Number] = jobs.arrival.tolist()
         self._gpus: list[int] = jobs.gpus.tolist()
         self._inner: list[bool] = [each is Pattern.INTRA for each in jobs.pattern]
-        self._known: tuple[Callable[[Queue], Array] | None, Array] = None, np.array([])
+        self._known: tuple[Callable[[Queue], Array] | None, list[int]] = None, []
 
     def play(
         self,
@@ -90,11 +90,13 @@ class Unasked:
                 if not following:
                     self._free.follow(running.spots(), None if again else schedule)
                     following = True
-                found = self._placed(order, fresh)
-                if found is None:
+                spots = self._placed(order, fresh)
+                if spots is None:
                     break
-                placed, speed = found
-                running.come(placed, speed, self._setup, now)
+                speeds = self._speeds(fresh, spots)
+                running.come(fresh, spots, speeds, self._setup, now)
+                each = zip(fresh, spots, speeds.tolist(), strict=True)
+                placed = tuple([Placed(row, on, Change.START, self._setup, speed) for row, on, speed in each])
             elif not running.count:
                 break
             done = running.done(now, end)
@@ -111,33 +113,38 @@ class Unasked:
         states = running.states(self._type).going_on(last, now) if rounds else before.states
         return Stretch(changes, states, rounds, now, arrived)
 
-    def _placed(self, order: Callable[[Queue], Array], fresh: range) -> tuple[tuple[Placed, ...], Array] | None:
-        """Return where those who come start, and their speeds; None where one fits no type, or not all find room."""
+    def _placed(self, order: Callable[[Queue], Array], fresh: range) -> list[Spots] | None:
+        """Return where each of those who come starts; None where one fits no type, or not all find room."""
+        free, types, gpus = self._free, self._first, self._gpus
         wanted: dict[int, int] = {}
-        for gpu_type, gpus in zip(
-            self._first[fresh.start : fresh.stop], self._gpus[fresh.start : fresh.stop], strict=True
-        ):
-            wanted[gpu_type] = wanted.get(gpu_type, 0) + gpus
-        free = self._free
+        for row in fresh:
+            wanted[types[row]] = wanted.get(types[row], 0) + gpus[row]
         if -1 in wanted or any(free.room[gpu_type] < asked for gpu_type, asked in wanted.items()):
             return None
-        on = {row: free.taken(row, self._first[row], self._gpus[row]) for row in self._in_turn(order, fresh)}
+        spots: list[Spots] = [()] * len(fresh)
+        for row in self._in_turn(order, fresh):
+            spots[row - fresh.start] = free.taken(row, types[row], gpus[row])
+        return spots
+
+    def _in_turn(self, order: Callable[[Queue], Array], fresh: range) -> Sequence[int]:
+        """Return rows as `Consolidated` takes them: by falling GPUs, then in the policy's order."""
+        if len(fresh) == 1:
+            return fresh
+        if self._known[0] is not order:
+            told = np.argsort(order(self._whole.as_told()), kind="stable")
+            turn = np.empty(len(told), dtype=np.int64)
+            turn[told[np.argsort(-self._whole.jobs.gpus[told], kind="stable")]] = np.arange(len(told))
+            self._known = order, turn.tolist()
+        return sorted(fresh, key=self._known[1].__getitem__)
+
+    def _speeds(self, fresh: range, spots: list[Spots]) -> Array:
+        """Return the speeds of those who come, on these ``spots``."""
         speed = self._speed[fresh.start : fresh.stop]
-        apart = [row - fresh.start for row, spots in on.items() if len(spots) > 1 and self._inner[row]]
+        apart = [at for at, on in enumerate(spots) if len(on) > 1 and self._inner[fresh.start + at]]
         if apart:
             speed = speed.copy()
             speed[apart] *= self._spread
-        rows = zip(fresh, speed.tolist(), strict=True)
-        return tuple(Placed(row, on[row], Change.START, self._setup, fast) for row, fast in rows), speed
-
-    def _in_turn(self, order: Callable[[Queue], Array], fresh: range) -> list[int]:
-        """Return rows as `Consolidated` takes them: by falling GPUs, then in the policy's order."""
-        if len(fresh) == 1:
-            return [fresh.start]
-        if self._known[0] is not order:
-            self._known = order, order(self._whole.as_told())
-        keys, gpus = self._known[1][fresh.start : fresh.stop].tolist(), self._gpus
-        return sorted(fresh, key=lambda row: (-gpus[row], keys[row - fresh.start]))
+        return speed
 
 
 class _Running:
@@ -153,42 +160,50 @@ class _Running:
         self._left, self._attained = before.remaining[self._at], before.attained[self._at]
         self._loading, self._speed, self._gpus = before.setup[self._at], before.speed[self._at], before.gpus[self._at]
         self._rows: list[int] = before.rows[self._at].tolist()
-        self._came: list[tuple[Spots, Number]] = []  # of those who came: where, and when
+        self._spots, self._since = list[Spots](), list[Number]()  # of those who came: where, and when
         self._own = self.count = len(self._rows)
-        self._complete = self._left
+        self._loads = bool(self._loading.any())
 
     def spots(self) -> dict[int, Spots]:
         """Return where those run who were there at the beginning and are not done, by row of the trace."""
         there = zip(self._rows, self._before.last[self._at], self._left[: self._own] != INFINITY, strict=False)
         return {row: spots for row, spots, runs in there if runs}
 
-    def come(self, placed: tuple[Placed, ...], speed: Array, setup: Number, now: Number) -> None:
+    def come(self, fresh: range, spots: list[Spots], speed: Array, setup: Number, now: Number) -> None:
         """Let those who come for the round that begins ``now`` run."""
-        first = self._arrived + len(self._came)
-        work, gpus = (column[first : first + len(placed)] for column in (self._jobs.work, self._jobs.gpus))
+        work, gpus = (column[fresh.start : fresh.stop] for column in (self._jobs.work, self._jobs.gpus))
+        none = work * 0
         self._left, self._gpus = np.concatenate((self._left, work)), np.concatenate((self._gpus, gpus))
-        self._attained = np.concatenate((self._attained, work * 0))
-        self._loading = np.concatenate((self._loading, work * 0 + setup))
-        self._speed = np.concatenate((self._speed, speed))
-        self._rows += [each.row for each in placed]
-        self._came += [(each.spots, now) for each in placed]
-        self.count += len(placed)
+        self._attained, self._speed = np.concatenate((self._attained, none)), np.concatenate((self._speed, speed))
+        self._loading, self._loads = np.concatenate((self._loading, none + setup)), True
+        self._rows += fresh
+        self._spots += spots
+        self._since += [now] * len(fresh)
+        self.count += len(fresh)
 
     def done(self, now: Number, end: Any) -> dict[int, Number]:
         """Return when rows are done in the round from ``now`` to ``end``."""
         # the order of operations decides the last bit of floats: `JobStates.advanced` has the same
-        complete = now + self._loading + self._left / self._speed
-        self._done = np.flatnonzero(complete <= end)
+        complete = (now + self._loading if self._loads else now) + self._left / self._speed
+        self._done = (complete <= end).nonzero()[0]
+        if not len(self._done):
+            return {}
         times = zip(self._done.tolist(), complete[self._done].tolist(), strict=True)
         return {self._rows[place]: time for place, time in times}
 
     def go_on(self, held: Any) -> None:
         """Let the round pass."""
-        spent = np.minimum(self._loading, held)
-        self._left = self._left - (held - spent) * self._speed
-        self._left[self._done] = INFINITY
-        self._attained, self._loading = self._attained + self._gpus * held, self._loading - spent
-        self.count -= len(self._done)
+        if self._loads:
+            spent = np.minimum(self._loading, held)
+            self._left = self._left - (held - spent) * self._speed
+            self._loading = self._loading - spent
+            self._loads = bool(self._loading.any())
+        else:
+            self._left = self._left - held * self._speed
+        self._attained = self._attained + self._gpus * held
+        if len(self._done):
+            self._left[self._done] = INFINITY
+            self.count -= len(self._done)
 
     def states(self, first: Array) -> JobStates:
         """Return all who are there now; those who came run on their ``first`` types. Leases are those of before."""
@@ -198,13 +213,11 @@ class _Running:
             gone = np.zeros(len(after.rows), dtype=bool)
             gone[self._at] = ~runs[:own]
             after = after.without(gone)
-        if not self._came:
+        if not self._spots:
             return after
-        here = own + np.flatnonzero(runs[own:])
-        rows = here - own + self._arrived
-        spots, since = zip(*self._came, strict=True)
-        at = (here - own).tolist()
-        last = of_tuples([spots[each] for each in at])
+        came = np.flatnonzero(runs[own:])
+        here, rows = own + came, self._arrived + came
+        last = of_tuples(self._spots)[came]
         added = JobStates(
             rows=rows,
             gpus=self._gpus[here],
@@ -214,7 +227,7 @@ class _Running:
             lease=self._left[here] * 0,
             running=np.ones(len(here), dtype=bool),
             last=last,
-            started=of_tuples([since[each] for each in at]),
+            started=of_tuples(self._since)[came],
             speed=self._speed[here],
             host=np.array([on[0][0] if len(on) == 1 else -1 for on in last], dtype=np.int64),
             gpu_type=first[rows],
@@ -225,15 +238,17 @@ class _Running:
 class FreeHosts:
     """The hosts of each type by how many of their GPUs are free, while all hosts work.
 
-    `room` (k) has the free GPUs of each type. `follow` counts those who run; then `taken` gives a job its GPUs, and
-    `settle` says that all of them start. Whatever is left in between by an exception is counted anew.
+    `room` (k) has the free GPUs of each type. `follow` counts those who run; then `taken` gives a job its GPUs, `leave`
+    takes them back, and `settle` says that all of them start. Whatever is left in between by an exception is counted
+    anew.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._gpus, self._type = cluster.gpus, cluster.gpu_type.tolist()
+        self._most = int(cluster.gpus.max(initial=0))
         self.room = [0] * len(cluster.types)
         self._free: list[int] = []
-        self._hosts: list[dict[int, list[int]]] = []  # of each type, by free GPUs, rising
+        self._hosts: list[list[list[int]]] = []  # of each type, by free GPUs: hosts, rising
         self._on: dict[int, Spots] = {}  # by row of the trace, all whose GPUs are not free
         self._since: Schedule | None = None
 
@@ -250,9 +265,10 @@ class FreeHosts:
         for spots in there.values():
             for host, gpus in spots:
                 self._free[host] -= gpus
-        self._hosts, self.room[:] = [{} for _ in self.room], [0] * len(self.room)
+        self._hosts = [[[] for _ in range(self._most + 1)] for _ in self.room]
+        self.room[:] = [0] * len(self.room)
         for host, free in enumerate(self._free):
-            self._hosts[self._type[host]].setdefault(free, []).append(host)
+            self._hosts[self._type[host]][free].append(host)
             self.room[self._type[host]] += free
 
     def taken(self, row: int, gpu_type: int, gpus: int) -> Spots:
@@ -260,8 +276,7 @@ class FreeHosts:
 
         ``row`` is that of the trace. The type has so much `room`.
         """
-        spots = self._spots(self._hosts[gpu_type], gpus)
-        self._on[row] = spots
+        spots = self._on[row] = self._spots(self._hosts[gpu_type], gpus)
         self._change(spots, -1)
         return spots
 
@@ -273,12 +288,12 @@ class FreeHosts:
         """Let all who have `taken` GPUs keep them, as long as the schedule ``since`` stands; None: only for now."""
         self._since = since
 
-    def _spots(self, hosts: dict[int, list[int]], gpus: int) -> Spots:
-        fullest = min([free for free in hosts if free >= gpus], default=0)
-        if fullest:
-            return ((hosts[fullest][0], gpus),)
+    def _spots(self, hosts: list[list[int]], gpus: int) -> Spots:
+        for alike in hosts[gpus:]:
+            if alike:
+                return ((alike[0], gpus),)
         spots, missing = [], gpus
-        for free in sorted(hosts, reverse=True):
+        for free in range(self._most, 0, -1):
             for host in hosts[free] if missing else ():
                 here = min(missing, free)
                 spots.append((host, here))
@@ -290,11 +305,10 @@ class FreeHosts:
     def _change(self, spots: Spots, sign: int) -> None:
         """Count GPUs as free (1), or as taken (-1)."""
         for host, gpus in spots:
-            hosts, free = self._hosts[self._type[host]], self._free[host]
-            alike, more = hosts[free], free + sign * gpus
+            gpu_type, free = self._type[host], self._free[host]
+            hosts, more = self._hosts[gpu_type], free + sign * gpus
+            alike = hosts[free]
             del alike[bisect_left(alike, host)]
-            if not alike:
-                del hosts[free]
-            insort(hosts.setdefault(more, []), host)
+            insort(hosts[more], host)
             self._free[host] = more
-            self.room[self._type[host]] += sign * gpus
+            self.room[gpu_type] += sign * gpus
