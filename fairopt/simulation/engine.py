@@ -58,10 +58,9 @@ class _Moment(NamedTuple):
 
 
 class _Ahead(NamedTuple):
-    """So many rounds after an engine's moment, played in one step: how much of what changed was told; and after."""
+    """So many rounds after an engine's moment, played in one step: what changed in them, and the moment after them."""
 
     changes: list[Changes]
-    told: int
     rounds: int
     after: _Moment
 
@@ -118,6 +117,7 @@ class Engine:
         self._fits = any_type(self._whole.fits)
         self._unasked = None if self._length is None else Unasked(self._whole, self._mechanics, self._length)
         self._ahead: _Ahead | None = None
+        self._told = 0  # how much of what changed in the rounds ahead was told
         self._datasets = trace.jobs.dataset if any(trace.jobs.dataset) else ()
         first = begin(self._cluster, number) if after is None else after
         self._at = _Moment(
@@ -137,8 +137,7 @@ class Engine:
     @property
     def index(self) -> int:
         """The number of the round that comes next."""
-        told = 0 if self._ahead is None else self._ahead.told
-        return self._at.round if self._ahead is None or not told else self._ahead.changes[told - 1].index + 1
+        return self._ahead.changes[self._told - 1].index + 1 if self._ahead and self._told else self._at.round
 
     def stop(self) -> None:
         """Let the run end after the round that it is in; a handler of signals may call it."""
@@ -147,7 +146,7 @@ class Engine:
     def snapshot(self) -> Snapshot:
         """Return how to go on from here."""
         at = self._at
-        if self._ahead is not None and self._ahead.told:  # what was played ahead is played again, up to here
+        if self._told:  # what was played ahead is played again, up to here
             at = self._unasked_from(at, self.index).after
         present = dict(at.states.states(at.now))
         return Snapshot(at.round, at.now, at.arrived, present, at.held, at.state, at.started, at.idle)
@@ -169,18 +168,18 @@ class Engine:
         last = perf_counter()
         while not self._stopped:
             ahead = self._unasked_from(self._at) if self._ahead is None else self._ahead
-            if ahead.told < len(ahead.changes):
-                self._ahead = ahead._replace(told=ahead.told + 1)
-                yield ahead.changes[ahead.told]
+            if self._told < len(ahead.changes):
+                self._ahead, self._told = ahead, self._told + 1
+                yield ahead.changes[self._told - 1]
                 last = perf_counter()
                 continue
             # in one step: an exception from outside comes before these rounds, or after they have been told
-            self._done, self._at, self._ahead = self._done + ahead.rounds, ahead.after, None
+            self._done, self._at, self._ahead, self._told = self._done + ahead.rounds, ahead.after, None, 0
             if self._rounds is not None and self._done >= self._rounds:
                 return
-            played = None if ahead.changes else self._played(self._at)
             if ahead.changes:
                 continue
+            played = self._played(self._at)
             if played is None:
                 return
             after, changes = played
@@ -233,7 +232,7 @@ class Engine:
         """Return the rounds that come in which nobody is asked, played in one step; those before round ``to`` only."""
         start = None if self._unasked is None or at.stands is None else self._skipped(at)
         if start is None or start.schedule is None or start.stands is None or self._hosts.up(start.now) is not start.up:
-            return _Ahead([], 0, 0, at)
+            return _Ahead([], 0, at)
         most = MOST_AT_ONCE if self._rounds is None else min(MOST_AT_ONCE, self._rounds - self._done)
         assert self._unasked
         played = self._unasked.play(
@@ -248,7 +247,7 @@ class Engine:
             again=to is not None,
         )
         if not played.rounds:
-            return _Ahead([], 0, 0, at)
+            return _Ahead([], 0, at)
         changes = played.changes
         if changes and start.seconds:
             changes[0] = replace(changes[0], seconds=start.seconds)
@@ -264,7 +263,7 @@ class Engine:
             idle=0,
             seconds=0.0 if changes else start.seconds,
         )
-        return _Ahead(changes, 0, played.rounds, after)
+        return _Ahead(changes, played.rounds, after)
 
     def _skipped(self, at: _Moment) -> _Moment | None:
         """Return the beginning of the next round in which jobs can run or have just come; None if there is none."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.policy import Schedule
-from fairopt.problem import Cluster, Jobs, Queue, Spots
+from fairopt.problem import Cluster, Queue, Spots
 from fairopt.problem.jobs import Pattern
 from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation.job_states import JobStates, of_tuples
@@ -17,8 +17,8 @@ from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.placement import by_throughput
 from fairopt.simulation.record import Change, Changes, Placed
 
-#: Rounds that are played in one step, at the most, because who listens wants to say how far the run is; and those of
-#: them in which something changes, after which the jobs that are done are put away.
+#: Rounds that are played in one step, and jobs that come in them, at the most, because who listens wants to say how far
+#: the run is; and rounds in which something changes, after which the jobs that are done are put away.
 MOST_AT_ONCE, MOST_CHANGES = 1000, 100
 
 
@@ -51,7 +51,8 @@ class Unasked:
         local = mechanics.local_data and any(jobs.dataset)
         self._plain = type(mechanics) is Mechanics and not local and not jobs.profiles and whole.cluster.speed is None
         self._type = by_throughput.first(whole)  # -1: of no use
-        self._speed = jobs.throughput[np.arange(len(jobs)), self._type]
+        speed, none = jobs.throughput[np.arange(len(jobs)), self._type], jobs.work * 0
+        self._coming = np.stack([jobs.work, none, none + self._setup, speed, jobs.gpus])
         self._first: list[int] = self._type.tolist()
         self._arrival: list[Number] = jobs.arrival.tolist()
         self._gpus: list[int] = jobs.gpus.tolist()
@@ -78,14 +79,15 @@ class Unasked:
         part. Each round does what `JobStates.advanced` does.
         """
         now, arrived, rounds = before.now, before.arrived, 0
-        running = _Running(before.states, self._whole.jobs, arrived)
         order = schedule.newcomers if settled and come and self._plain else None
+        coming = slice(arrived, arrived if order is None else arrived + MOST_AT_ONCE)
+        running = _Running(before.states, self._coming[:, coming], arrived)
         changes, last, following = list[Changes](), now, False
         while rounds < most and len(changes) < MOST_CHANGES and now < stands and (end := now + self._length) <= until:
             fresh = range(arrived, bisect_right(self._arrival, now, lo=arrived))
             placed: tuple[Placed, ...] = ()
             if fresh:
-                if order is None:
+                if order is None or fresh.stop > coming.stop:
                     break
                 if not following:
                     self._free.follow(running.spots(), None if again else schedule)
@@ -93,9 +95,8 @@ class Unasked:
                 spots = self._placed(order, fresh)
                 if spots is None:
                     break
-                speeds = self._speeds(fresh, spots)
-                running.come(fresh, spots, speeds, self._setup, now)
-                each = zip(fresh, spots, speeds.tolist(), strict=True)
+                speeds = running.come(fresh, spots, self._slower(fresh, spots), now)
+                each = zip(fresh, spots, speeds, strict=True)
                 placed = tuple([Placed(row, on, Change.START, self._setup, speed) for row, on, speed in each])
             elif not running.count:
                 break
@@ -137,31 +138,29 @@ class Unasked:
             self._known = order, turn.tolist()
         return sorted(fresh, key=self._known[1].__getitem__)
 
-    def _speeds(self, fresh: range, spots: list[Spots]) -> Array:
-        """Return the speeds of those who come, on these ``spots``."""
-        speed = self._speed[fresh.start : fresh.stop]
-        apart = [at for at, on in enumerate(spots) if len(on) > 1 and self._inner[fresh.start + at]]
-        if apart:
-            speed = speed.copy()
-            speed[apart] *= self._spread
-        return speed
+    def _slower(self, fresh: range, spots: list[Spots]) -> dict[int, Number]:
+        """Return the speeds of those who come and are slower on these ``spots``, because they are apart."""
+        apart = [row for row, on in zip(fresh, spots, strict=True) if len(on) > 1 and self._inner[row]]
+        return {row: self._coming[3, row] * self._spread for row in apart}
 
 
 class _Running:
     """Those who run in a stretch of rounds, in columns: first those of its beginning, then who came, one after another.
 
-    Who is done has INFINITY left. ``count``: how many are not.
+    Who is done has INFINITY left. ``count``: how many are not. ``coming`` (5, m) are those who may come: the work left,
+    the GPU-time attained, the time to load, the speed, and the GPUs of each.
     """
 
-    def __init__(self, before: JobStates, jobs: Jobs, arrived: int) -> None:
+    def __init__(self, before: JobStates, coming: Array, arrived: int) -> None:
         at = before.running_at()
-        self._before, self._jobs, self._arrived = before, jobs, arrived
+        self._before, self._arrived = before, arrived
         self._at = np.zeros(0, dtype=np.int64) if at is None else at
-        self._left, self._attained = before.remaining[self._at], before.attained[self._at]
-        self._loading, self._speed, self._gpus = before.setup[self._at], before.speed[self._at], before.gpus[self._at]
+        columns = (before.remaining, before.attained, before.setup, before.speed, before.gpus)
+        self._all = np.concatenate((np.stack([column[self._at] for column in columns]), coming), axis=1)
         self._rows: list[int] = before.rows[self._at].tolist()
         self._spots, self._since = list[Spots](), list[Number]()  # of those who came: where, and when
         self._own = self.count = len(self._rows)
+        self._left, self._attained, self._loading, self._speed, self._gpus = self._all[:, : self._own]
         self._loads = bool(self._loading.any())
 
     def spots(self) -> dict[int, Spots]:
@@ -169,17 +168,19 @@ class _Running:
         there = zip(self._rows, self._before.last[self._at], self._left[: self._own] != INFINITY, strict=False)
         return {row: spots for row, spots, runs in there if runs}
 
-    def come(self, fresh: range, spots: list[Spots], speed: Array, setup: Number, now: Number) -> None:
-        """Let those who come for the round that begins ``now`` run."""
-        work, gpus = (column[fresh.start : fresh.stop] for column in (self._jobs.work, self._jobs.gpus))
-        none = work * 0
-        self._left, self._gpus = np.concatenate((self._left, work)), np.concatenate((self._gpus, gpus))
-        self._attained, self._speed = np.concatenate((self._attained, none)), np.concatenate((self._speed, speed))
-        self._loading, self._loads = np.concatenate((self._loading, none + setup)), True
+    def come(self, fresh: range, spots: list[Spots], slower: Mapping[int, Number], now: Number) -> list[Number]:
+        """Let those who come for the round that begins ``now`` run, some ``slower``; return their speeds."""
+        there = len(self._rows)
+        for row, speed in slower.items():
+            self._all[3, there + row - fresh.start] = speed
         self._rows += fresh
         self._spots += spots
         self._since += [now] * len(fresh)
+        self._left, self._attained, self._loading, self._speed, self._gpus = self._all[:, : len(self._rows)]
+        self._loads = True
         self.count += len(fresh)
+        speeds: list[Number] = self._speed[there:].tolist()
+        return speeds
 
     def done(self, now: Number, end: Any) -> dict[int, Number]:
         """Return when rows are done in the round from ``now`` to ``end``."""
@@ -195,12 +196,12 @@ class _Running:
         """Let the round pass."""
         if self._loads:
             spent = np.minimum(self._loading, held)
-            self._left = self._left - (held - spent) * self._speed
-            self._loading = self._loading - spent
-            self._loads = bool(self._loading.any())
+            self._left -= (held - spent) * self._speed
+            self._loading -= spent
+            self._loads = bool(np.count_nonzero(self._loading))
         else:
-            self._left = self._left - held * self._speed
-        self._attained = self._attained + self._gpus * held
+            self._left -= held * self._speed
+        self._attained += self._gpus * held
         if len(self._done):
             self._left[self._done] = INFINITY
             self.count -= len(self._done)
@@ -220,7 +221,7 @@ class _Running:
         last = of_tuples(self._spots)[came]
         added = JobStates(
             rows=rows,
-            gpus=self._gpus[here],
+            gpus=self._gpus[here].astype(np.int64),
             remaining=self._left[here],
             attained=self._attained[here],
             setup=self._loading[here],
