@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,19 +20,6 @@ from fairopt.simulation.record import Change, Changes, Placed
 #: Rounds that are played in one step, and jobs that come in them, at the most, because who listens wants to say how far
 #: the run is; and rounds in which something changes, after which the jobs that are done are put away.
 MOST_AT_ONCE, MOST_CHANGES = 1000, 100
-
-
-class Stretch(NamedTuple):
-    """Rounds that were played in one step: what changed in them, and how it stands after them.
-
-    ``rounds`` is how many they were, ``now`` the end of the last, ``arrived`` how many jobs had come for it.
-    """
-
-    changes: list[Changes]
-    states: JobStates
-    rounds: int
-    now: Number
-    arrived: int
 
 
 class Unasked:
@@ -61,27 +48,31 @@ class Unasked:
 
     def play(
         self,
-        before: Stretch,
+        before: JobStates,
         schedule: Schedule,
         *,
         index: int,
+        now: Number,
+        arrived: int,
         stands: Number,
         until: Number,
         settled: bool,
         come: bool,
         most: int,
         again: bool = False,
-    ) -> Stretch:
-        """Return the rounds after ``before``, no more than ``most``, from number ``index`` on; all end by ``until``.
+    ) -> tuple[list[Changes], JobStates, int, Number]:
+        """Play no more than ``most`` rounds, from number ``index`` on, which begins ``now``; all end by ``until``.
+
+        Return what changes, how jobs stand after them, how many rounds they were, and when the last one ends.
 
         ``schedule`` is the policy's last, which ``stands`` until then; where ``settled``, also when jobs are done.
         ``come``: whether it may say how others come. ``again``: the rounds have been played, and are needed only in
         part. Each round does what `JobStates.advanced` does.
         """
-        now, arrived, rounds = before.now, before.arrived, 0
+        rounds = 0
         order = schedule.newcomers if settled and come and self._plain else None
         coming = slice(arrived, arrived if order is None else arrived + MOST_AT_ONCE)
-        running = _Running(before.states, self._coming[:, coming], arrived)
+        running = _Running(before, self._coming[:, coming], arrived)
         changes, last, following = list[Changes](), now, False
         while rounds < most and len(changes) < MOST_CHANGES and now < stands and (end := now + self._length) <= until:
             fresh = range(arrived, bisect_right(self._arrival, now, lo=arrived))
@@ -111,8 +102,7 @@ class Unasked:
             arrived, last, now, rounds = fresh.stop, now, end, rounds + 1
         if following:
             self._free.settle(None if again else schedule)
-        states = running.states(self._type).going_on(last, now) if rounds else before.states
-        return Stretch(changes, states, rounds, now, arrived)
+        return changes, running.states(self._type).going_on(last, now) if rounds else before, rounds, now
 
     def _placed(self, order: Callable[[Queue], Array], fresh: range) -> list[Spots] | None:
         """Return where each of those who come starts; None where one fits no type, or not all find room."""
