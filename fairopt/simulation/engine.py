@@ -229,11 +229,13 @@ class Engine:
 
     def _unasked_from(self, at: _Moment, to: int | None = None) -> _Ahead:
         """Return the rounds that come in which nobody is asked, played in one step; those before round ``to`` only."""
-        start = None if self._unasked is None or at.stands is None else self._skipped(at)
-        if start is None or start.schedule is None or start.stands is None or self._hosts.up(start.now) is not start.up:
+        unasked, start = self._unasked, None if at.stands is None else self._skipped(at)
+        if unasked is None or start is None or start.schedule is None or start.stands is None:
+            return _Ahead([], 0, at)
+        if self._hosts.up(start.now) is not start.up:
             return _Ahead([], 0, at)
         most = MOST_AT_ONCE if self._rounds is None else min(MOST_AT_ONCE, self._rounds - self._done)
-        changes, states, rounds, now = self._unasked.play(
+        changes, states, rounds, now = unasked.play(
             start.states,
             start.schedule,
             index=start.round,
