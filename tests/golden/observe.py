@@ -40,7 +40,7 @@ TIMES = frozenset({"seconds", "cell_seconds", "deciding"})
 PHASES = frozenset({"prepare", "certify"})
 _TIMED = re.compile(r"\d[\d.,]*(e[+-]?\d+)? ?(s|ms|µs)\b")
 #: One problem in so many is quick; a prime, so that these meet what the plan does in turn.
-QUICK = 1_999
+QUICK = 997
 #: A command that takes more seconds of the processor has gone astray; it is cut off, and that is observed.
 MOST_SECONDS = 120
 
