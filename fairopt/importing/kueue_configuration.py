@@ -25,8 +25,8 @@ GATES: Mapping[str, str] = {
 CONFIGURATION: Mapping[str, str] = (
     {**OBJECT}
     | fields(TAKEN, "fairSharing.enable fairSharing.preemptionStrategies fairSharing")
-    | {f"featureGates.{gate}": TAKEN for gate in (*GATES, "PartialAdmission")}
-    | fields("the order by past use of LocalQueues is not modelled: they are one user here", "admissionFairSharing")
+    | {f"featureGates.{gate}": TAKEN for gate in (*GATES, "PartialAdmission", "AdmissionFairSharing")}
+    | fields(TAKEN, "usageHalfLifeTime usageSamplingInterval resourceWeights.*", "admissionFairSharing.")
     | fields("waiting until pods are ready is not modelled", "waitForPodsReady")
     | fields("other clusters are not in the file", "multiKueue")
     | fields(TAKEN, "resources.excludeResourcePrefixes")

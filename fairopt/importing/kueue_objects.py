@@ -83,14 +83,14 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | fields(_CHECKS, "admissionChecks admissionChecksStrategy.admissionChecks", "spec.")
     | {
         "spec.namespaceSelector": "namespaces are not in the file: pending workloads are taken as selected",
-        "spec.admissionScope.admissionMode": _INSIDE,
+        "spec.admissionScope.admissionMode": TAKEN,
         "spec.concurrentAdmissionPolicy": _VARIANTS,
     }
     | fields(_INSIDE, "consumedResources lastUpdate", _AFS),
     "Cohort": _QUOTAS | fields(TAKEN, "spec.parent spec.parentName"),
     "LocalQueue": {**OBJECT, **_OWN}
-    | fields(TAKEN, "spec.clusterQueue spec.stopPolicy")
-    | fields(_INSIDE, "spec.fairSharing.weight status.fairSharing.weightedShare")
+    | fields(TAKEN, "spec.clusterQueue spec.stopPolicy spec.fairSharing.weight")
+    | fields(_INSIDE, "status.fairSharing.weightedShare")
     | {_AFS + "consumedResources": TAKEN, _AFS + "lastUpdate": "the decayed usage is taken as of now"}
     | fields(BOOKKEEPING, "conditions pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
     | fields(BOOKKEEPING, "flavorsReservation flavorsUsage flavorUsage flavors", "status."),

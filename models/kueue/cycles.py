@@ -9,28 +9,32 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
 from fairopt.models.kueue.flavors import Assignment, Mode, assign
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, QueuedWork, Queueing, State, Target
+from fairopt.program import Number
 
-_Place = tuple[int, int, int]
+_Place = tuple[Any, int, int, int]
 #: A workload that preempts the same ones for the third time, or preempts for the twelfth time, goes round in a circle.
 AGAIN, OFTEN = 3, 12
 
 
-def run(state: State, waiting: Iterable[QueuedWork], most: int | None = None) -> Cycles:
+def run(
+    state: State, waiting: Iterable[QueuedWork], most: int | None = None, used: Mapping[str, Number] | None = None
+) -> Cycles:
     """Play cycles until no workload is admitted or stopped any more, and return them; the state is changed.
 
-    ``most``: end after so many.
+    ``most``: end after so many. ``used``: the past use of LocalQueues that order their ClusterQueue.
 
     A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
     (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
     them nobody preempts.
     """
-    cycles = Cycles(state)
+    cycles = Cycles(state, used or {})
     for work in waiting:
         cycles.queue(work.queue).push(work)
     tried, played = -1, 0
@@ -56,8 +60,8 @@ class Cycles:
     why. ``circle``: the workloads that preempted the same ones again and again, until they were not let any more.
     """
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, state: State, used: Mapping[str, Number]) -> None:
+        self.state, self._used = state, dict(used)
         self.queues: dict[int, _Queue] = {}
         self.admitted: list[QueuedWork] = []
         self.stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = {}
@@ -71,7 +75,9 @@ class Cycles:
 
     def queue(self, node: int) -> _Queue:
         """Return what waits in a ClusterQueue."""
-        return self.queues.setdefault(node, _Queue())
+        if node not in self.queues:
+            self.queues[node] = _Queue(self._used)
+        return self.queues[node]
 
     def play(self, heads: Sequence[Assignment]) -> None:
         """Play one cycle with the heads of the ClusterQueues."""
@@ -168,6 +174,9 @@ class Cycles:
             self.state.add(work)
             self.admitted.append(work)
             self.stopped.pop(work.number, None)
+            if work.local:
+                self._used[work.local] = self._used.get(work.local, 0) + work.adds
+                self.queues[work.queue].reorder()
         return ()
 
     def _stop(self, work: QueuedWork, targets: Sequence[Target]) -> None:
@@ -225,6 +234,8 @@ class Cycles:
     def _stick(self, work: QueuedWork) -> None:
         own = self.queues[work.queue]
         if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
+            if own.sticky is not None:  # past use let another go before it
+                own.push(own.sticky)
             own.sticky = work
         else:
             own.push(work)
@@ -241,29 +252,40 @@ class Cycles:
 
 
 class _Queue:
-    """Workloads of a ClusterQueue that wait: a heap, those set aside, and the one that waits for its preemptions."""
+    """Workloads of a ClusterQueue that wait: a heap, those set aside, and the one that waits for its preemptions.
 
-    def __init__(self) -> None:
+    Past use of LocalQueues comes before priority and age: cluster_queue.go, queueOrderingFunc.
+    """
+
+    def __init__(self, used: Mapping[str, Number]) -> None:
         self.heap: list[tuple[_Place, QueuedWork]] = []
         self.aside: list[QueuedWork] = []
         self.failed: set[object] = set()
         self.sticky: QueuedWork | None = None
+        self._used = used
+
+    def _place(self, work: QueuedWork) -> _Place:
+        return self._used.get(work.local, 0) if work.local else 0, -work.priority, work.since, work.number
 
     def push(self, work: QueuedWork) -> None:
-        heapq.heappush(self.heap, ((-work.priority, work.since, work.number), work))
+        heapq.heappush(self.heap, (self._place(work), work))
+
+    def reorder(self) -> None:
+        """Put all in their places: past use has changed."""
+        self.heap = [(self._place(work), work) for _, work in self.heap]
+        heapq.heapify(self.heap)
 
     def pop(self) -> QueuedWork | None:
         """Return the head: the one that waits for its preemptions, else the first whose like did not fail."""
-        first: QueuedWork | None = self.sticky
-        self.sticky = None
-        if first is not None:
-            return first
         while self.heap:
+            if self.sticky is not None and self._place(self.sticky)[0] <= self.heap[0][0][0]:
+                break
             work = heapq.heappop(self.heap)[1]
             if (work.priority, work.kind) not in self.failed:
                 return work
             self.aside.append(work)  # SchedulingEquivalenceHashing
-        return None
+        first, self.sticky = self.sticky, None
+        return first
 
     def again(self) -> None:
         """Take those that were set aside back: something was released."""

@@ -18,13 +18,17 @@ from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import FewerPods, QueuedWork
 from fairopt.problem import Entitlements, Gangs
 from fairopt.problem.entitled_rows import Good
-from fairopt.program import Array, objects
+from fairopt.problem.numbers import exact
+from fairopt.program import INFINITY, Array, Number, objects
 
 #: What the GPUs of all types are called, as the resource that they are.
 GPU = "gpu"
 #: The setting of a gang that says how many pods it may start without, and what one of them takes, by pod set:
 #: "30: gpu 1, cpu 8; 5: gpu 2".
 FEWER = "fewer_pods"
+#: The setting of a gang that names the LocalQueue whose past use ("local_used") orders it; its admission adds to that
+#: ("local_adds").
+LOCAL = "local_queue"
 
 
 def fewer_pods(text: str, place: str) -> list[tuple[int, dict[str, Fraction]]]:
@@ -80,6 +84,18 @@ def placed(gangs: Gangs, works: Sequence[QueuedWork]) -> Gangs:
     return replace(found, gpus=gpus, other=other)
 
 
+def past_use(gangs: Gangs) -> dict[str, Number]:
+    """Return the past use of LocalQueues, over their weights, by name; errors as `_number`."""
+    own = [each for each in gangs.settings if LOCAL in each]
+    return {each[LOCAL]: _number(each, "local_used") for each in own}
+
+
+def _number(settings: Mapping[str, str], key: str) -> Number:
+    """Return a number of a gang's settings, infinity among them, 0 where it is not there. Errors: `BadInput`."""
+    text = settings.get(key, "0")
+    return INFINITY if text == "inf" else exact(text, f"settings of a gang, {key}")
+
+
 def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
     """Return the gangs as workloads, in their order."""
     gangs = owed.gangs
@@ -96,8 +112,10 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
     columns = (gangs.user, gangs.gpus, gangs.other, gangs.on, gangs.tier, gangs.preemptible)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     fewer: dict[tuple[object, ...], FewerPods | None] = {}
+    nothing: Mapping[str, str] = {}
     for number, (user, gpus, other, on, tier, preemptible) in enumerate(rows):
-        text = gangs.settings[number].get(FEWER, "") if gangs.settings else ""
+        said = gangs.settings[number] if gangs.settings else nothing
+        text = said.get(FEWER, "")
         same = (gpus, tuple(other), gangs.allowed[number].tobytes(), text)
         if same not in asked:
             allowed = np.flatnonzero(gangs.allowed[number]).tolist()
@@ -124,6 +142,8 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                 admitted=since,
                 flavor=on if on >= 0 else None,
                 fewer=fewer[same],
+                local=said.get(LOCAL, ""),
+                adds=_number(said, "local_adds"),
             )
         )
     return works

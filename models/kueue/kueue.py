@@ -16,7 +16,7 @@ import numpy as np
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, NotCapable, require
 from fairopt.models.kueue.cycles import Cycles, run
-from fairopt.models.kueue.gangs import FEWER, GPU, fewer_pods, placed, works_of
+from fairopt.models.kueue.gangs import FEWER, GPU, fewer_pods, past_use, placed, works_of
 from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas
 from fairopt.models.kueue.state import (
     FlavorPreference,
@@ -65,7 +65,8 @@ class Kueue(Computed):
     """Kueue's scheduling cycles on what runs and waits now, until nothing changes any more.
 
     A user is a ClusterQueue, a group a Cohort, a type a flavor of GPUs, a gang a workload. In each cycle every
-    ClusterQueue offers its first workload: highest priority, then oldest. It takes the first flavor that fits, within
+    ClusterQueue offers its first workload: highest priority, then oldest, or before these that of the LocalQueue which
+    has used least, where that is so ordered. It takes the first flavor that fits, within
     the quota or borrowed from the cohorts. A workload that does not fit may preempt others, which wait again.
 
     * ``fair_sharing``: whether shares decide who comes next and who is preempted. A share is the largest, over
@@ -189,7 +190,7 @@ class Kueue(Computed):
             whole.get("prioritize_non_borrowing", True),
         )
         cluster.enter(*(work for work in works if work.flavor is not None))
-        outcome = run(cluster, [work for work in works if work.flavor is None], self.cycles)
+        outcome = run(cluster, [work for work in works if work.flavor is None], self.cycles, past_use(owed.gangs))
         gangs = placed(owed.gangs, works)
         n, k = problem.shape
         shares = owed.held[:, :k] + objects(gangs.held(n).ravel() - owed.gangs.held(n).ravel()).reshape(n, k)

@@ -77,7 +77,8 @@ class QueuedWork:
     ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere).
     ``number`` breaks ties; workloads of one ``kind`` take the same. ``admitted`` is when it got its quota; ``flavor``
     where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer pods, and what it needs
-    after each; ``step``: after which of them it runs.
+    after each; ``step``: after which of them it runs. ``local``: its LocalQueue, "" where past use orders nothing;
+    ``adds``: what its admission adds to the past use of that.
     """
 
     name: str
@@ -92,6 +93,8 @@ class QueuedWork:
     flavor: int | None = None
     fewer: FewerPods | None = None
     step: int = 0
+    local: str = ""
+    adds: Any = 0
 
     @property
     def place(self) -> Place:
