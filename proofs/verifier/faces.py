@@ -1,8 +1,7 @@
 """The largest total among envy-free, Pareto-efficient allocations: a tree shows that none has more.
 
 If an allocation is Pareto-efficient, no circle of users can each give some of a type to the next and gain.
-So where a circle would improve whoever holds all of its pairs (user, type), an efficient allocation lacks
-one of these pairs.
+So where a circle would improve whoever holds all of its pairs (user, type), an efficient one lacks a pair.
 """
 
 from dataclasses import replace
