@@ -333,16 +333,19 @@ def named(path: str, place: str = "") -> Any:
     """
     from importlib.metadata import EntryPoint
 
+    if not path.partition(":")[0].strip():
+        raise BadInput(f"{path!r} names no module", place=place, remedy="Write MODULE:NAME")
     try:
         return EntryPoint(name=path, value=path, group="").load()
     except Exception as error:  # any error of the module is reported as a bad name
         remedy = "Check the module and the name"
-        raise BadInput(f"{path!r} cannot be had: {error!r}", place=place, remedy=remedy) from error
+        raise BadInput(f"{path!r} cannot be loaded: {error!r}", place=place, remedy=remedy) from error
 
 
 def _unknown(name: str, group: str, known: Sequence[str], taker: str = "") -> BadInput:
     kind = group.removeprefix("fairopt.").replace("_", " ")
-    near = get_close_matches(name, known, 3, 0.4)
+    begins = [each for each in known if name and each.startswith(name)]
+    near = (begins or get_close_matches(name, known, 3, 0.4))[:3]
     guess = f"Did you mean {' or '.join(near)}? " if near else ""
     installed = ", ".join(known) or "none"
     return BadInput(f"there is no {name!r} among the {kind}", remedy=f"{taker or guess}Installed: {installed}")

@@ -243,9 +243,10 @@ def cast(array: Array, number: type | Arithmetic) -> Array:
 
 
 def _divided(piece: Array) -> Array:
-    # `float` asks a Fraction what it is, which takes longer than the division
-    ratios = (value.numerator / value.denominator if type(value) is Fraction else value for value in piece.tolist())
-    return np.array(list(ratios), dtype=float)
+    listed = piece.tolist()
+    if Fraction in {*map(type, listed)}:  # `float` asks a Fraction what it is, which takes longer than the division
+        listed = [value.numerator / value.denominator if type(value) is Fraction else value for value in listed]
+    return np.array(listed, dtype=float)
 
 
 def _fractions(piece: Array) -> Array:

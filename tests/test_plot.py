@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import image
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from fairopt import allocate, plot
+from fairopt import allocate, envy_graph, plot
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.datasets import gavel_example, oef_eq6, oef_example
@@ -238,3 +240,17 @@ def test_saved_without_pyplot(tmp_path: Path) -> None:
     plot.shares(allocate(EqualSplit(), oef_example())).savefig(tmp_path / "shares.png")
     assert (tmp_path / "shares.png").read_bytes().startswith(b"\x89PNG")
     assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+@pytest.mark.parametrize("how", [{"dpi": 200}, {"dpi": 72, "bbox_inches": "tight"}], ids=["large", "as-notebooks-do"])
+def test_arrows_of_graphs_have_heads_at_any_size(how: dict[str, Any]) -> None:
+    """In notebooks the heads lay under the boxes: arrows ended where these stood at another resolution."""
+    market = Market.of([[1, 2], [1, 5]], [1, 1])
+    figure = plot.graph(envy_graph(market, [[1, 0], [0, 1]]))  # one above the other: heads are wider than lines
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", **how)
+    picture.seek(0)
+    red, green, blue, _ = np.moveaxis(np.array(image.imread(picture)), 2, 0)
+    of_arrow = (blue - red > 0.5) & (green - red > 0.3)
+    across = of_arrow.sum(axis=1)
+    assert across.max() >= 2.5 * np.median(across[across > 0])

@@ -7,7 +7,7 @@ A user is owed its guarantee. Where a file guarantees nothing to anybody, it is 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.pools import Pools, finite, plain, seen_from, whole
+from fairopt.audit.pools import Pools, finite, seen_from, whole
+from fairopt.audit.starving import starving
 from fairopt.errors import BadInput
-from fairopt.numbers import whole_as_int
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
@@ -209,72 +209,7 @@ class EntitlementAccounts:
 
     @cached_property
     def _starving_and_served(self) -> tuple[dict[int, dict[int, int]], frozenset[int]]:
-        gangs, free, at_first = self.gangs, self.free.tolist(), self.free.tolist()
-        in_pools = dict[tuple[int, int], int]()
-        room, taken = dict[tuple[int, int], Any](), Counter[tuple[int, int, int]]()
-        found, served = defaultdict[int, dict[int, int]](dict), list[int]()
-        waits, users, allowed = gangs.pending & (gangs.gpus > 0), gangs.user.tolist(), gangs.allowed.tolist()
-        there = [plain(each) for each in self.market.capacity.tolist()]
-        for gang in (each for each in self.order if waits[each]):
-            gpus, user = gangs.size(gang), users[gang]
-            where = [j for j, may in enumerate(allowed[gang]) if may and gpus <= there[j]]
-            pools = {j: self.pools.of(user, j) for j in where}
-            for on, pool in pools.items():
-                if (pool, on) not in in_pools:
-                    in_pools[pool, on] = self.pools.left_in(pool, on)
-            capped = {j: not self.below_caps(gang, j) or gpus > in_pools[pools[j], j] for j in where}
-            where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
-            needs = {
-                j: [(j, gpus), *((at, whole_as_int(n)) for at, n in self.said.goods_of(gang, j) if self._owed_good[at])]
-                for j in where
-            }
-            inside: list[int] = []
-            for node in self.around(user):
-                j = next((j for j in where if self._take(room, taken, node, needs[j], inside)), None)
-                inside.append(node)
-                if j is None:
-                    continue
-                if not any(gang in found[each] for each in inside):
-                    where.sort(key=lambda each: each != j)
-                    if gpus <= free[j] and not capped[j]:
-                        free[j] -= gpus
-                        in_pools[pools[j], j] -= gpus
-                        served.append(gang)
-                found[node][gang] = j
-        return {node: found[node] for node in sorted(found) if found[node]}, frozenset(served)
-
-    def _take(
-        self,
-        room: dict[tuple[int, int], Any],
-        taken: Counter[tuple[int, int, int]],
-        node: int,
-        needs: Sequence[tuple[int, Any]],
-        inside: Sequence[int],
-    ) -> bool:
-        """Take what a gang ``needs`` (column, amount), GPUs first, of what a node is owed; False where it does not fit.
-
-        ``room``: by node and column, what is left of what it is owed, as far as that was asked for. ``inside``: the
-        nodes around the gang that this one is around, below whose caps it must fit beside what was ``taken`` there.
-        """
-        (j, gpus), *_ = needs
-        for at, amount in needs:
-            if (node, at) not in room:
-                room[node, at] = self._room_of(node, at)
-            kept = sum(self.pools.kept(inside[0], j, node).values()) if inside and at == j else 0
-            if amount > room[node, at] - kept:  # a group's members have not what one of them keeps
-                return False
-        if any(taken[node, each, j] + gpus > self._cap_rows[each][j] for each in inside):
-            return False
-        for at, amount in needs:
-            room[node, at] -= amount
-        taken.update({(node, each, j): gpus for each in inside})
-        return True
-
-    def _room_of(self, node: int, column: int) -> Any:
-        """Return what a node may still take of a column within what it is owed: of a type, whole GPUs."""
-        if column < self.k:
-            return plain(self.owed_room[node, column])
-        return whole_as_int(self.owed[node, column] - self.held[node, column])
+        return starving(self.pools, self.owed, self.owed_room, self.cap_room)
 
     def below_caps(self, gang: int, gpu_type: int, *, but_of_pool: bool = False) -> bool:
         """Return whether the caps of its user and of the groups around, ``but_of_pool``, leave room for a gang."""
@@ -330,12 +265,6 @@ class EntitlementAccounts:
         return {group: sorted(gangs, key=self.place.__getitem__) for group, gangs in found.items()}
 
     @cached_property
-    def _owed_good(self) -> list[bool]:
-        """Whether anything of a column is owed to anybody."""
-        owed: list[bool] = np.asarray((self.owed > 0).any(axis=0)).tolist()
-        return owed
-
-    @cached_property
     def short(self) -> Array:
         """GPUs of each node's gangs that starve, by the type on which they fit (N, k)."""
         missing = np.zeros((len(self.said.nodes), self.k), dtype=self.gangs.gpus.dtype)
@@ -347,15 +276,11 @@ class EntitlementAccounts:
     # -- who has it ----------------------------------------------------------------------------------------------
     def above(self, node: int) -> tuple[int, ...]:
         """Return the groups that a user or group is in, from the inside outwards."""
-        return self._around[node][1:]
+        return self.pools.paths[node][1:]
 
     def around(self, node: int) -> tuple[int, ...]:
         """Return a user or group, and those that it is in, from the inside outwards."""
-        return self._around[node]
-
-    @cached_property
-    def _around(self) -> list[tuple[int, ...]]:
-        return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
+        return self.pools.paths[node]
 
     def borrowers(self, node: int, gpu_type: int) -> Mapping[int, int]:
         """Return how many GPUs of a type that others are owed each user holds, as seen from a node: most first.

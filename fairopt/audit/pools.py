@@ -92,7 +92,7 @@ class Pools:
 
         Its members share its quota, which is its cap, as the ClusterQueues of one cohort do, and nothing of the rest.
         """
-        return self._of_tops[self._paths[user][-1]][gpu_type]
+        return self._of_tops[self.paths[user][-1]][gpu_type]
 
     def left_in(self, pool: int, gpu_type: int) -> Any:
         """Return what is left of a type in a `pool`, in GPUs or parts, as gangs take; negative where more is held."""
@@ -127,7 +127,7 @@ class Pools:
         return found
 
     def _kept_in(self, user: int, gpu_type: int, pool: int) -> dict[int, int]:
-        path = self._paths[user]
+        path = self.paths[user]
         path = path if pool == TOP else path[: path.index(pool) + 1]
         beside = [self.said.children[group] for group in path[1:]] + ([self.said.tops] if pool == TOP else [])
         path = path if pool == TOP else path[:-1]
@@ -135,21 +135,39 @@ class Pools:
         kept = [(node, plain(self.locked[node, gpu_type])) for node in others if self.locked[node, gpu_type]]
         return dict(sorted(kept, key=lambda each: (-each[1], each[0])))
 
-    def limits(self, user: int, column: int) -> tuple[int, ...]:
-        """Return who limits what a user takes of a good: `TOP`, and itself and the groups around it that have a cap."""
-        if (user, column) not in self._limits:
-            cap = self.said.cap
-            capped = (node for node in self._paths[user] if cap[node, column] < INFINITY)
-            self._limits[user, column] = (TOP, *capped)
-        return self._limits[user, column]
+    def goods_of(self, gang: int, gpu_type: int) -> Sequence[tuple[tuple[int, int], Any]]:
+        """Return what a gang on a type takes of goods, by limit: whose (`TOP`: the cluster's), and the column.
+
+        Its user and each group around it that has a cap on the good is a limit. Whole amounts are ints.
+        """
+        user = self._users[gang]
+        key = user, self._kinds[gang], gpu_type
+        if key not in self._known_goods:
+            taken, cap = self.said.goods_of(gang, gpu_type), self.said.cap
+            self._known_goods[key] = [
+                ((node, column), whole_as_int(amount))  # ints are added sooner than Fractions
+                for column, amount in taken
+                for node in (TOP, *(each for each in self.paths[user] if cap[each, column] < INFINITY))
+            ]
+        return self._known_goods[key]
 
     @cached_property
-    def _limits(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """What `limits` returned."""
+    def _known_goods(self) -> dict[tuple[int, int, int], list[tuple[tuple[int, int], Any]]]:
+        """What `goods_of` returned, by user, kind of gang and type."""
         return {}
 
     @cached_property
-    def _paths(self) -> list[tuple[int, ...]]:
+    def _users(self) -> list[int]:
+        users: list[int] = self.said.gangs.user.tolist()
+        return users
+
+    @cached_property
+    def _kinds(self) -> list[int]:
+        kinds: list[int] = self.said.gangs.kinds.tolist()
+        return kinds
+
+    @cached_property
+    def paths(self) -> list[tuple[int, ...]]:
         """Each node, and the groups that it is in, from the inside outwards."""
         return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
 

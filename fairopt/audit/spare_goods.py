@@ -41,12 +41,8 @@ def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int)
     """Return what gangs on a type take together, of each limit that they count for: there is one where a cap is."""
     total: dict[Limit, Number] = {}
     for gang in gangs:
-        user = int(accounts.gangs.user[gang])
-        for column, taken in accounts.said.goods_of(gang, gpu_type):
-            amount = whole_as_int(taken)  # ints are added sooner than Fractions
-            for node in accounts.pools.limits(user, column):
-                limit = (node, column)
-                total[limit] = total[limit] + amount if limit in total else amount
+        for limit, amount in accounts.pools.goods_of(gang, gpu_type):
+            total[limit] = total[limit] + amount if limit in total else amount
     return total
 
 
@@ -87,9 +83,10 @@ class SpareGoods:
 
     def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
         """Return what a gang does not find though so much is set free; None where it finds all."""
-        for (node, column), amount in goods_of(self.accounts, [gang], gpu_type).items():
-            most = self.room((node, column)) + freed.get((node, column), 0)
+        for limit, amount in self.accounts.pools.goods_of(gang, gpu_type):
+            most = self.room(limit) + freed.get(limit, 0)
             if amount > most:
+                node, column = limit
                 said = self.accounts.said
                 who = "" if node == TOP else said.nodes[node]
                 return Lack(

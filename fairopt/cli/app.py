@@ -26,7 +26,8 @@ from typing import Annotated, Any, NamedTuple, NoReturn, TypeGuard
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from fairopt.cli.exits import Exit, go_on_unread, open_streams, pipes
+from fairopt.cli.exits import HANG_UP, Exit, go_on_unread, interrupted, open_streams, pipes
+from fairopt.cli.refusals import plainly
 from fairopt.deadline import stoppable
 from fairopt.errors import BadInput, FairoptError
 
@@ -100,7 +101,7 @@ class Once(TyperCommand):
             rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             value = None if error.param is None else values.get(error.param.name)
-            error.message = error.message.removeprefix("Value error, ")
+            error.message = plainly(error.message)
             if value is not None and str(value) not in error.message:
                 error.message = f"got {value}. {error.message}"
             elif value is None and not error.message:
@@ -345,9 +346,13 @@ def main() -> None:
 
 
 def _end_orderly() -> None:
-    """Take an end that others ask for, such as a queue of jobs, as an interruption: what is computed is kept."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Take an end that others ask for, such as a queue of jobs, as an interruption: what is computed is kept.
+
+    So it is where the terminal is closed.
+    """
+    for number in (signal.SIGTERM, *HANG_UP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, interrupted)
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraised
 
@@ -355,7 +360,7 @@ def _end_orderly() -> None:
 def _unraised(what: Any) -> None:
     """Have an interruption come again that came in a callback of the garbage collector, where Python drops errors."""
     if isinstance(what.exc_value, KeyboardInterrupt) and hasattr(signal, "pthread_kill"):
-        ours = signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+        ours = signal.getsignal(signal.SIGTERM) is interrupted
         number = signal.SIGTERM if ours else signal.SIGINT
         again = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, number))
         again.daemon = True

@@ -139,7 +139,7 @@ def write_program(policy: Policy, decide: Callable[[Any], object], path: Path, j
     require_place(path, "--write", (".lp", ".mps"))
     if not policy.has_program:
         others = [each.name for each in discovery.policies(policy.problem) if each.has_program]
-        remedy = f"There is one of {', '.join(others)}"
+        remedy = f"These ask a solver for one: {', '.join(others)}"
         raise NotCapable(f"{policy.name} is a rule and not a program, so --write has nothing to write. {remedy}")
     with tables.working(f"writing {path}"):
         program = FirstProgram.of(decide, policy.name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import suppress
 from enum import IntEnum
 from io import BufferedWriter, FileIO, TextIOWrapper
-from stat import S_ISFIFO, S_ISSOCK
-from typing import Any
+from stat import S_ISCHR, S_ISFIFO, S_ISSOCK
+from typing import Any, NoReturn
 
 
 class Exit(IntEnum):
@@ -20,7 +22,28 @@ class Exit(IntEnum):
     UNDECIDED = 4
     INTERRUPTED = 130
     NOBODY_READS = 141  # like a program ended by SIGPIPE: the reader of a pipe went away
+    HUNG_UP = 129  # `run`, by SIGHUP: its terminal was closed
     TERMINATED = 143  # `run`, by SIGTERM
+
+
+#: The signal of a terminal that is closed, where the system has one.
+HANG_UP = [signal.Signals[name] for name in ("SIGHUP",) if hasattr(signal, name)]
+
+
+def interrupted(number: int, _: object) -> NoReturn:
+    """Take a signal as Ctrl-C."""
+    print_nowhere(number)
+    raise KeyboardInterrupt
+
+
+def print_nowhere(number: int) -> None:
+    """Print on no terminal from now on where a signal says that it was closed: files are still to be written."""
+    if number in HANG_UP:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for each in (1, 2):
+            with suppress(OSError):  # it is closed
+                if S_ISCHR(os.fstat(each).st_mode):
+                    os.dup2(nowhere, each)
 
 
 class _Pipe(FileIO):

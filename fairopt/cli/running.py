@@ -15,7 +15,7 @@ import typer
 
 from fairopt import discovery
 from fairopt.cli import evidence_files, round_tables
-from fairopt.cli.exits import Exit
+from fairopt.cli.exits import HANG_UP, Exit, print_nowhere
 from fairopt.cli.given import Columns, Html, input_file, input_option, require_different, require_page
 from fairopt.cli.listing import AsJson, Backend, policy_option
 from fairopt.cli.parquet import ParquetTable, require_parquet
@@ -65,9 +65,10 @@ def run_command(
 ) -> None:
     """Play a trace on a cluster, round after round, and measure the result.
 
-    Ctrl-C and SIGTERM let the round end. Then the run prints what it has, writes its state, and ends with exit status
-    130 or 143; a second Ctrl-C ends it at once. A run that goes on from a state prints all of its rounds, as if it had
-    never stopped. Exit status 3: the policy could not go on. Without a terminal, a line each minute says how far it is.
+    Ctrl-C, SIGTERM and SIGHUP let the round end. Then the run prints what it has, writes its state, and ends with exit
+    status 130, 143 or 129; a second Ctrl-C ends it at once. A run that goes on from a state prints all of its rounds,
+    as if it had never stopped. Exit status 3: the policy could not go on. Without a terminal, a line each minute says
+    how far it is.
     """
     written = {"--parquet": parquet, "--state": state, "--record": record, "--html": html}
     for option, read in (("TRACE", trace), ("--cluster", cluster)):
@@ -145,7 +146,7 @@ def run_command(
         raise stopped
     if received is not None:
         print(f"interrupted after {found.rounds} rounds", file=sys.stderr)
-        raise typer.Exit(Exit.INTERRUPTED if received is Signals.SIGINT else Exit.TERMINATED)
+        raise typer.Exit(Exit(128 + received))
 
 
 def window_of(text: str) -> Window:
@@ -185,12 +186,13 @@ def _stopping(play: Engine) -> Iterator[list[Signals]]:
         received.append(Signals(number))
         play.stop()
         signal(Signals.SIGINT, default_int_handler)  # the second one does not wait
+        print_nowhere(number)
         print("stopping after this round; Ctrl-C again stops at once", file=sys.stderr)
 
     if current_thread() is not main_thread():  # nobody else gets signals
         yield received
         return
-    before = {number: signal(number, stop) for number in (Signals.SIGINT, Signals.SIGTERM)}
+    before = {number: signal(number, stop) for number in (Signals.SIGINT, Signals.SIGTERM, *HANG_UP)}
     try:
         yield received
     finally:

@@ -41,15 +41,16 @@ def answer(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property
     of = {each.name: each for each in properties}
     decided = sorted((row for row in rows if row.error is None), key=lambda row: _rank(problem, row))
     said = []
+    what = "the property that was asked" if len(of) == 1 else f"{_all(len(of))} properties that were asked"
     if of and len(decided) > 1:
         keep = [row for row in decided if not (_with(row, Answer.FAILS) or _open(row))]
         which = f"{len(keep) or 'None'} of {len(decided)} policies {'keep' if len(keep) > 1 else 'keeps'}"
         sure = not any(_with(row, Answer.NOT_REFUTED) for row in keep)
         known = "" if sure else " (no lie that pays was found, which proves nothing)"
-        what = "the property that was asked" if len(of) == 1 else f"{_all(len(of))} properties that were asked"
         said = [f"{which} {what}{known}."]
+    kept = what if len(decided) == 1 else "it" if len(of) == 1 else _all(len(of))  # one sentence says what was asked
     for (fails, undecided), group in groupby(decided, key=lambda row: _words(row, of)):
-        said.append(_sentence(problem, list(group), fails, undecided, len(of)))
+        said.append(_sentence(problem, list(group), fails, undecided, kept if of else ""))
     return [*said, *(f"{row.policy.name} was stopped: {row.error}" for row in rows if row.error is not None)]
 
 
@@ -81,15 +82,15 @@ def _words(row: Row[Any], of: Mapping[str, Property]) -> tuple[list[str], list[s
     return [of[name].fails_so(row.verdicts[name]) for name, _ in fails], [of[name].asks() for name in undecided]
 
 
-def _sentence(problem: Any, group: Sequence[Row[Any]], fails: list[str], undecided: list[str], asked: int) -> str:
+def _sentence(problem: Any, group: Sequence[Row[Any]], fails: list[str], undecided: list[str], kept: str) -> str:
     s = "" if len(group) > 1 else "s"
     parts = []
     if fails:
         parts.append(f"break{s} {len(fails)}: {with_and(fails)}")
     if undecided:
         parts.append(f"leave{s} open: {with_and(undecided)}")
-    if asked and not parts:
-        parts.append(f"keep{s} {_all(asked) if asked > 1 else 'it'}")
+    if kept and not parts:
+        parts.append(f"keep{s} {kept}")
     names = with_and([row.policy.name for row in group])
     said = f"{names} {'; '.join(parts)}." if parts else f"{names}:"
     return f"{said} {cost(problem, group)}"

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
+import numpy as np
+
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.problem.files.documents import parse_json
@@ -77,7 +79,8 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
 
 def json_documents(text: str) -> Iterator[ObjectPart]:
     """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
-    yield from _flat([("", bounded(parse_json(text)))])
+    value = parse_json(text)
+    yield from _flat([("", value if _is_shallow(text) else bounded(value))])
 
 
 def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
@@ -151,6 +154,25 @@ def bounded(value: Any) -> Any:
         if not level:
             return value
     raise BadInput(f"more than {DEEPEST} levels", place="the file", remedy="Give what kubectl prints, which has fewer")
+
+
+#: All characters but quotes and those that open and close objects and lists.
+_INSIDE = bytes(set(range(256)) - set(b'"[]{}'))
+
+
+def _is_shallow(text: str) -> bool:
+    """Return whether no character of a JSON text is more than `DEEPEST` levels deep, without looking at its objects."""
+    data = text.encode()
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    data = data.translate(None, _INSIDE)
+    while b'""' in data:  # strings with nothing of these in them; others keep their two quotes
+        data = data.replace(b'""', b"")
+    signs = np.frombuffer(data, dtype=np.uint8)
+    outside = np.cumsum(signs == ord('"')) % 2 == 0
+    opens, closes = ((signs == ord(one)) | (signs == ord(other)) for one, other in ("[{", "]}"))
+    steps = (opens & outside).astype(np.int64) - (closes & outside)
+    return bool(np.cumsum(steps).max(initial=0) <= DEEPEST)
 
 
 def _streamed(stream: IO[bytes]) -> Iterator[ObjectPart]:

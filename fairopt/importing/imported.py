@@ -200,6 +200,8 @@ BOOKKEEPING = "says nothing about who gets what"
 COUNTED = "counts what the objects themselves say"
 #: Reasons that need no line for each field.
 MINOR = (BOOKKEEPING, COUNTED)
+#: Values that say nothing.
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 class Places:
@@ -239,7 +241,11 @@ class Places:
                 deeper = below.get(key)
                 if deeper is None:
                     deeper = below[key] = field.to(f"{field.path}.{key}" if field.path else str(key))
-                if not deeper.taken:
+                if deeper.taken:
+                    continue
+                if deeper.leaf and deeper.seen is not None:  # nearly all
+                    deeper.seen[2] += bool(each) or each not in _EMPTY
+                else:
                     self._walk(name, deeper, each)
         elif field.lists and type(found) is list:
             items = field.items
@@ -247,7 +253,7 @@ class Places:
                 items = field.items = field.to(f"{field.path}[]")
             for each in found:
                 self._walk(name, items, each)
-        elif field.why and found not in (None, "", [], {}):
+        elif field.why and (found or found not in _EMPTY):
             if field.seen is None:
                 field.seen = self._seen.setdefault((f"{field.kind}, {field.where}", field.why), [name, found, 0])
             field.seen[2] += 1
@@ -283,11 +289,11 @@ def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:
 class _Field:
     """What is known of the fields at one dotted path, found once for all objects of a kind; "[]" stands for items.
 
-    ``above`` and ``lists``: whether an object and a list there are looked into. ``taken``: it is read, whatever stands
-    there. Else ``why`` it has no place and ``where``, and what was ``seen`` there.
+    ``above`` and ``lists``: whether an object and a list there are looked into; ``leaf``: neither. ``taken``: it is
+    read, whatever stands there. Else ``why`` it has no place and ``where``, and what was ``seen`` there.
     """
 
-    __slots__ = ("_table", "above", "below", "items", "kind", "lists", "path", "seen", "taken", "where", "why")
+    __slots__ = ("_table", "above", "below", "items", "kind", "leaf", "lists", "path", "seen", "taken", "where", "why")
 
     def __init__(self, kind: str, path: str, known: Mapping[str, str], above: set[str], begins: Sequence[str]) -> None:
         self.kind, self.path, self._table = kind, path, (known, above, begins)
@@ -300,7 +306,8 @@ class _Field:
             begin = next((each for each in begins if path.startswith(each)), None)
             why = UNKNOWN if begin is None else known[f"{begin}*"]
             where = begin.rstrip(".") if begin is not None and why in MINOR else path
-        self.why, self.where, self.taken = why, where, not (why or self.above or self.lists)
+        self.leaf = not (self.above or self.lists)
+        self.why, self.where, self.taken = why, where, self.leaf and not why
 
     def to(self, path: str) -> _Field:
         """Return the field at a path below."""

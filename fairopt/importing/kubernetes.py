@@ -236,23 +236,35 @@ def objects(
     """
     known: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in kinds}
     for path, part in found:
-        with naming(path, part.place):
-            kind, version, name = part.text("kind"), part.text("apiVersion"), named(part)
-            if not kind:
-                raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
-            group, fields = kinds.get(kind, ("none", {}))
-            if version.rpartition("/")[0] != group:
-                places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
-                continue
-            if not part.part("metadata").text("name") or name in known[kind]:
-                given = part.part("metadata").text("name")
-                got = f"{kind} {name!r} stands twice" if given else f"{kind} without a name"
-                raise BadInput(
-                    got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it"
-                )
-            places.of(kind, name, part.value, fields)
-            known[kind][name] = ObjectPart(f"{path}: {kind} {name!r}", part.value)
+        try:
+            _sort(path, part, kinds, known, places)
+        except BadInput:
+            with naming(path, part.place):
+                raise
     return known
+
+
+def _sort(
+    path: AnyPath,
+    part: ObjectPart,
+    kinds: Mapping[str, tuple[str, Mapping[str, str]]],
+    known: dict[str, dict[str, ObjectPart]],
+    places: Places,
+) -> None:
+    """Put an object among those of its kind, or note it."""
+    kind, version, name = part.text("kind"), part.text("apiVersion"), named(part)
+    if not kind:
+        raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
+    group, fields = kinds.get(kind, ("none", {}))
+    if version.rpartition("/")[0] != group:
+        places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
+        return
+    if not part.part("metadata").text("name") or name in known[kind]:
+        given = part.part("metadata").text("name")
+        got = f"{kind} {name!r} stands twice" if given else f"{kind} without a name"
+        raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
+    places.of(kind, name, part.value, fields)
+    known[kind][name] = ObjectPart(f"{path}: {kind} {name!r}", part.value)
 
 
 def apply_list(items: Sequence[object]) -> str:

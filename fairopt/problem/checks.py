@@ -287,13 +287,10 @@ def column(
     call one of the places. What stands in several rows is read once.
     """
     given = sized([blank] * len(places) if values is None and blank is not ... else values, places, what, kind)
-    known: dict[object, Any] = {}
-    found = []
-    for place, value in zip(places, given, strict=True):
-        key = value if type(value) is str else id(value)
-        if key not in known:
-            known[key] = read(value, f"{place}, {what}")
-        found.append(known[key])
+    keys = [value if type(value) is str else id(value) for value in given]
+    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    known = {key: read(given[first[key]], f"{places[first[key]]}, {what}") for key in dict.fromkeys(keys)}
+    found = list(map(known.__getitem__, keys))
     return objects(found) if dtype is None else np.array(found, dtype=dtype)
 
 

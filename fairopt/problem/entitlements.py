@@ -348,8 +348,10 @@ class Entitlements(Frozen):
         columns: dict[str, Any] = {
             name: None if (own := getattr(self, name)) is None else cast(own, number) for name in names
         }
-        half_life = None if self.half_life is None else number(self.half_life)
-        return replace(self, half_life=half_life, gangs=self.gangs.as_(number), **columns)
+        half_life, gangs = self.half_life and number(self.half_life), self.gangs.as_(number)
+        if gangs is self.gangs and all(columns[name] is getattr(self, name) for name in names):
+            return self
+        return replace(self, half_life=half_life, gangs=gangs, **columns)
 
     def select(self, users: Sequence[int]) -> Entitlements:
         """Return those of the users in the given rows, in that order; the groups and their guarantees stay.

@@ -144,8 +144,21 @@ class Gangs(Frozen):
 
     def order(self) -> Array:
         """Return the gangs (m,) by tier, highest first, then by when they were asked for."""
-        tier, since = self.tier.tolist(), [whole_as_int(each) for each in self.since.tolist()]
-        return np.array(sorted(range(len(self)), key=lambda g: (-tier[g], since[g])), dtype=np.int64)
+        return self._order
+
+    @cached_property
+    def _order(self) -> Array:
+        since = [whole_as_int(each) for each in self.since.tolist()]
+        by_age = sorted(range(len(self)), key=since.__getitem__)
+        return np.array(by_age, dtype=np.int64)[np.argsort(~self.tier[by_age], kind="stable")]
+
+    @cached_property
+    def kinds(self) -> Array:
+        """A number for each gang (m,): those that take the same and may run on the same types have the same number."""
+        allowed = [row.tobytes() for row in np.packbits(self.allowed, axis=1)]
+        known: dict[tuple[Any, ...], int] = {}
+        rows = zip(allowed, *(_numbered(column.tolist()) for column in (self.gpus, *self.other.T)), strict=True)
+        return np.array([known.setdefault(row, len(known)) for row in rows], dtype=np.int64)
 
     def held(self, users: int, chosen: Array | None = None) -> Array:
         """Return the GPUs (users, k) of those that run, or of those ``chosen`` (m,) among them."""
@@ -169,7 +182,17 @@ class Gangs(Frozen):
     def as_(self, number: type | Arithmetic) -> Gangs:
         """Return the same gangs in ``float`` or in ``Fraction``; whole GPUs stay integers."""
         gpus = self.gpus if self.gpus.dtype == np.int64 else cast(self.gpus, number)
-        return replace(self, gpus=gpus, since=cast(self.since, number), other=cast(self.other, number))
+        since, other = cast(self.since, number), cast(self.other, number)
+        same = gpus is self.gpus and since is self.since and other is self.other
+        return self if same else replace(self, gpus=gpus, since=since, other=other)
+
+
+def _numbered(values: list[Any]) -> list[int]:
+    """Return a number for each value; equal values have the same. The same object is compared once."""
+    known: dict[Any, int] = {}
+    of = dict(zip(map(id, values), values, strict=True))
+    numbers = {key: known.setdefault(value, len(known)) for key, value in of.items()}
+    return list(map(numbers.__getitem__, map(id, values)))
 
 
 def _gpus(value: object, place: str) -> int | Fraction:

@@ -7,10 +7,10 @@
 <History: fft on <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>: 3 rounds, 9 of 1000 jobs completed by 900>
 """
 
-from fairopt.simulation.engine import run
 from fairopt.simulation.history import History
 from fairopt.simulation.mechanics import Mechanics, Setting
 from fairopt.simulation.placement import Consolidated, Placement, Request, by_throughput, choose, placed
+from fairopt.simulation.playing import run
 from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot, begin, snapshot_from, snapshot_text
 from fairopt.simulation.rounds import advance, next_queue, present
 

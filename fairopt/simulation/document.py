@@ -148,7 +148,7 @@ def job_columns(jobs: Jobs, rows: range) -> dict[str, list[Any]]:
     at = slice(rows.start, rows.stop)
     tenants = [jobs.tenants[each] for each in jobs.tenant[at].tolist()]
     own = {name: told(getattr(jobs, name)[at]) for name in _OF_JOB if name != "pattern"}
-    own["pattern"] = [each.value for each in jobs.pattern[at]]  # as `told` has them
+    own["pattern"] = [each._value_ for each in jobs.pattern[at]]  # as `told` has them, which asks a descriptor
     return {"name": list(jobs.names[at]), "tenant": tenants} | {name: own[name] for name in _OF_JOB}
 
 

@@ -1,4 +1,4 @@
-"""`Engine`: a trace on a cluster under a policy, round after round; `run` and `run_continuous`, its whole records."""
+"""`Engine`: a trace on a cluster under a policy, round after round."""
 
 from __future__ import annotations
 
@@ -12,24 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.backends import Method, Solver
-from fairopt.errors import NotCapable, WrongReturn
-from fairopt.policy import Policy, Schedule, Trait, decide, session
-from fairopt.policy.policy import require_policy
+from fairopt.errors import WrongReturn
+from fairopt.policy import Policy, Schedule, decide, session
 from fairopt.problem import Cluster, Queue, Trace
 from fairopt.problem.profile import Course
 from fairopt.problem.queue import any_type
-from fairopt.program import INFINITY, Array, Number
+from fairopt.program import Array, Number
 from fairopt.simulation import rounds as step
 from fairopt.simulation.job_states import Hosts, JobStates
 from fairopt.simulation.mechanics import Mechanics, length_of
-from fairopt.simulation.newcomers import Newcomers
 from fairopt.simulation.record import Changes, Placed, Round, Snapshot, begin
+from fairopt.simulation.unasked import MOST_AT_ONCE, Unasked
 from fairopt.simulation.whole_rounds import WholeRounds
 
 _log = logging.getLogger(__name__)
 
-#: Rounds that are played in one step, at the most: who listens wants to say how far the run is.
-MOST_AT_ONCE = 1000
 #: Seconds after which a round is yielded though nothing changed: who listens may want to say how far the run is.
 BEAT = 1.0
 
@@ -57,6 +54,14 @@ class _Moment(NamedTuple):
     asked: Array | None = None
     said: Mapping[str, Any] | None = None
     seconds: float = 0.0
+
+
+class _Ahead(NamedTuple):
+    """So many rounds after an engine's moment, played in one step: what changed in them, and the moment after them."""
+
+    changes: list[Changes]
+    rounds: int
+    after: _Moment
 
 
 class Engine:
@@ -109,7 +114,9 @@ class Engine:
         self._hosts = Hosts(self._cluster, trace)
         self._whole = Queue.fresh(trace.jobs, self._cluster, length=1)
         self._fits = any_type(self._whole.fits)
-        self._newcomers = Newcomers(self._whole, self._mechanics)
+        self._unasked = None if self._length is None else Unasked(self._whole, self._mechanics, self._length)
+        self._ahead: _Ahead | None = None
+        self._told = 0  # how much of what changed in the rounds ahead was told
         self._datasets = trace.jobs.dataset if any(trace.jobs.dataset) else ()
         first = begin(self._cluster, number) if after is None else after
         self._at = _Moment(
@@ -129,7 +136,7 @@ class Engine:
     @property
     def index(self) -> int:
         """The number of the round that comes next."""
-        return self._at.round
+        return self._ahead.changes[self._told - 1].index + 1 if self._ahead and self._told else self._at.round
 
     def stop(self) -> None:
         """Let the run end after the round that it is in; a handler of signals may call it."""
@@ -138,6 +145,8 @@ class Engine:
     def snapshot(self) -> Snapshot:
         """Return how to go on from here."""
         at = self._at
+        if self._told:  # what was played ahead is played again, up to here
+            at = self._unasked_from(at, self.index).after
         present = dict(at.states.states(at.now))
         return Snapshot(at.round, at.now, at.arrived, present, at.held, at.state, at.started, at.idle)
 
@@ -156,17 +165,24 @@ class Engine:
     def _changes(self, beat: float) -> Iterator[Changes]:
         """Yield what changes, in rounds where something does, or after so many seconds."""
         last = perf_counter()
-        while not self._stopped and (self._rounds is None or self._done < self._rounds):
-            quiet = self._quiet(self._at)
-            self._at, self._done = quiet, self._done + quiet.round - self._at.round
+        while not self._stopped:
+            ahead = self._unasked_from(self._at) if self._ahead is None else self._ahead
+            if self._told < len(ahead.changes):
+                self._ahead, self._told = ahead, self._told + 1
+                yield ahead.changes[self._told - 1]
+                last = perf_counter()
+                continue
+            # in one step: an exception from outside comes before these rounds, or after they have been told
+            self._done, self._at, self._ahead, self._told = self._done + ahead.rounds, ahead.after, None, 0
             if self._rounds is not None and self._done >= self._rounds:
                 return
-            played = self._played(quiet)
+            if ahead.changes:
+                continue
+            played = self._played(self._at)
             if played is None:
                 return
             after, changes = played
             told = changes.anything or self._stopped or perf_counter() - last > beat
-            # in one step: an exception from outside comes before this round, or after it has been told
             self._at, self._done = after._replace(seconds=0.0) if told and after.seconds else after, self._done + 1
             if told:
                 yield changes
@@ -211,15 +227,36 @@ class Engine:
             self._courses = {row: self._courses[row] for row in present.tolist() if row in self._courses}
         self._courses |= {each.row: each.course for each in placed}
 
-    def _quiet(self, at: _Moment) -> _Moment:
-        """Return the end of the rounds that come in which nothing happens and nobody is asked, in one step."""
-        if self._length is None or at.stands is None or self._hosts.up(at.now) is not at.up:
-            return at
-        coming = self._arrival[at.arrived] if at.arrived < len(self._arrival) else INFINITY
-        until = min(at.stands, coming, self._hosts.next_change(at.now))
+    def _unasked_from(self, at: _Moment, to: int | None = None) -> _Ahead:
+        """Return the rounds that come in which nobody is asked, played in one step; those before round ``to`` only."""
+        unasked, start = self._unasked, None if at.stands is None else self._skipped(at)
+        if unasked is None or start is None or start.schedule is None or start.stands is None:
+            return _Ahead([], 0, at)
+        if self._hosts.up(start.now) is not start.up:
+            return _Ahead([], 0, at)
         most = MOST_AT_ONCE if self._rounds is None else min(MOST_AT_ONCE, self._rounds - self._done)
-        states, rounds, now = at.states.undisturbed(at.now, self._length, until, most)
-        return at._replace(round=at.round + rounds, now=now, states=states, idle=0) if rounds else at
+        changes, states, rounds, now = unasked.play(
+            start.states,
+            start.schedule,
+            index=start.round,
+            now=start.now,
+            arrived=start.arrived,
+            stands=start.stands,
+            until=self._hosts.next_change(start.now),
+            settled=start.settled,
+            come=bool(start.up.all()),
+            most=most if to is None else to - start.round,
+            again=to is not None,
+        )
+        if not rounds:
+            return _Ahead([], 0, at)
+        held, arrived = start.held, changes[-1].arrived.stop if changes else start.arrived
+        if changes and start.seconds:
+            changes[0] = replace(changes[0], seconds=start.seconds)
+        for each in changes if self._datasets else ():
+            held = step.held(held, each.placed, self._datasets)
+        after = start._replace(round=start.round + rounds, now=now, arrived=arrived, states=states, held=held, idle=0)
+        return _Ahead(changes, rounds, after._replace(seconds=0.0) if changes else after)
 
     def _skipped(self, at: _Moment) -> _Moment | None:
         """Return the beginning of the next round in which jobs can run or have just come; None if there is none."""
@@ -268,12 +305,6 @@ class Engine:
             return None
         if self._length is None:
             return None
-        if at.schedule is not None and up.all():
-            end = at.now + self._length
-            found = self._newcomers.placed(at.schedule, at.states, fresh, at.now, end)
-            if found is not None:
-                changes = Changes(at.round, at.now, end, fresh, placed=found[1])
-                return at._replace(held=step.held(at.held, changes.placed, self._datasets)), found[0], changes
         new, held = JobStates.new(fresh, self._trace.jobs, at.now), at.states.held(len(up))
         able = self._fits[new.rows]
         queue = self._queue(at, new, up, fresh.stop)
@@ -325,76 +356,3 @@ class Engine:
         waiting = (names[row] for row in rows[self._fits[rows]].tolist())
         now = Snapshot(after.round, after.now, after.arrived, {}, after.held, idle=after.idle)
         step.refuse_stall(now, self._trace, self._policy.name, waiting)
-
-
-def run(
-    policy: Policy,
-    trace: Trace,
-    cluster: Cluster,
-    *,
-    length: object,
-    mechanics: Mechanics | None = None,
-    backend: Solver | Method | None = None,
-    exact: bool = False,
-    rounds: int | None = None,
-    after: Snapshot | None = None,
-) -> Iterator[Round]:
-    """Yield the record of each round until all jobs that can run are completed, or ``rounds`` of them are done.
-
-    ``length`` is that of a round, in the trace's unit of time. ``backend`` None means the policy's best way; ``exact``
-    asks for one in rational numbers. ``after`` continues from a snapshot of the same trace, cluster and policy: the
-    rounds are those that the first run would have yielded. Rounds in which no job could run are skipped, but counted.
-    Jobs that fit no type are in every record's ``unschedulable`` from their arrival; a run ends when only they are
-    left.
-
-    Numbers are those of ``trace``: Fractions, or floats after ``trace.as_(float)``.
-    Errors: `BadInput` where trace and cluster name different types or hosts; `WrongReturn`; `NotSolved`.
-
-    >>> from fairopt.models import FirstInFirstOut
-    >>> from fairopt.datasets import philly_cluster, philly_trace
-    >>> trace, cluster = philly_trace(), philly_cluster()
-    >>> [record] = run(FirstInFirstOut(), trace, cluster, length=300, rounds=1)
-    >>> len(record.ran), record.waiting
-    (1, ())
-    """
-    require_policy(policy)
-    how: dict[str, Any] = {"length": length_of(length), "mechanics": mechanics, "rounds": rounds, "after": after}
-    yield from Engine(policy, trace, cluster, **how, backend=backend, exact=exact, ask=True).rounds()
-
-
-def run_continuous(
-    policy: Policy,
-    trace: Trace,
-    cluster: Cluster,
-    *,
-    mechanics: Mechanics | None = None,
-    after: Snapshot | None = None,
-) -> Iterator[Round]:
-    """Yield the record of each span between two events, until all jobs that can run are completed.
-
-    Events are: a job comes, a job is done, a host fails or comes back, and the end of a schedule that stands for a
-    limited time. At each of them the policy decides anew, and GPUs that a job leaves are given out at once. A host that
-    fails takes no work along, because state is saved at events; its jobs load again.
-
-    This is what `run` tends to as rounds get shorter. So the policy must declare `Trait.EVENTS`, and each of its
-    schedules must stand (`Schedule.stands`); SRTF's do where every job is on the type that it asks for first.
-    With several types FIFO may choose another one where two events fall into one round; shorter rounds part them.
-
-    The ``length`` of the queue is the time until a job comes, or a host fails or comes back: infinity where nothing is
-    known to come. ``index`` counts the spans. ``after`` continues from a snapshot, one of `run` included. Where nobody
-    is present who could run, there is no record; one of no length names unschedulable jobs that come last.
-
-    Numbers, and the errors, are those of `run`; also `NotCapable` for a policy or a schedule that needs rounds.
-
-    >>> from fairopt.models import ShortestRemainingTimeFirst
-    >>> from fairopt.problem import Jobs
-    >>> trace = Trace(Jobs.of(types=["T"], gpus=[1, 1], work=[10, 2], arrival=[0, "7/2"]))
-    >>> spans = run_continuous(ShortestRemainingTimeFirst(), trace, Cluster.uniform({"T": (1, 1)}))
-    >>> [(str(span.begin), str(span.end), span.ran[0].job) for span in spans]
-    [('0', '7/2', 'j1'), ('7/2', '11/2', 'j2'), ('11/2', '12', 'j1')]
-    """
-    if Trait.EVENTS not in policy.traits:
-        raise NotCapable(f"{policy.name} needs rounds: play it with fairopt.simulation.run and a length")
-    if trace.jobs.varying:  # between two events a policy would not hear that it has changed
-        raise NotCapable("jobs whose speed changes need rounds: play them with fairopt.simulation.run and a length")
-    yield from Engine(policy, trace, cluster, length=None, mechanics=mechanics, after=after).rounds()

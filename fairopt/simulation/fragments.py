@@ -32,10 +32,10 @@ class Fragments:
         types = [tuple(np.flatnonzero(each).tolist()) for each in kinds]
         self._suits = [types[each] for each in kind.ravel().tolist()]
         self._size = queue.jobs.gpus.tolist()
-        self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.copy()
+        self._gpus, self._free = cluster.gpus.tolist(), cluster.gpus.tolist()
         self._type = cluster.gpu_type.tolist()
-        self._hosts = cluster.hosts_by_type
-        self._there = [int(self._free[hosts].sum()) for hosts in self._hosts]
+        self._hosts = [hosts.tolist() for hosts in cluster.hosts_by_type]
+        self._there = [sum(self._gpus[host] for host in hosts) for hosts in self._hosts]
         self._waiting: list[Counter[int]] = [Counter() for _ in cluster.types]  # of each type and size
         self._waits = [0] * len(cluster.types)
         self.usable = sum(self._gpus)
@@ -68,5 +68,5 @@ class Fragments:
             least = min((size for size, count in waiting.items() if count), default=0) if there else 0
             if least > there:
                 self.fragmented += there * time
-            elif least > 1 and least > self._free[self._hosts[gpu_type]].max():
+            elif least > 1 and least > max([self._free[host] for host in self._hosts[gpu_type]]):
                 self.scattered += there * time

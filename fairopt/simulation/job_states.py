@@ -173,7 +173,7 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
         where one of the hosts that are ``failing``, and when, is under it, the round's work is lost. ``work`` is that
         of the trace.
         """
-        at = self._at()
+        at = self.running_at()
         if at is None:
             return self, {}, {}
         over: Any = end  # numpy's types know no Fractions
@@ -202,7 +202,7 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
             places = list(lost)
             done[places] = False
             progress[places] = spent[places] = now * 0
-        after = self._with(at, left - progress, self.attained[at] + self.gpus[at] * held, loading - spent)
+        after = self.progressed(at, left - progress, self.attained[at] + self.gpus[at] * held, loading - spent)
         if lost:
             running = self.running.copy()
             running[at[list(lost)]] = False
@@ -217,30 +217,8 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
             gone[at] = done
         return after.without(gone), dict(zip(rows[done].tolist(), till[done].tolist(), strict=True)), lost_rows
 
-    def undisturbed(self, now: Number, length: Number, until: Number, most: int) -> tuple[JobStates, int, Number]:
-        """Return what rounds make of them that all end before ``until`` and before a job is done; how many; the end.
-
-        Each of these rounds does what `advanced` does, and no more than ``most`` are played.
-        """
-        at = self._at()
-        if at is None or not most or now + 2 * length >= until:
-            return self, 0, now
-        left, loading, speed, gpus = self.remaining[at], self.setup[at], self.speed[at], self.gpus[at]
-        attained = self.attained[at]
-        # a round early, because the sum of many rounds in floats is another than this one
-        until = min(until, (now + loading + left / speed).min() - length)
-        begin, end, rounds = now, now + length, 0
-        while end < until and rounds < most:
-            held: Any = end - now
-            spent = np.minimum(loading, held)
-            left, loading, attained = left - (held - spent) * speed, loading - spent, attained + gpus * held
-            begin, now, end, rounds = now, end, end + length, rounds + 1
-        if not rounds:
-            return self, 0, now
-        return self._with(at, left, attained, loading)._replace(lease=self.going_on(begin, now).lease), rounds, now
-
-    def _with(self, at: Any, remaining: Array, attained: Array, setup: Array) -> JobStates:
-        """Return the same with other values of those ``at`` a place, as `_at` says it."""
+    def progressed(self, at: Any, remaining: Array, attained: Array, setup: Array) -> JobStates:
+        """Return the same with other values of those ``at`` a place, as `running_at` says it."""
         if not isinstance(at, slice):
             new = self.remaining.copy(), self.attained.copy(), self.setup.copy()
             for column, values in zip(new, (remaining, attained, setup), strict=True):
@@ -248,7 +226,7 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
             remaining, attained, setup = new
         return self._replace(remaining=remaining, attained=attained, setup=setup)
 
-    def _at(self) -> Any:
+    def running_at(self) -> Any:
         """Return where those are that run, None if nobody does; all at once where all do."""
         count = np.count_nonzero(self.running)
         if not count:

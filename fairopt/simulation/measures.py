@@ -108,10 +108,12 @@ class Measuring:
         """Take a round in; rounds of which nothing was said before it were like the one before."""
         self._quiet(changes.index)
         begin, end = changes.begin, changes.end
+        starting = {row for row, *_ in changes.placed} if changes.arrived else ()
         for row in changes.arrived:
             if self._able[row]:
                 self._present[row] = None
-                self._free.wait(row, 1)
+                if row not in starting:  # who starts at once has not waited
+                    self._free.wait(row, 1)
         self._arrived = changes.arrived.stop
         for row in changes.stopped:
             self._leave(row, begin)
@@ -135,9 +137,11 @@ class Measuring:
                 self._free.works(host, sign)
         counted = overlap(self.window, changes.begin, changes.end) > 0
         for placed in changes.placed:
-            if counted:
+            if counted and placed.how is not Change.START:
                 self._count_move(placed)
             self._enter(placed, changes.begin)
+            if placed.row not in changes.arrived:
+                self._free.wait(placed.row, -1)
 
     def _count_move(self, placed: Placed) -> None:
         self._moves.resumed += placed.how is Change.RESUME
@@ -155,7 +159,6 @@ class Measuring:
         if self._started[row] is None:
             self._started[row] = begin
         self._free.change(placed.spots, -1)
-        self._free.wait(row, -1)
 
     def _leave(self, row: int, end: Number, lost: Number | None = None) -> int:
         """Take a job from its GPUs, and return how many they were; what it did from ``lost`` on was in vain."""

@@ -42,6 +42,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from itertools import chain, islice
+from json.encoder import encode_basestring_ascii
+from math import isfinite
 from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
@@ -52,6 +54,7 @@ from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
+from fairopt.program import Number
 from fairopt.replacing import Replacing
 from fairopt.simulation.document import (
     cluster_to_json,
@@ -63,7 +66,7 @@ from fairopt.simulation.document import (
 )
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.mechanics import Mechanics
-from fairopt.simulation.record import PLACED, Changes, Placed, Snapshot, snapshot_to_json
+from fairopt.simulation.record import PLACED, Change, Changes, Placed, Snapshot, snapshot_to_json
 
 SCHEMA = 2
 #: Lines that are put into the file, and jobs that are made ready for it, in one step, at the most.
@@ -116,6 +119,17 @@ def _text(data: Mapping[str, Any]) -> bytes:
 # `json.dumps` would make one for each line
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _PLAIN = json.JSONEncoder(separators=(",", ":"))
+_quoted = encode_basestring_ascii  # a text as JSON, as both write it
+
+
+def _object(members: Iterable[tuple[str, str]]) -> str:
+    """Return an object as JSON, of names and of what is JSON already."""
+    return "{" + ",".join([f"{_quoted(name)}:{value}" for name, value in members]) + "}"
+
+
+def _number(value: Number) -> str:
+    """Return a number as JSON, as `told` has it."""
+    return repr(value) if type(value) is float and isfinite(value) else _PLAIN.encode(told(value))
 
 
 def _job_texts(jobs: Jobs, rows: range, how: json.JSONEncoder) -> Iterator[str]:
@@ -137,8 +151,7 @@ def _texts(column: list[Any]) -> list[str]:
     if isinstance(column[0], list):
         return [f"[{each}]" for each in _PLAIN.encode(column)[2:-2].split("],[")]
     if str in {*map(type, column)}:
-        known = {each: _PLAIN.encode(each) for each in {*column}}  # few tenants, patterns and datasets differ
-        return [known[each] for each in column]
+        return [_quoted(each) if isinstance(each, str) else _PLAIN.encode(each) for each in column]
     return _PLAIN.encode(column)[1:-1].split(",")
 
 
@@ -164,14 +177,14 @@ class Recorder:
         require_place(path, place)
         self._play, self._kept, self._snapped = state_of, False, perf_counter()
         self._path, self._place, self._trace, self._cluster = path, place, trace, cluster
-        self._arrived, self._seconds = 0, 0.0
+        self._arrived, self._seconds, self._hosts = 0, 0.0, [_quoted(host) for host in cluster.hosts]
         self._block, self._ready = -1, list[str]()  # jobs as they are written, a block of rows
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
         with self._writing(), ExitStack() as on_error:
             # without a buffer: a line is there whole or not at all, also where an interruption comes between two
             self._file = on_error.enter_context(Replacing(path))
             raw = self._file.stream
-            self._stream: Any = gzip.GzipFile("", "wb", 6, raw) if path.suffix == ".gz" else raw
+            self._stream: Any = gzip.GzipFile("", "wb", 3, raw) if path.suffix == ".gz" else raw
             self._write([{"schema": SCHEMA, "run": run}])
             on_error.pop_all()
 
@@ -188,10 +201,10 @@ class Recorder:
     def add(self, changes: Changes) -> None:
         """Add a round: the jobs that arrived for it, and what changed; nothing where nothing did."""
         self._seconds += changes.seconds
-        line = self._changed(changes) | self._policys(changes)
+        line = self._changed(changes) | {name: _PLAIN.encode(said) for name, said in self._policys(changes).items()}
         if line or changes.arrived:
-            said = {"round": changes.index, **line, "seconds": self._seconds}
-            self._write(chain(self._jobs(changes.arrived.stop), (said,)))
+            said = {"round": str(changes.index), **line, "seconds": _number(self._seconds)}
+            self._write(chain(self._jobs(changes.arrived.stop), (_object(said.items()),)))
             self._seconds = 0.0
         if self._play is not None and self._kept and perf_counter() - self._snapped > BETWEEN:
             self._snapshot()
@@ -222,35 +235,32 @@ class Recorder:
             self._stream.flush()
             self._snapped = perf_counter()
 
-    def _changed(self, changes: Changes) -> dict[str, Any]:
+    def _changed(self, changes: Changes) -> dict[str, str]:
+        """Return what changed, by key, as JSON: as the encoder would, but for a dict and a list of each job."""
         names, hosts = self._trace.jobs.names, self._cluster.hosts
-        line: dict[str, Any] = {}
+        line: dict[str, str] = {}
         for key, those in (("failed", changes.failed), ("back", changes.back)):
             if those:
-                line[key] = [hosts[host] for host in sorted(those)]
+                line[key] = _PLAIN.encode([hosts[host] for host in sorted(those)])
         if changes.unschedulable:
-            line["unschedulable"] = {names[row]: why for row, why in changes.unschedulable.items()}
+            line["unschedulable"] = _PLAIN.encode({names[row]: why for row, why in changes.unschedulable.items()})
         if changes.stopped:
-            line["stop"] = [names[row] for row in sorted(changes.stopped)]
-        line |= self._comers(changes.placed) if changes.placed else {}
+            line["stop"] = _PLAIN.encode([names[row] for row in sorted(changes.stopped)])
+        if changes.placed:
+            line |= self._comers(changes.placed)
         for key, numbers in (("lease", changes.leases), ("complete", changes.completed), ("lost", changes.lost)):
             if numbers:
-                line[key] = {names[row]: told(numbers[row]) for row in sorted(numbers)}
+                line[key] = _object((names[row], _number(numbers[row])) for row in sorted(numbers))
         return line
 
-    def _comers(self, placed: Sequence[Placed]) -> dict[str, Any]:
+    def _comers(self, placed: Sequence[Placed]) -> dict[str, str]:
         """Return where jobs come to other GPUs, by how they come there."""
-        names, hosts = self._trace.jobs.names, self._cluster.hosts
-        placed, came = sorted(placed, key=itemgetter(0)), {}
-        there = {id(how) for _, _, how, *_ in placed}
-        for way in PLACED:
-            if id(way) in there:
-                came[way.value] = {
-                    names[row]: [[hosts[host], gpus] for host, gpus in spots]
-                    for row, spots, how, *_ in placed
-                    if how is way
-                }
-        return came
+        names, hosts = self._trace.jobs.names, self._hosts
+        came: dict[Change, list[tuple[str, str]]] = {}
+        for row, spots, how, *_ in sorted(placed, key=itemgetter(0)):
+            on = ",".join([f"[{hosts[host]},{gpus}]" for host, gpus in spots])
+            came.setdefault(how, []).append((names[row], f"[{on}]"))
+        return {way.value: _object(came[way]) for way in PLACED if way in came}
 
     def _policys(self, changes: Changes) -> dict[str, Any]:
         """Return what the policy says of a round, where it says something else than of the one before."""

@@ -88,7 +88,7 @@ def test_a_specification_may_have_no_goals(tmp_path: Path) -> None:
         ("users = [4, 8]", "users = [4, { a = 1 }]", ["instances 1, parameter 'users'", "Give a number"]),
         ("seeds = [1, 2]", "seeds = [1, -2]", ["instances 1, key 'seeds'", "got -2"]),
         ("seeds = [1, 2]", "sedes = [1, 2]", ["instances 1", "Did you mean 'seeds'"]),
-        ("bench_fakes:Sound", "bench_fakes:Sond", ["contenders 1 (sound)", "cannot be had", "Sond"]),
+        ("bench_fakes:Sound", "bench_fakes:Sond", ["contenders 1 (sound)", "cannot be loaded", "Sond"]),
         ("bench_fakes:Sound", "bench_fakes:np", ["contenders 1 (sound)", "is no Contender"]),
         ('"bench_fakes:Sound"', '"higs"', ["contenders 1 (sound)", "'higs'", "highs"]),
         ('"bench_fakes:Sound"', '"scip-pip"', ["contenders 1 (sound)", "scip"]),

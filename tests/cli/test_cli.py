@@ -226,7 +226,11 @@ def test_version(fairopt: Callable[..., Ran]) -> None:
         (["solve", "absent.toml", "--policy", "max-min"], 2, "absent.toml"),
         (["solve", MARKET, "--policy", "max-mim"], 2, "Did you mean max-min"),
         (["solve", MARKET, "--policy", "max-min", "--backend", "higs"], 2, "highs"),
-        (["solve", MARKET, "--policy", "max-min", "--time-limit", "-1"], 2, "'--time-limit': got -1. "),
+        (
+            ["solve", MARKET, "--policy", "max-min", "--time-limit", "-1"],
+            2,
+            "'--time-limit': got -1. Give a number that is at least 0",
+        ),
         (["solve", MARKET, "--policy", "nash-welfare", "--backend", "highs"], 3, "logarithms"),
         (["solve", MARKET, "--policy", "equal-split", "--backend", "highs"], 3, "algorithm of its own"),
         (["solve", MARKET, "--policy", "equal-split", "--seed", "3"], 3, "seed"),
@@ -244,8 +248,13 @@ def test_version(fairopt: Callable[..., Ran]) -> None:
         (["verify", MARKET, "absent.csv"], 2, "absent.csv"),
         (["verify", MARKET, MARKET], 2, "oef_example.toml"),
         (["compare", MARKET, "--property", "envy"], 2, "envy_freeness"),
-        (["compare", MARKET, "--evaluations", "0"], 2, "'--evaluations': got 0. "),
-        (["lie", MARKET, "--policy", "max-min", "--kind", "other"], 2, "'--kind': 'other' is not one of"),
+        (["compare", MARKET, "--evaluations", "0"], 2, "'--evaluations': got 0. Give a number that is at least 1"),
+        (["compare", MARKET, "--evaluations", "1.5"], 2, "'--evaluations': got 1.5. Give a whole number"),
+        (["compare", MARKET, "--seconds", "soon"], 2, "'--seconds': got soon. Give a number\n"),
+        (["compare", MARKET, "--policy", "oef"], 2, "Did you mean oef-cooperative or oef-cooperative-robust"),
+        (["compare", MARKET, "--policy", ":rule"], 2, "':rule' names no module. Write MODULE:NAME"),
+        (["compare", MARKET, "--policy", "mine.txt:rule"], 2, "cannot be loaded"),
+        (["lie", MARKET, "--policy", "max-min", "--kind", "other"], 2, "'--kind': got other. Give one of 'larger'"),
     ],
 )
 def test_bad_input(fairopt: Callable[..., Ran], arguments: list[str], status: int, says: str) -> None:

@@ -136,7 +136,9 @@ def test_compare_and_verify_say_one_price_of_what_is_more_than_there_is(
     assert "-25.0%" in fairopt("compare", market, "--policy", "kueue", *asked).out
     both = ("--property", "pareto_efficiency", *asked)
     said = fairopt("compare", market, "--policy", "kueue", *both).out
-    assert "what is not feasible is not efficient and more is given out than there is. Total throughput: 10," in said
+    assert (
+        "an infeasible allocation is not efficient and more is given out than there is. Total throughput: 10," in said
+    )
     given.write_text(fairopt("solve", market, "--policy", "kueue", "--json").out)
     assert "price of fairness -25.0%" in fairopt("verify", market, given, *asked).out
 
@@ -328,3 +330,12 @@ def test_a_batch_has_a_limit_for_each_cell(fairopt: Callable[..., Ran], monkeypa
     assert ran.status == 3
     assert "the time limit of 0.2 s is over" in ran.data["policies"]["offline-optimum"]["error"]
     assert ran.data["policies"]["fcfs"]["properties"]["budget_balance"]["answer"] == "HOLDS"
+
+
+def test_an_answer_about_one_policy_says_what_it_keeps(fairopt: Callable[..., Ran]) -> None:
+    """No sentence stands before it that says what "it" and "both" are. It began with "equal-split keeps it"."""
+    asked = ("--property", "envy_freeness")
+    said = fairopt("compare", MARKET, "--policy", "equal-split", *asked).out
+    assert "equal-split keeps the property that was asked. Total throughput: 4" in said
+    both = fairopt("compare", MARKET, "--policy", "equal-split", *asked, "--property", "sharing_incentive").out
+    assert "equal-split keeps both properties that were asked. Total throughput: 4" in both

@@ -145,8 +145,8 @@ def test_classes_that_come_with_the_policy_are_named_by_their_name_alone():
     [
         (FFT(), "usable=all", "got 'all' for an option of type function of 3 arguments"),
         (FFT(), "usable=os:getcwd", "'os:getcwd' is no function of 3 arguments"),
-        (FFT(), "usable=os:nothing", "'os:nothing' cannot be had"),
-        (FFT(), "usable=no.such.module:nothing", "cannot be had"),
+        (FFT(), "usable=os:nothing", "'os:nothing' cannot be loaded"),
+        (FFT(), "usable=no.such.module:nothing", "cannot be loaded"),
         (FFT(), "placement=fairopt.models.fft.fft:FFTState", "is no Placement"),
         (FFT(), "served=fairopt.models.fft.fft:FFTState", "is no Mechanics"),
         (GavelRounds(), "objective=os:getcwd", "'os:getcwd' is no Objective"),

@@ -54,7 +54,7 @@ def interrupted_in(rounds: int, ended_by: int) -> type[Engine]:
     return Interrupted
 
 
-@pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupted_run_keeps_what_it_has(
     fairopt_run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended_by: int, status: int
 ) -> None:

@@ -199,6 +199,15 @@ def test_shares_that_do_not_fit_are_told(fairopt: Callable[..., Ran], rules: str
     assert compared.data["policies"]["too_much"]["properties"]["feasibility"]["answer"] == "FAILS"
 
 
+def test_a_negative_share_is_called_so(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    """It was called more than there is."""
+    path = tmp_path / "rule.py"
+    path.write_text("def rule(market):\n    return -market.equal_split()\n")
+    asked = ("--policy", f"{path}:rule", "--property", "feasibility", "--property", "pareto_efficiency")
+    said = fairopt("compare", "@oef-eq6", *asked).out
+    assert "rule breaks 2: u1 is given a negative share and an infeasible allocation is not efficient." in said
+
+
 def test_a_file_may_import_files_beside_it(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     (tmp_path / "beside_the_rule.py").write_text("def half(market):\n    return market.equal_split() / 2\n")
     path = tmp_path / "rule.py"

@@ -290,3 +290,21 @@ def test_names_of_properties_are_whole(
     monkeypatch.setenv("COLUMNS", str(width))
     assert "strategy_proofness" in fairopt("policies").out
     assert width < 80 or "schedule_strategy_proofness" in fairopt("properties").out
+
+
+def test_files_are_written_where_the_terminal_is_closed(tmp_path: Path) -> None:
+    """A laptop is shut, say: what is computed by then is kept, though nobody sees it."""
+    page, (terminal, inside) = tmp_path / "page.html", os.openpty()
+
+    def in_it() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    options = {"stdin": inside, "stdout": inside, "stderr": inside, "start_new_session": True, "preexec_fn": in_it}
+    begun = subprocess.Popen([*FAIROPT, "compare", "@gavel-example", "--html", str(page)], **options)
+    os.close(inside)
+    seen = b""
+    while b"Jain" not in seen:  # the first rows are known
+        seen += os.read(terminal, 1000)
+    os.close(terminal)
+    assert begun.wait(60) == 130
+    assert "equal-split" in page.read_text(encoding="utf-8")

@@ -81,7 +81,7 @@ def test_the_program_of_a_batch_is_written(fairopt: Callable[..., Ran], tmp_path
     ("command", "says"),
     [
         (["solve", "@oef-example", "--policy", "equal-split"], "equal-split is a rule and not a program"),
-        (["schedule", "@astraea-example", "--policy", "fcfs"], "There is one of offline-optimum, packing"),
+        (["schedule", "@astraea-example", "--policy", "fcfs"], "These ask a solver for one: offline-optimum, packing"),
         (["run", "@philly-trace", "--cluster", "@philly-cluster", "--policy", "srtf"], "srtf is a rule"),
     ],
 )

@@ -22,7 +22,8 @@ from fairopt.problem.profile import Profile, made, takes
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import History, Mechanics, run
 from fairopt.simulation.document import document
-from fairopt.simulation.engine import Engine, run_continuous
+from fairopt.simulation.engine import Engine
+from fairopt.simulation.playing import run_continuous
 from fairopt.simulation.recording import Recorder, header
 from fairopt.simulation.replay import read_record
 from fairopt.testing.round_samples import sample_settings

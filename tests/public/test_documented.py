@@ -43,6 +43,7 @@ SINGLE = (
     "fairopt.properties.misreports.kinds",
     "fairopt.proofs.findings.truthful.profiles",
     "fairopt.simulation.engine",
+    "fairopt.simulation.playing",
     "fairopt.simulation.measures",
     *(f"fairopt.testing.{kind}_suite" for kind in ("policy", "backend", "property", "round", "rule", "run_property")),
     *(f"fairopt.testing.{name}" for name in ("schedule_suite", "data_suites", "suite", "strategies")),

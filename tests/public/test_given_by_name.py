@@ -167,7 +167,7 @@ DEEPER: dict[str, list[Callable[[Any], Any]]] = {
         lambda it: next(shrinking_misreports(it, MARKET, LIE.witness))
     ],
     "fairopt.properties.worst_reports.worst_share": [lambda it: worst_share(it, MARKET, MARKET.users[0])],
-    "fairopt.simulation.engine.run": [lambda it: next(run_with(it, TRACE, CLUSTER, length=300))],
+    "fairopt.simulation.playing.run": [lambda it: next(run_with(it, TRACE, CLUSTER, length=300))],
 }
 
 

@@ -16,8 +16,9 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Jobs, Outage, Trace
 from fairopt.program import cast
 from fairopt.simulation import Change, History, Mechanics, Setting
-from fairopt.simulation.engine import Engine, run_continuous
+from fairopt.simulation.engine import Engine
 from fairopt.simulation.measures import measure
+from fairopt.simulation.playing import run_continuous
 from fairopt.testing.round_samples import sample_settings
 
 BOTH = pytest.mark.parametrize("policy", [FirstInFirstOut(), ShortestRemainingTimeFirst()], ids=lambda each: each.name)

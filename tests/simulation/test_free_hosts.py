@@ -8,9 +8,8 @@ import pytest
 from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Spots
-from fairopt.simulation.job_states import JobStates, of_tuples
-from fairopt.simulation.newcomers import FreeHosts
 from fairopt.simulation.placement import Request, fewest_hosts, take
+from fairopt.simulation.unasked import FreeHosts
 
 JOBS = 200
 
@@ -28,7 +27,7 @@ def test_gangs_get_what_the_protocol_of_placements_gives_them(seed: int) -> None
         for gone in [each for each in on if draw.random() < 0.2]:
             take(left, [(host, -gpus) for host, gpus in on.pop(gone)])
         since = schedules[row // 50 % 2]
-        free.follow(_running(on, jobs), since)
+        free.follow(on, since)
         rooms = [int(left[hosts].sum()) for hosts in cluster.hosts_by_type]
         assert free.room == rooms
         gpu_type = int(draw.integers(2))
@@ -41,16 +40,3 @@ def test_gangs_get_what_the_protocol_of_placements_gives_them(seed: int) -> None
         if row % 7:  # else an exception came first
             free.settle(since)
     assert held == {"over hosts", "on one host"}
-
-
-def _running(on: dict[int, Spots], jobs: Jobs) -> JobStates:
-    rows = sorted(on)
-    states = JobStates.new(range(len(rows)), jobs, 0.0)
-    host = np.array([on[row][0][0] if len(on[row]) == 1 else -1 for row in rows], dtype=np.int64)
-    return states._replace(
-        rows=np.array(rows, dtype=np.int64),
-        gpus=jobs.gpus[rows],
-        running=np.ones(len(rows), dtype=bool),
-        last=of_tuples([on[row] for row in rows]),
-        host=host,
-    )

@@ -65,7 +65,7 @@ def graph(given: Any, title: str = "", *, ax: Axes | None = None, size: tuple[fl
         said = f" ({data['gpus']})" if "gpus" in data else said or _held(data)
         said = f"{name if tree else fill(name, LETTERS)}{said}"
         box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
-        boxes[node] = ax.text(x, y, said, ha="center", va="center", fontsize="small", bbox=box, zorder=3)
+        boxes[node] = ax.text(x, y, said, ha="center", va="center", fontsize="small", bbox=box, zorder=2)
     if tree:
         ax.update_datalim([*place.values()])
         ax.autoscale_view()
@@ -146,7 +146,7 @@ def _arrow(ax: Axes, boxes: tuple[Text, Text], edge: dict[str, Any], *, tree: bo
     for patch, box in zip(("patchA", "patchB"), () if tree else boxes, strict=False):
         arrow[patch] = box.get_bbox_patch()
     one, other = (np.array(box.get_position()) for box in boxes)
-    ax.annotate("", xy=tuple(other), xytext=tuple(one), arrowprops=arrow, zorder=1)
+    ax.annotate("", xy=tuple(other), xytext=tuple(one), arrowprops=arrow, zorder=3)  # after the boxes, where it ends
     if "amount" in edge:
         along, rest = other - one, 1 - ALONG
         bent = (one + other) / 2 + BEND * np.array([along[1], -along[0]])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fairopt.errors import BadInput, require
+from fairopt.errors import BadInput
 from fairopt.numbers import counted
 from fairopt.problem.checks import MOST_ROWS, MOST_TYPES, check_name, listed
 from fairopt.problem.files.storage import check_file_type
@@ -79,9 +79,10 @@ class TableType:
                 raise BadInput(found, place=place, remedy=remedy)
 
 
-@dataclass(slots=True)
 class ObjectPart:
     """An object of a document, or a part or a table of one, or a line of ``cells``: what it holds, and where it stands.
+
+    ``place`` is that of the object; of a part the object that it is in, the key, and which item of a list (0: none).
 
     Errors of all methods: `BadInput` that names the place.
 
@@ -89,10 +90,20 @@ class ObjectPart:
     2
     """
 
-    place: str
-    value: Mapping[str, Any]
-    name: Any = None
-    cells: bool = False
+    __slots__ = ("_place", "cells", "name", "value")
+
+    def __init__(
+        self, place: str | tuple[ObjectPart, str, int], value: Mapping[str, Any], name: Any = None, cells: bool = False
+    ) -> None:
+        self._place, self.value, self.name, self.cells = place, value, name, cells
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words; that of a part is put together when somebody asks, which is where it is wrong."""
+        if not isinstance(self._place, str):
+            inside, key, number = self._place
+            self._place = inside.place_of(key) + (f" {number}" if number else "")
+        return self._place
 
     def __getitem__(self, key: str) -> Any:
         return self.value[key]
@@ -106,12 +117,13 @@ class ObjectPart:
         found = self.value.get(key)
         return blank if found is None else value.read(found, self.place_of(key))
 
+    # in each of the following, what is nearly always there is looked for first
     def part(self, key: str) -> ObjectPart:
         """Return the object there, an empty one where there is none."""
-        place, found = self.place_of(key), self.value.get(key)
-        if type(found) is dict:  # nearly always
-            return ObjectPart(place, found)
-        return ObjectPart(place, {} if found is None else _OBJECT.read(found, place))
+        found = self.value.get(key)
+        if type(found) is not dict:
+            found = {} if found is None else _OBJECT.read(found, self.place_of(key))
+        return ObjectPart((self, key, 0), found)
 
     def at(self, path: str) -> ObjectPart:
         """Return the object at a dotted path, such as "metadata.labels"."""
@@ -122,30 +134,33 @@ class ObjectPart:
 
     def parts(self, key: str) -> list[ObjectPart]:
         """Return the objects in the list there."""
-        found = self.read(key, _OBJECTS, ())
-        if not found:
+        found = self.value.get(key)
+        if not found and (found is None or type(found) is list):
             return []
-        place = self.place_of(key)
+        if type(found) is not list:
+            found = _OBJECTS.read(found, self.place_of(key))
         return [
-            ObjectPart(at := f"{place} {number}", each if type(each) is dict else _OBJECT.read(each, at))
-            for number, each in enumerate(found, start=1)
+            ObjectPart((self, key, n), each if type(each) is dict else _OBJECT.read(each, f"{self.place_of(key)} {n}"))
+            for n, each in enumerate(found, start=1)
         ]
 
     def text(self, key: str, blank: str = "") -> str:
         """Return the text there."""
         found = self.value.get(key)
-        if type(found) is str:  # nearly always; the place is not asked for then
-            return found
-        return str(self.read(key, _WORDS, blank))
+        return found if type(found) is str else str(self.read(key, _WORDS, blank))
 
     def flag(self, key: str, blank: bool) -> bool:
         """Return the truth value there."""
-        return bool(self.read(key, _FLAG, blank))
+        found = self.value.get(key)
+        return found if type(found) is bool else bool(self.read(key, _FLAG, blank))
 
     def whole(self, key: str, blank: int, *, least: int = 0) -> int:
         """Return the integer there, at least ``least``."""
-        found = int(self.read(key, _INTEGER, blank))
-        require(least <= found < 2**63, shown(found), self.place_of(key), f"Give an integer from {least}")
+        found = self.value.get(key)
+        if type(found) is not int:
+            found = int(self.read(key, _INTEGER, blank))
+        if not least <= found < 2**63:
+            raise BadInput(f"got {shown(found)}", place=self.place_of(key), remedy=f"Give an integer from {least}")
         return found
 
 

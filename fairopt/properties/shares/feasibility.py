@@ -76,6 +76,11 @@ class Feasibility(AllocationProperty):
             return f"{more} GPUs of {case.type} are given out beyond the {there} that there are"
         return f"{given} GPUs of {case.type} are given out, and there are {there}"
 
+    def fails_so(self, verdict: Verdict) -> str:
+        """Return that too much is given out, or whose share is negative."""
+        user = None if verdict.witness is None else verdict.witness.shown.get("user")
+        return super().fails_so(verdict) if user is None else f"{user} is given a negative share"
+
     def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
         """Whether the type is overbooked, or the user's share is negative."""
         j = market.types.index(case.type)

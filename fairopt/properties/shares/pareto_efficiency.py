@@ -161,9 +161,9 @@ class ParetoEfficiency(AllocationProperty):
         return f"{case.who} could get {number_text(max(case.gains))} more and nobody less"
 
     def fails_so(self, verdict: Verdict) -> str:
-        """Return who could get more; of what is not feasible, that nothing such is efficient."""
+        """Return who could get more, or that the allocation is not feasible, and so not efficient."""
         feasible = verdict.witness is None or "gains" in verdict.witness.shown
-        return super().fails_so(verdict) if feasible else "what is not feasible is not efficient"
+        return super().fails_so(verdict) if feasible else "an infeasible allocation is not efficient"
 
     def about(self, case: SlackCase) -> str:
         """Return the user that gains most, in its own units."""
