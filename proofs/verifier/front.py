@@ -115,15 +115,13 @@ def printed(path: Path, line: str) -> str:
 
 def files(path: Path) -> Iterator[Path]:
     """Yield a file; of a folder the files with the right suffixes, and folders that cannot be looked into."""
-    found = list[Path]()
-    for folder, inner, names in os.walk(
-        path, onerror=lambda error, to=found: to.append(Path(error.filename))
-    ):
+    found, errors = list[Path](), list[OSError]()
+    for folder, inner, names in os.walk(path, onerror=errors.append):
         found += [Path(folder, name) for name in names if name.endswith(SUFFIXES)]
         if folder.count(os.sep) > DEEPEST:
             found += [Path(folder, name) for name in inner]
             inner.clear()
-    yield from sorted(found) or [path]
+    yield from sorted([*found, *(Path(each.filename) for each in errors)]) or [path]
 
 
 def small_number(text: str) -> Fraction:

@@ -109,7 +109,7 @@ def at_least_one(of: list[Fraction], powers: list[int], budget: Budget) -> bool:
     bits = sum(max(x.numerator, x.denominator).bit_length() * p for x, p in zip(of, powers, strict=True))
     budget.spend(bits**2, MOST_STEPS, "a product of powers", "steps")
     tops, bottoms = ([x.numerator for x in of], [x.denominator for x in of])
-    return prod(map(pow, tops, powers)) >= prod(map(pow, bottoms, powers))
+    return bool(prod(map(pow, tops, powers)) >= prod(map(pow, bottoms, powers)))
 
 
 # -- bounds ------------------------------------------------------------------------------------------------
