@@ -219,7 +219,7 @@ def test_one_that_is_interrupted_before_it_measures_says_so(
 
     path, page = tmp_path / "small.toml", tmp_path / "page.html"
     path.write_text(SPEC.format(repeats=1, fake="Sound").replace("[4, 5]", "4"), encoding="utf-8")
-    monkeypatch.setattr("fairopt.cli.benching.run_spec", stopped)
+    monkeypatch.setattr("fairopt.experiment.bench.run.run_spec", stopped)
     words = (path, "--json", str(tmp_path / "results.jsonl"), "--report", str(page))
     assert command(*words, monkeypatch=monkeypatch) == 130
     assert "interrupted after 0 measurements" in capsys.readouterr().err
