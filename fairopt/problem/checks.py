@@ -125,9 +125,9 @@ def speedup_ends(rows: object, places: Sequence[str], types: tuple[str, ...]) ->
 
 
 def check_ends(least: Array | None, speedup: Array, most: Array | None, places: Sequence[str]) -> None:
-    """Refuse ends of speedups that are not around them, and one end without the other."""
+    """Refuse ends of speedups that are not around them, and one of the two is missing."""
     if (least is None) != (most is None):
-        raise BadInput("one end without the other", place="least, most", remedy="Give both, or neither")
+        raise BadInput("one of the two is missing", place="least, most", remedy="Give both, or neither")
     if least is not None and most is not None:
         if not least.shape == speedup.shape == most.shape:
             raise BadInput(f"{least.shape} and {most.shape}", place="least, most", remedy="Give one row for each user")
