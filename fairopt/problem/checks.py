@@ -82,8 +82,9 @@ def checked_names(given: Sequence[str] | None, count: int, kind: str, letter: st
     if names is None:
         return tuple(f"{letter}{number}" for number in range(1, count + 1))
     if len(names) != count:
-        unit = "capacities" if kind == "type" else "rows of speedups"
-        raise BadInput(f"{len(names)} {kind}s for {count} {unit}", place=f"{kind}s", remedy="Give one name for each")
+        rows = counted(count, "capacity") if kind == "type" else f"{counted(count, 'row')} of speedups"
+        wrong = f"{counted(len(names), kind)} for {rows}"
+        raise BadInput(wrong, place=f"{kind}s", remedy="Give one name for each")
     seen: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         check_name(name, f"{kind} {number}")
