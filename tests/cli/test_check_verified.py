@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,16 @@ def test_nothing_that_is_no_certificate_is_passed_over(tmp_path: Path, fairopt: 
 
 
 @BUILT
+def test_a_pipe_in_a_folder_is_named_and_nobody_waits_for_it(tmp_path: Path, fairopt: Callable[..., Ran]) -> None:
+    folder = written(tmp_path / "of", right=RIGHT)
+    os.mkfifo(folder / "pipe.json")
+    (folder / "empty.json").touch()
+    code, out, _ = fairopt("check", "--verified", folder)
+    assert code == 2
+    assert [line.split(": ")[1] for line in out.splitlines()] == ["cannot be read", "cannot be read", "accepted"]
+
+
+@BUILT
 def test_a_name_of_a_file_is_no_verdict(tmp_path: Path, fairopt: Callable[..., Ran]) -> None:
     path = tmp_path / "x: accepted: all\nof it.json"
     path.write_text("{}")
@@ -99,7 +110,7 @@ def test_a_tolerance_is_refused(tmp_path: Path, fairopt: Callable[..., Ran]) -> 
 def test_the_evidence_of_a_comparison_is_accepted_or_named_as_not_covered(
     tmp_path: Path, fairopt: Callable[..., Ran]
 ) -> None:
-    fairopt("compare", EXAMPLE, "--evaluations", 60, "--certificates", tmp_path)
+    fairopt("compare", EXAMPLE, "--evaluations", 12, "--certificates", tmp_path)
     python, proved = fairopt("check", tmp_path), fairopt("check", "--verified", tmp_path)
     assert (python.status, proved.status) == (0, 4)
     others = [pair for pair in zip(python.out.splitlines(), proved.out.splitlines(), strict=True) if pair[0] != pair[1]]
