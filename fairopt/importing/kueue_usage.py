@@ -6,7 +6,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/util/admissionfairsharing/admission_
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -18,6 +18,8 @@ from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, shown
 from fairopt.program import INFINITY, Number
 
+#: What the rule reads of a workload, by its ClusterQueue, its LocalQueue, and what it takes.
+Settings = Callable[[str, str, Mapping[str, Fraction]], dict[str, str]]
 MODE = "UsageBasedAdmissionFairSharing"
 _SECONDS: Mapping[str, Fraction] = {
     "h": Fraction(3600),
@@ -44,7 +46,7 @@ def duration(text: str, place: str) -> Fraction:
 
 
 @dataclass
-class PastUse:
+class _PastUse:
     """What orders the workloads of ClusterQueues with admission fair sharing.
 
     ``queues``: those ClusterQueues. ``weight``: of each resource, 1 where it is not named. ``rate``: the part of what a
@@ -58,7 +60,7 @@ class PastUse:
     weights: Mapping[str, Fraction] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Objects, places: Places) -> PastUse:
+    def of(cls, found: Objects, places: Places) -> _PastUse:
         """Return what objects say; note what is not known, and what is not modelled. Errors: `BadInput`."""
         queues = [
             name
@@ -124,3 +126,9 @@ class PastUse:
 
 def _status(local: ObjectPart) -> ObjectPart:
     return local.at("status.fairSharing.admissionFairSharingStatus")
+
+
+def past_use(found: Objects, places: Places) -> tuple[frozenset[str], Settings]:
+    """Return which ClusterQueues go by past use, and what of it the rule reads of a workload of theirs."""
+    known = _PastUse.of(found, places)
+    return known.queues, known.settings

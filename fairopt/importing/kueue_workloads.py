@@ -17,7 +17,7 @@ from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
 from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
-from fairopt.importing.kueue_usage import PastUse
+from fairopt.importing.kueue_usage import Settings, past_use
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -63,7 +63,7 @@ def gangs_in(
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
-    partial, past = partly(found["Configuration"]), PastUse.of(found, places)
+    partial, (by_use, past) = partly(found["Configuration"]), past_use(found, places)
     for name, part in found["Workload"].items():
         spec, status = part.part("spec"), part.part("status")
         conditions = {each.text("type"): each.text("status") for each in status.parts("conditions")}
@@ -108,7 +108,7 @@ def gangs_in(
             for where, value, why in notes:
                 places.note(where, name, value, why)
             made_of = [gang._replace(name=name + called, **more) for called, more in made]
-            gangs += made_of if queue not in past.queues else _ordered(made_of, past, own, same.pod_sets)
+            gangs += made_of if queue not in by_use else _ordered(made_of, past, own, same.pod_sets)
     for (name, let_run, same), times in tally.items():
         _count(counted[name], same, times, let_run=let_run)
     for name, owner in queues.items() if found["Workload"] else ():
@@ -119,13 +119,13 @@ def gangs_in(
     return gangs, counted if found["Workload"] else {}
 
 
-def _ordered(gangs: list[ImportedGang], past: PastUse, local: str, pod_sets: Iterable[PodSet]) -> list[ImportedGang]:
+def _ordered(gangs: list[ImportedGang], past: Settings, local: str, pod_sets: Iterable[PodSet]) -> list[ImportedGang]:
     """Return the gangs of a Workload with the past use of its LocalQueue; the first adds what all take."""
     takes: Amounts = {}
     for pods in pod_sets:
         add(takes, {each: amount for each, amount in pods.amounts.items() if each != "pods"})
     return [
-        gang._replace(settings={**gang.settings, **past.settings(gang.user, local, {} if number else takes)})
+        gang._replace(settings={**gang.settings, **past(gang.user, local, {} if number else takes)})
         for number, gang in enumerate(gangs)
     ]
 
