@@ -279,8 +279,8 @@ def audit(
     ``importer`` is the name of what reads the files, "" for the one that can. ``policies`` are asked what they would
     give; None for those that decide by entitlements (with many users only the scheduler's own). ``properties`` are
     decided of what is held; None for those about entitlements (with many users none), and for all where there are
-    ``speedups`` (a table of users and types) or ``rates`` (a number by type). Both are names, classes or objects, one or several.
-    ``watch`` is told what is being done.
+    ``speedups`` (a table of users and types) or ``rates`` (a number by type). Both are names, classes or objects, one
+    or several. ``watch`` is told what is being done.
 
     Errors: `BadInput` for files that nobody can read, a market without entitlements, and unknown names.
 

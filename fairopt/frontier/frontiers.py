@@ -183,8 +183,8 @@ def frontier(
     ``policies`` are placed beside the curves: names, classes or objects, None for those that `fairopt.compare` asks.
     For one that cannot decide there is a reason. ``limit``: most seconds for each curve, for its efficient faces, and
     for each policy. ``watch`` is told of each before it is computed, and ``keep`` is given all that is known after it,
-    which is there then after an interruption. Errors: `BadInput` for unknown names; `NotCapable` for a market with entitlements,
-    or with speedups that are not known.
+    which is there then after an interruption. Errors: `BadInput` for unknown names; `NotCapable` for a market with
+    entitlements, or with speedups that are not known.
 
     Source: parametric programs, Gass and Saaty 1955; trade-offs, Bertsimas, Farias and Trichakis, On the
     efficiency-fairness trade-off, 2012.

@@ -18,8 +18,9 @@ from fairopt.simulation.record import Changes, JobRun, Round
 class History(Tabular):
     """What happened in a run; all measures are computed from it.
 
-    ``rounds`` are in order of time; a round in which no job was present has no record. A job that arrived and is not completed
-    when the last record ends is present until then. `to_frame` has a row for each job and round that it ran in.
+    ``rounds`` are in order of time; a round in which no job was present has no record. A job that arrived and is not
+    completed when the last record ends is present until then. `to_frame` has a row for each job and round that it ran
+    in.
 
     Units: those of the trace (seconds in files). Errors: `NotInstalled` of `to_frame` without pandas. Source: ours.
 
