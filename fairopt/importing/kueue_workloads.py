@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -17,7 +17,6 @@ from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
 from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
-from fairopt.importing.kueue_usage import Settings, past_use
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -63,6 +62,8 @@ def gangs_in(
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
+    from fairopt.importing.kueue_usage import past_use  # here, since files of other schedulers have none
+
     partial, (by_use, past) = partly(found["Configuration"]), past_use(found, places)
     for name, part in found["Workload"].items():
         spec, status = part.part("spec"), part.part("status")
@@ -119,7 +120,9 @@ def gangs_in(
     return gangs, counted if found["Workload"] else {}
 
 
-def _ordered(gangs: list[ImportedGang], past: Settings, local: str, pod_sets: Iterable[PodSet]) -> list[ImportedGang]:
+def _ordered(
+    gangs: list[ImportedGang], past: Callable[..., dict[str, str]], local: str, pod_sets: Iterable[PodSet]
+) -> list[ImportedGang]:
     """Return the gangs of a Workload with the past use of its LocalQueue; the first adds what all take."""
     takes: Amounts = {}
     for pods in pod_sets:
