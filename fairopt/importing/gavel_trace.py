@@ -46,8 +46,6 @@ def read(trace: AnyPath, throughputs: AnyPath) -> Imported:
         measured = _measured(throughputs, places)
     with naming(trace):
         rows = [_row(at, line) for at, line in enumerate(read_text(trace).splitlines(), 1) if line.strip()]
-        if not rows:
-            raise BadInput("no jobs", place="the trace", remedy="Give a line for each job")
         gpus = [whole(row["scale_factor"], f"{place}, scale_factor", least=1) for place, row in rows]
         speeds = [
             _speeds(row["job_type"], each, measured, place) for (place, row), each in zip(rows, gpus, strict=True)

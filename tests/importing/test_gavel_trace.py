@@ -71,7 +71,7 @@ def test_what_is_wrong_is_named_by_line(tmp_path: Path, cell: int, text: str, sa
         ("", "{}", "no GPU types"),
         ("", '{"v100": 3}', "v100"),
         ("", '{"v100": {"LM": "fast"}}', "v100, LM"),
-        ("\n", '{"v100": {"LM": 1}}', "no jobs"),
+        ("\n", '{"v100": {"LM": 1}}', "empty"),
         ("LM\t1\n", '{"v100": {"LM": 1}}', "line 1.*2 cells.*10 as Gavel"),
     ],
 )
