@@ -34,9 +34,9 @@ from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.fcfs import FirstComeFirstServed
 from fairopt.models.astraea.packing import CompactExponentialPacking, most_earned, revenue
 from fairopt.models.astraea.posted_prices import PostedPricePacking, admissible_bases
-from fairopt.models.astraea.reference import Best, Reference
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.policy import Plan, decide
+from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import Batch
 
 SERVERS, USERS, SLOTS = 100, 14, 128
@@ -55,11 +55,11 @@ def fill(state: RoundState, jobs: Sequence[int]) -> None:
     """Admit the jobs that gain, one after the other."""
     for job in jobs:
         best = Fast().best(state, job)
-        if best is not None and best.gain > 0:
+        if best.schedule is not None and best.gain > 0:
             state.admit(best.schedule)
 
 
-def timed(search: Any, state: RoundState, job: int, repeat: int = 1) -> tuple[float, Best | None]:
+def timed(search: Any, state: RoundState, job: int, repeat: int = 1) -> tuple[float, Admission]:
     """Return the median seconds of an offer in a state of which nothing is kept from earlier offers, and its result."""
     times = []
     for _ in range(repeat):
@@ -131,7 +131,7 @@ class _Clock:
     def __init__(self) -> None:
         self.times: list[float] = []
 
-    def best(self, state: RoundState, job: int) -> Best | None:
+    def best(self, state: RoundState, job: int) -> Admission:
         begun = process_time()
         found = Fast().best(state, job)
         self.times.append(process_time() - begun)

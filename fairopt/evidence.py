@@ -149,7 +149,8 @@ def certify_misreport(policy: AnyPolicy, market: Market, witness: SlackCase) -> 
     user = market.index(witness.user)
     if not arithmetic(witness.report).exact:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
-    truth, after = (exact_or_none(policy, each) for each in (market, market.misreport(user, witness.report)))
+    truth = exact_or_none(policy, market)
+    after = exact_or_none(policy, market.misreport(user, witness.report), truth)  # as the search decided it
     if truth is None or after is None:
         raise NotCapable("the gain is that of decisions in floats, and floats prove nothing")
     # the verifier ranges only over optima that it knows

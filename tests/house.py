@@ -164,10 +164,16 @@ def table(roots: list[Path], heads: list[str]) -> str:
 
 
 def main() -> None:
-    """Print the table, or write it into the page."""
+    """Print the table, or write it into the page; ``--help`` prints what is at the top."""
+    if {"-h", "--help"} & {*sys.argv}:
+        print(__doc__)
+        return
     write = "--write" in sys.argv
     given = [Path(each).resolve() for each in sys.argv[1:] if each != "--write"]
     roots = [*given, ROOT] if write or not given else given
+    for root in roots:
+        if not all((root / top).is_dir() for top in ("fairopt", "models")):
+            sys.exit(f"{root}: it is no checkout of fairopt. Make one: git worktree add FOLDER COMMIT")
     heads = ["before", "now"] if write and len(roots) == 2 else [root.name for root in roots]
     text = table(roots, heads)
     print(text, end="")

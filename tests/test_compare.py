@@ -11,6 +11,7 @@ import pytest
 
 from fairopt import discovery
 from fairopt.compare import DECISION, asked_of, compare, left_out
+from fairopt.datasets import gavel_example
 from fairopt.deadline import left, time_limit
 from fairopt.errors import OutOfTime
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
@@ -152,3 +153,15 @@ def test_who_does_not_support_a_demand_is_left_out_by_name() -> None:
     asked = Market.of([[1, 2], [1, 5]], capacity=[1, 1], demand=[1, None])
     assert list(left_out(discovery.policies(Market), asked)) == ["oef-efficient"]
     assert "does not support demands" in compare(asked, properties=[]).left_out["oef-efficient"]
+
+
+def test_equal_shares_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five policies that give the same, four are not asked again; a lie is a matter of the policy."""
+    asked, checked = [], ParetoEfficiency._check
+    monkeypatch.setattr(ParetoEfficiency, "_check", lambda *given: asked.append(given) or checked(*given))
+    policies = ["equal-split", "max-min", "gavel-isolated", "gavel-proportional"]
+    rows = compare(gavel_example(), policies, ["pareto_efficiency", "strategy_proofness"]).rows
+    one, other, *same = [row.verdicts["pareto_efficiency"] for row in rows]
+    assert len(asked) == 2
+    assert {each.margin for each in same} == {one.margin} != {other.margin}
+    assert rows[0].verdicts["strategy_proofness"].effort != rows[1].verdicts["strategy_proofness"].effort

@@ -12,9 +12,9 @@ from fairopt.errors import NotSolved, OutOfTime
 from fairopt.experiment.bench import Contender
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.posted_prices import PostedPricePacking
-from fairopt.models.astraea.reference import Best, Reference
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.policy import decide
+from fairopt.policy import Admission, decide
 from fairopt.problem.batch import Batch
 
 
@@ -25,7 +25,7 @@ class _Limited(Reference):
     search: Reference = field(default_factory=Fast)
     ends: float = 0.0
 
-    def best(self, state: RoundState, job: int) -> Best | None:
+    def best(self, state: RoundState, job: int) -> Admission:
         """Return what the search finds. Errors: `OutOfTime`."""
         if perf_counter() > self.ends:
             raise OutOfTime("jobs are left that were not offered anything at the time limit")

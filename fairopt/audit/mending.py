@@ -10,7 +10,7 @@ that does is taken, and said not to be known as the smallest.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from operator import mul
@@ -29,6 +29,8 @@ from fairopt.program import Formulation, Number, objects
 NAMED = 20
 #: The most nodes of branch and bound for each of the three programs; beyond them a way is taken that does.
 NODES = 5_000
+#: Rows of a program are written together, in tables of so many entries at most, most of which are 0.
+ENTRIES = 50_000
 
 
 class Stopped(NamedTuple):
@@ -169,8 +171,13 @@ def _fewest(
     p.constrain("gpus", (gpus * stop).sum() >= int(needed * parts))
     for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
         p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
-    for number, (node, own) in enumerate(risky.items()):
-        p.constrain(f"owed {node}", (gpus[own] * stop[own]).sum() - below[number] <= spare[node])
+    for first, some in _blocks(risky):
+        columns = sorted({at for own in some.values() for at in own})
+        inside, place = np.zeros((len(some), len(columns)), dtype=np.int64), {at: j for j, at in enumerate(columns)}
+        for number, own in enumerate(some.values()):
+            inside[number, [place[at] for at in own]] = gpus[own]
+        lost = inside @ stop[columns] - below[first : first + len(some)]
+        p.constrain(f"owed {first}", lost <= np.array([spare[node] for node in some]))
     for number, rank in enumerate(ranks):
         p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
     program, proved = p.program().as_(float), False
@@ -190,6 +197,18 @@ def _fewest(
     if enough and proved:
         return counts, True
     return _without_spare(kinds, counts if enough else list(there), needed), False
+
+
+def _blocks(inside: Mapping[int, list[int]]) -> Iterator[tuple[int, dict[int, list[int]]]]:
+    """Yield nodes with what is inside each, so many at once that a table of them has `ENTRIES`; and how many before."""
+    first, block, width = 0, dict[int, list[int]](), 0
+    for node, own in inside.items():
+        if block and (len(block) + 1) * (width + len(own)) > ENTRIES:
+            yield first, block
+            first, block, width = first + len(block), {}, 0
+        block[node], width = own, width + len(own)
+    if block:
+        yield first, block
 
 
 def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: Number) -> tuple[Number, ...] | None:

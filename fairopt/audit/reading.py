@@ -73,8 +73,8 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
     if len(whys) == 1:
         raise refused[0][1]  # what stops all of them is not what the file holds
     whole = "; ".join(f"as {', '.join(names)}: {why}" for why, names in whys.items()) or "no importer is installed"
-    remedy = "Say what it is, to see what to do about it: --from NAME"
-    raise BadInput(f"nobody can read it: {whole}", file=str(paths[0]), remedy=remedy)
+    remedy = "Name the importer, to see what it lacks: --from NAME"
+    raise BadInput(f"no importer reads it: {whole}", file=str(paths[0]), remedy=remedy)
 
 
 def files_in(given: AnyPath | Sequence[AnyPath]) -> list[AnyPath]:

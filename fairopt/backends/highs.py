@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.backends.apart import Remote, wanted
+from fairopt.backends.bases import basis_of, begin_at
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Basis, Position, Solution, Status
+from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.backends.trivial import whole_bounds
 from fairopt.backends.trust import well_formed
@@ -50,8 +51,6 @@ PRESOLVE_FROM = 25_000
 
 #: Seconds for the search for a conflict, which can take far longer than the proof of infeasibility. It is optional.
 CONFLICT_SECONDS = 5.0
-#: HiGHS's number for what is non-basic at an unknown place; the others are those of `Position`.
-_SOMEWHERE = 4
 _IRREDUCIBLE = 6  # iis_strategy: from the LP, then reduced until nothing can be left out
 _BOUND_MATTERS = 2  # from this bound status on, a variable's bound is part of the irreducible set
 
@@ -77,6 +76,8 @@ class Highs(Backend):
     capabilities = frozenset(Capability) - {Capability.LOGARITHMS}
     #: HiGHS and the program that it holds, where the model is kept.
     _loaded: tuple[highspy.Highs, Program] | None = None
+    #: Where the first program begins.
+    _begin: Basis | None = None
 
     def __init__(self, nodes: int | None = None, *, thorough: bool = True) -> None:
         self.nodes, self.thorough = nodes, thorough
@@ -84,6 +85,12 @@ class Highs(Backend):
     def opened(self, options: Options | None = None) -> Callable[[Program], Solution]:
         """Return a HiGHS that keeps the model loaded: a changed coefficient is solved again without a rebuild."""
         return partial(copy(self)._again, options=options or Options())
+
+    def near(self, basis: Basis) -> Highs:
+        """Return a `Highs` whose first program begins at a basis."""
+        here = copy(self)
+        here._begin = basis
+        return here
 
     def _solve(self, program: Program, options: Options) -> Solution:
         return copy(self)._again(program, options)
@@ -109,6 +116,8 @@ class Highs(Backend):
             if self.nodes is not None and _bad(highs.setOptionValue("mip_max_nodes", self.nodes)):
                 raise BadInput(f"HiGHS refuses {self.nodes!r}", place="nodes", remedy="Give a whole number from 0 on")
             load(highs, program)
+            if self._begin is not None:
+                begin_at(highs, program, self._begin)
         else:
             highs, before = kept
             if program.same_structure(before):
@@ -349,17 +358,6 @@ _OUTCOMES = dict.fromkeys(_LIMITS, Status.LIMIT) | {
 def outcome_of(status: str, has_point: bool) -> Status:
     """Return the status that a status word of HiGHS stands for."""
     return _OUTCOMES.get(status, Status.INACCURATE if has_point else Status.FAILED)
-
-
-def basis_of(highs: highspy.Highs) -> Basis | None:
-    """Return the basis that HiGHS ended with, None where it has none."""
-    basis = highs.getBasis()
-    if not basis.valid:
-        return None
-    columns, rows = (np.array(list(map(int, each)), dtype=np.int8) for each in (basis.col_status, basis.row_status))
-    for positions in (columns, rows):
-        positions[positions == _SOMEWHERE] = Position.LOWER
-    return Basis(columns, rows)
 
 
 def with_conflict(program: Program, solution: Solution) -> Solution:

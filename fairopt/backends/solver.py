@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from fairopt.backends.apart import solved, wanted
 from fairopt.backends.scaling import scaled
-from fairopt.backends.solution import Solution, Status
+from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.backends.trivial import whole_bounds
 from fairopt.backends.trust import asked, refuse_unsure, refuse_wide, trusted, well_formed
 from fairopt.deadline import left
@@ -195,6 +195,10 @@ class Backend(ABC):
         """Return what answers one program after another; a backend may keep a model loaded in between."""
         return partial(self.solve, **asdict(options or Options()))
 
+    def near(self, basis: Basis) -> Self:
+        """Return the backend as one that begins at a basis, of whatever quality; itself where it cannot."""
+        return self
+
     def check(self, program: Program, options: Options) -> None:
         """Raise `NotInstalled` or `NotCapable` if solving would have to guess or ignore something."""
         if missing := self.missing():
@@ -319,6 +323,8 @@ class Session:
         if not isinstance(solver, Method):
             # the time limit is kept by who decides, also where a backend has no such option
             free = replace(self.options, time_limit=None)
+            if isinstance(solver, Backend) and start is not None and start.basis is not None:
+                solver = solver.near(start.basis)
             self._ask = solver.opened(free) if isinstance(solver, Backend) else partial(_afresh, solver, free)
         self._last = start
 

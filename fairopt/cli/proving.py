@@ -101,14 +101,15 @@ def check(
 
 def _check_verified(files: list[Path], *, as_json: bool) -> None:
     """Print what the verifier that Coq proves says of files, of folders all that end like certificates, and exit."""
-    paths = [(given, path) for given in files for path in front.files(given)]
-    regular = [path for given, path in paths if given == path or path.is_file()]  # a pipe in a folder has no end
+    paths = [(path, given, front.opens(path, given)) for given in files for path in front.files(given)]
+    answers = verified.decide([path for path, _, opens in paths if opens])
     statuses, found = [], []
-    for path, (status, said) in zip(regular, verified.decide(regular), strict=True):
+    for path, given, opens in paths:
+        status, said = next(answers) if opens else front.report(path, given=given)
         statuses.append(status)
-        found.append({"file": str(path), "status": _STATUSES[status], "said": [said]})
-        if not as_json:
-            print(front.printed(path, said), flush=True)
+        found.append({"file": str(path), "status": _STATUSES[status], "said": said})
+        for line in () if as_json else said:
+            print(front.printed(path, line), flush=True)
     if as_json:
         print_json(DECIDED.json({}, files=found))
     raise typer.Exit(verified.worst(statuses))

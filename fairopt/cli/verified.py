@@ -16,8 +16,8 @@ VERDICTS = {"accepted: ": 0, "REJECTED: ": 1, "cannot be read: ": 2, "NOT COVERE
 AT_ONCE = 200
 
 
-def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[tuple[int, str]]:
-    """Yield an exit status for each file, and what the program says of it, without its name: as `front.report` does.
+def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[tuple[int, list[str]]]:
+    """Yield an exit status for each file, and the line that is said of it, without its name: as `front.report` does.
 
     Errors: `NotInstalled` where the program is not built, `NotSolved` where it ends before it has answered.
     """
@@ -33,7 +33,7 @@ def decide(files: Sequence[Path], program: Path = PROGRAM) -> Iterator[tuple[int
             )
         for line in lines:
             said = line.partition(": ")[2]  # no name of a file has a colon before a space
-            yield next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said
+            yield next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), [said]
 
 
 def worst(statuses: Sequence[int]) -> int:

@@ -25,12 +25,7 @@ from fairopt.policy import Allocation, Plan, Policy, Trait, decide, uniqueness, 
 from fairopt.policy.decide import exact_or_floats
 from fairopt.problem import Market, Queue
 from fairopt.problem.batch import Batch
-from fairopt.properties import (
-    Effort,
-    MechanismProperty,
-    Property,
-    Verdict,
-)
+from fairopt.properties import AllocationProperty, Answer, Effort, MechanismProperty, Property, Verdict
 from fairopt.properties.metrics import metrics
 from fairopt.simulation import History, Setting, run
 from fairopt.simulation.gpu_time import IdealTime, time_on_own_part
@@ -231,6 +226,7 @@ def _rows(
     watch: Callable[[Policy, str], None],
     **how: Any,
 ) -> Iterator[Any]:
+    decided: list[tuple[Allocation, dict[str, Verdict]]] = []
     for policy, solver in chosen:
         watch(policy, DECISION)
         began = perf_counter()
@@ -238,17 +234,33 @@ def _rows(
             row = _row_of(problem, policy, backend=solver, **how)
         seconds = {DECISION: perf_counter() - began}
         _log.debug("%r in %.3f s", row.outcome, seconds[DECISION])
+        known = next((found for other, found in decided if _same(other, row.outcome, problem)), {})
+        if not known and isinstance(row.outcome, Allocation):
+            decided.append((row.outcome, known))
         for each in ordered if row.outcome is not None else ():
             watch(policy, each.name)
             began = perf_counter()
             searches = (effort.seconds or 0) if isinstance(each, MechanismProperty) else 0
             with time_limit(None if limit is None else limit + searches):
                 try:
-                    verdict = each.judge(policy, problem, row.outcome, effort=effort)
+                    found = known.get(each.name)
+                    verdict = each.judge(policy, problem, row.outcome, effort=effort) if found is None else found
                 except FairoptError as error:
                     verdict = Verdict.undecided(each.name, str(error))
+                if isinstance(each, AllocationProperty) and verdict.answer is not Answer.UNDECIDED:
+                    known[each.name] = verdict
                 row = row.with_verdict(each, verdict)
             seconds[each.name] = perf_counter() - began
             _log.debug("%s: %r in %.3f s", policy.name, verdict, seconds[each.name])
         _log.info("%r in %.2f s", row, sum(seconds.values()))
         yield replace(row, seconds=seconds)
+
+
+def _same(decision: Allocation, outcome: Any, problem: Market) -> bool:
+    """Whether what is said of the shares of one decision is so of another outcome, without being computed again."""
+    return (
+        isinstance(outcome, Allocation)
+        and all(each.leaves(problem) is problem and not each.error for each in (decision, outcome))
+        and decision.arithmetic is outcome.arithmetic
+        and bool((decision.shares == outcome.shares).all())
+    )

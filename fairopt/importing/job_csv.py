@@ -14,8 +14,8 @@ from math import ceil
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Places
+from fairopt.importing.lines import lines_of
 from fairopt.importing.sacct import TableJob, trace_of
-from fairopt.importing.slurm_records import lines_of
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, gres, moment, said, tres
 from fairopt.problem.files.cells import column_of, say_which
 from fairopt.problem.files.storage import AnyPath, naming

@@ -8,7 +8,8 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, Places
-from fairopt.importing.slurm_records import lines_of, table_rows, text_records
+from fairopt.importing.lines import lines_of
+from fairopt.importing.slurm_records import table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
 from fairopt.problem import Jobs, Trace
 from fairopt.problem.files.cells import column_of, say_which

@@ -11,7 +11,8 @@ from fairopt.errors import BadInput
 from fairopt.importing.imported import ImportedQueue, Places, Unplaced
 from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
-from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, UNREAD, as_text, settings_of
+from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, as_text, settings_of
+from fairopt.importing.slurm_unread import MEMORY, RESERVED, UNREAD, unread
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import ObjectPart
@@ -21,7 +22,11 @@ from fairopt.program import INFINITY, Number
 #: (account, user, partition); an account has no user.
 Key = tuple[str, str, str]
 #: States in which a job holds GPUs, and in which it waits.
-RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO"})
+RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO", "RESIZING", "RS"})
+RUNS |= {"STOPPED", "ST", "SIGNALING", "SI"}
+#: A job in these keeps its GPUs and memory, and gives back its CPUs. Source: Slurm 284c3b95,
+#: src/plugins/select/cons_tres/job_resources.c, job_res_rm_job.
+SUSPENDED = frozenset({"SUSPENDED", "S"})
 WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
 #: Nodes in these states offer nothing; jobs that run there go on.
 _DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERING_DOWN", "MAINT")
@@ -97,8 +102,10 @@ class JobRecord(NamedTuple):
     @staticmethod
     def of(record: ObjectPart) -> JobRecord:
         """Return what a record says. Errors: `BadInput` with the place, the value and what to do."""
-        fields, place, runs = record.value, record.place, _state(record) in RUNS
+        fields, place, state = record.value, record.place, _state(record)
+        runs = state in RUNS | SUSPENDED
         asked, gpus = _taken(fields, place, runs=runs)
+        asked |= {"cpu": Fraction(0)} if state in SUSPENDED else {}
         since = moment(fields.get("submit") or fields.get("submittime", ""), f"{place}, Submit") or Fraction(0)
         nodes = hosts(fields.get("nodelist", ""), f"{place}, NodeList") if runs else []
         return JobRecord(record, runs, owner_of(record), asked, gpus, since, nodes)
@@ -149,6 +156,7 @@ class Facts:
         self.billing: dict[str, list[Number]] = {}
         self.settings: dict[str, str] = {}  # of the whole cluster
         self.without_gpus: list[JobRecord] = []  # jobs that run
+        self._counts_memory = True  # as far as is known
         self._places = Places()
         self._other: dict[SlurmCommand, dict[str, str]] = {}
         self._read: Mapping[SlurmCommand, Callable[[ObjectPart], None]] = {
@@ -159,11 +167,13 @@ class Facts:
             SlurmCommand.NODE: self._node,
             SlurmCommand.JOB: self._job,
             SlurmCommand.CONFIG: self._options,
+            SlurmCommand.RESERVATION: self._reservation,
         }
 
     def add(self, records: Iterable[Record]) -> None:
         """Take what the records say. Errors: `BadInput` with the place, the value and the remedy."""
         taken = {kind: names | {"cluster", "id"} for kind, names in _TAKEN.items()}
+        beside: dict[tuple[SlurmCommand, tuple[str, ...]], list[str]] = {}
         for kind, record in records:
             named = said(record.value.get("cluster", ""))
             if kind in (SlurmCommand.SHARE, SlurmCommand.ASSOCIATION) and named:
@@ -178,15 +188,26 @@ class Facts:
                     names = ", ".join(map(shown, self.clusters))
                     raise BadInput(f"got the clusters {names}", place=record.place, remedy=remedy)
             self._read[kind](record)
-            known = taken.get(kind, record.value)
-            for name in [each for each in record.value if each not in known]:
-                if said(value := record.value[name]):
-                    plain = name.replace("_", "").replace("/", "")
-                    why = next((words for part, words in _WHY.items() if part in plain), "")
-                    if why:
-                        self.note(kind.value, name, value, why)
-                    else:
-                        self._other.setdefault(kind, {}).setdefault(name, value)
+            columns = kind, tuple(record.value)  # rows of a table have the same
+            if columns not in beside:
+                known, looked = taken.get(kind, record.value), UNREAD.get(kind, {})
+                beside[columns] = [each for each in record.value if each not in known or each in looked]
+            for name in beside[columns]:
+                if value := said(record.value[name]):
+                    self._beside(kind, record, name, value, is_taken=name in taken.get(kind, record.value))
+
+    def _beside(self, kind: SlurmCommand, record: ObjectPart, name: str, value: str, *, is_taken: bool) -> None:
+        """Note a column that is not read, or not everything in it."""
+        why = "" if kind is SlurmCommand.JOB and _state(record) not in WAITS else unread(kind, name, value)
+        if why == MEMORY and not self._counts_memory and kind is SlurmCommand.JOB:
+            return
+        if not why and not is_taken:
+            plain = name.replace("_", "").replace("/", "")
+            why = next((words for part, words in _WHY.items() if part in plain), "")
+        if why:
+            self.note(kind.value, name, value, why)
+        elif not is_taken:
+            self._other.setdefault(kind, {}).setdefault(name, value)
 
     def note(self, source: str, what: str, value: object, why: str) -> None:
         """Remember what has no place; the same thing again is counted."""
@@ -274,11 +295,8 @@ class Facts:
     def _options(self, record: ObjectPart) -> None:
         self.settings |= settings_of(record, OPTIONS)
         self.cluster = self.cluster or self.settings.get("ClusterName")
-        for name, off in UNREAD.items():
-            if (value := said(record.value.get(name.lower(), ""))) not in off:
-                self.note(
-                    SlurmCommand.CONFIG.value, name, value, "it changes who starts next; the rule does not read it"
-                )
+        selects = said(record.value.get("selecttypeparameters", ""))
+        self._counts_memory = not selects or "MEMORY" in selects.upper()
 
     def _partition(self, record: ObjectPart) -> None:
         name = check_name(said(record.value.get("partitionname", "")), f"{record.place}, PartitionName")
@@ -293,6 +311,13 @@ class Facts:
                 self.note(
                     SlurmCommand.PARTITION.value, "TRESBillingWeights", each, "only GPUs have a rate in the model"
                 )
+
+    def _reservation(self, record: ObjectPart) -> None:
+        name, nodes, *whose = (
+            said(record.value.get(each, "")) for each in ("reservationname", "nodes", "users", "accounts", "groups")
+        )
+        kept = f"{name}: {nodes or 'no nodes'} for {', '.join(filter(None, whose)) or 'nobody'}"
+        self.note(SlurmCommand.RESERVATION.value, "Nodes", kept, RESERVED)
 
     def _node(self, record: ObjectPart) -> None:
         fields, place = record.value, record.place
@@ -324,7 +349,7 @@ class Facts:
         name, state = said(fields.get("jobid", "")), _state(record)
         if "." in name:
             return self.note(source, "JobID", name, "a step of a job that stands in the same file")
-        if state not in RUNS | WAITS:
+        if state not in RUNS | WAITS | SUSPENDED:
             return self.note(source, "State", state, "jobs that neither run nor wait hold and ask for nothing")
         if not all(owner_of(record)[:2]):
             return self.note(source, "Account, User", name, "a job of nobody that the file names")

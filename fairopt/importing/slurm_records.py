@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import enum
-import gzip
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import LARGEST, SMALL
+from fairopt.importing.lines import lines_of
 from fairopt.importing.slurm_site import PARTITION_NAMES, QOS_NAMES
 from fairopt.importing.slurm_values import CONFIGURATION
 from fairopt.problem.files.documents import parse_json
@@ -20,8 +19,6 @@ from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown
 
-#: A longer line is no line of Slurm's.
-LONGEST = 1_000_000
 #: Objects inside each other in what --json prints; Slurm prints six.
 _NESTED = 20
 #: An account further down is a mistake: Slurm's own trees have a few levels.
@@ -39,6 +36,7 @@ class SlurmCommand(enum.Enum):
     NODE = "scontrol show node"
     PARTITION = "scontrol show partition"
     CONFIG = "scontrol show config"
+    RESERVATION = "scontrol show reservation"
 
 
 #: A row or block of what a command printed: its fields as text, by name in small letters.
@@ -51,7 +49,12 @@ _TABLES: tuple[tuple[SlurmCommand, frozenset[str]], ...] = (
     (SlurmCommand.QOS, frozenset({"name", "priority", "preempt"})),
     (SlurmCommand.JOB, frozenset({"jobid", "account"})),
 )
-_BLOCKS = {"NodeName": SlurmCommand.NODE, "JobId": SlurmCommand.JOB, "PartitionName": SlurmCommand.PARTITION}
+_BLOCKS = {
+    "NodeName": SlurmCommand.NODE,
+    "JobId": SlurmCommand.JOB,
+    "PartitionName": SlurmCommand.PARTITION,
+    "ReservationName": SlurmCommand.RESERVATION,
+}
 #: How `squeue` calls what `sacct` calls otherwise.
 _SAME = {
     "st": "state",
@@ -60,40 +63,6 @@ _SAME = {
     "submit_time": "submit",
     "start_time": "start",
 }
-
-
-def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a text file, packed where it ends in .gz, with their places; the whole file is never read.
-
-    Errors: `BadInput` that names the file and the line, for what cannot be read, for more than ``most`` bytes, and for
-    what is no text.
-    """
-    with naming(path):
-        if not Path(path).is_file():
-            read_text(path)  # says what is wrong
-        size = Path(path).stat().st_size
-        if size > most:
-            raise BadInput(f"{size} bytes, at most {most}", place="the file", remedy="Give a smaller one")
-        with gzip.open(path) if Path(path).suffix.lower() == ".gz" else open(path, "rb") as stream:
-            number = 0
-            while line := _line(stream, f"line {number + 1}"):
-                number += 1
-                if stream.tell() > most:
-                    raise BadInput(f"more than {most} bytes", place="the file", remedy="Give a smaller one")
-                if len(line) > LONGEST:
-                    raise BadInput(f"more than {LONGEST} bytes", place=f"line {number}", remedy="Give text in lines")
-                try:
-                    yield f"line {number}", line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-                except UnicodeDecodeError as error:
-                    remedy = "Save the file as UTF-8 text"
-                    raise BadInput("not UTF-8 text", place=f"line {number}", remedy=remedy) from error
-
-
-def _line(stream: BinaryIO | gzip.GzipFile, place: str) -> bytes:
-    try:
-        return stream.readline(LONGEST + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"cannot read: {error}", place=place, remedy="Give the whole file, or unpack it") from error
 
 
 def table_rows(lines: Iterator[tuple[str, str]], separator: str = "|") -> Iterator[tuple[str, dict[str, str]]]:
@@ -135,6 +104,8 @@ def text_records(path: AnyPath) -> Iterator[Record]:
         place, line = first
         if line.startswith(CONFIGURATION):
             yield _options(lines_of(path))
+            return
+        if line.startswith("No reservations in the system"):
             return
         found = _FIELD.match(line)
         if found is not None and found[1] in _BLOCKS:
@@ -191,11 +162,14 @@ def _blocks(lines: Iterator[tuple[str, str]]) -> Iterator[Record]:
     fields: dict[str, str] = {}
     for place, line in lines:
         found = list(_FIELD.finditer(line))
-        if found and found[0][1] in _BLOCKS:
+        first, indented = found[0][1] if found else "", line[:1].isspace()
+        if first == "NodeName" and indented and record is not None and record[0] is SlurmCommand.RESERVATION:
+            continue  # its cores on a node
+        if first in _BLOCKS and not (indented and first == "ReservationName"):  # which a node has, too
             if record is not None:
                 yield record
             fields = {}
-            record = _BLOCKS[found[0][1]], ObjectPart(place, fields)
+            record = _BLOCKS[first], ObjectPart(place, fields)
         elif not line.strip():
             continue
         if record is None:
@@ -222,6 +196,7 @@ _LISTS = {
     "nodes": SlurmCommand.NODE,
     "jobs": SlurmCommand.JOB,
     "partitions": SlurmCommand.PARTITION,
+    "reservations": SlurmCommand.RESERVATION,
 }
 #: What a field is called in the text of the same command. Source: Slurm, src/plugins/data_parser/v0.0.46/parsers.c.
 _NAMES: Mapping[SlurmCommand, Mapping[str, str]] = {
@@ -261,6 +236,7 @@ _NAMES: Mapping[SlurmCommand, Mapping[str, str]] = {
     },
     SlurmCommand.PARTITION: PARTITION_NAMES,
     SlurmCommand.CONFIG: {},
+    SlurmCommand.RESERVATION: {"name": "reservationname", "node_list": "nodes"},
     SlurmCommand.JOB: {
         "job_id": "jobid",
         "job_state": "state",

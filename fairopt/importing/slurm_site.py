@@ -131,18 +131,6 @@ OF_QOS: Mapping[str, Writer] = MappingProxyType(
 )
 OF_ASSOCIATION: Mapping[str, Writer] = MappingProxyType({"MaxJobs": _number, **_ON_JOBS})
 
-#: Options that change the order or the start of jobs and that the rule does not read, and what stands for "off".
-UNREAD: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "PriorityWeightAssoc": ("0",),
-        "PriorityWeightTRES": ("",),
-        "PrioritySiteFactorPlugin": ("",),
-        "PreemptExemptTime": ("", "00:00:00"),
-        "TopologyPlugin": ("", "topology/none", "topology/default"),
-        "Licenses": ("",),
-    }
-)
-
 
 def settings_of(record: ObjectPart, known: Mapping[str, Writer]) -> dict[str, str]:
     """Return what a record says of these, by their names; what says nothing, or is all or no bound, is left out.

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.backends.highs import basis_of, instance, load
-from fairopt.backends.solution import Position, Solution, Status
+from fairopt.backends.bases import basis_of, set_basis
+from fairopt.backends.highs import instance, load
+from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Options
 from fairopt.deadline import left
 from fairopt.errors import NotSolved
@@ -154,14 +155,7 @@ class IncrementalLP:
 
     def start(self, columns: Array, rows: Array) -> None:
         """Start from a basis: a `Position` for each column and each row."""
-        import highspy
-
-        words = highspy.HighsBasisStatus
-        known = (words.kLower, words.kBasic, words.kUpper, words.kZero)  # in the order of `Position`
-        basis = highspy.HighsBasis()
-        basis.col_status, basis.row_status = ([known[i] for i in each.tolist()] for each in (columns, rows))
-        basis.valid = True
-        self._highs.setBasis(basis)
+        set_basis(self._highs, Basis(columns, rows))
 
     def basis(self) -> tuple[Array, Array]:
         """Return the last basis in the form that `start` takes."""

@@ -17,12 +17,12 @@ from fairopt.report import Grid, Tabular
 
 @dataclass(frozen=True)
 class Admission:
-    """One decision on one job.
+    """One decision on one job, or what a search proposes for it.
 
-    ``interval``, ``round`` and ``own`` say when: l, i, and whether only the tenant's own share was offered.
-    ``schedule`` is the best that was found, None where nothing fits, with its costs at posted prices and the
-    ``utility`` of its completion; ``origin`` is the slot from which time is counted. ``admitted``: whether the gain is
-    positive.
+    ``interval``, ``round`` and ``own`` say when: l, i, and whether only the tenant's own share was offered; a search
+    does not know them. ``schedule`` is the best that was found, None where nothing fits, with its costs at posted
+    prices and the ``utility`` of its completion; ``origin`` is the slot from which time is counted. ``admitted``:
+    whether the gain is positive, once that is decided.
 
     >>> from fairopt import decide
     >>> from fairopt.datasets import astraea_example
@@ -32,15 +32,15 @@ class Admission:
     """
 
     job: int
-    interval: int
-    round: int
-    own: bool
-    schedule: JobSchedule | None
-    worker_cost: Number
-    ps_cost: Number
-    utility: Number
-    origin: int
-    admitted: bool
+    interval: int = 0
+    round: int = 0
+    own: bool = False
+    schedule: JobSchedule | None = None
+    worker_cost: Number = 0.0
+    ps_cost: Number = 0.0
+    utility: Number = Fraction(0)
+    origin: int = 0
+    admitted: bool = False
 
     @property
     def gain(self) -> Number:

@@ -125,10 +125,9 @@ def trade_graph(market: Market, shares: Any, *, whole: bool = True) -> Any:
 def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
     """Return trades in a circle by which all gain that take part; () where there are none.
 
-    Each user gives GPUs of one type to the next, the last to the first. GPUs that are idle (`IDLE`), or held by who
-    cannot use them, are a gift for nothing. It shows by
-    itself that the shares (n, k) are not Pareto-efficient. Of markets without demands there is one if and only if they
-    are not; a gain within rounding is none.
+    Each user gives GPUs of one type to the next, the last to the first. GPUs that are idle (`IDLE`), or held by a user
+    that cannot use them, are a gift for nothing. Any of these trades shows that the shares (n, k) are not
+    Pareto-efficient. Without demands there is one if and only if they are not; a gain within rounding is none.
 
     Errors: as `envy_graph`. Source: `fairopt.methods.efficient_faces`.
 

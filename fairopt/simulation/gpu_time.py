@@ -70,25 +70,16 @@ def overlaps(window: Window | None, begin: Array, end: Array) -> Array:
 
 
 # -- fair shares over time -------------------------------------------------------------------------------------------
-class Accrued(NamedTuple):
-    """What has accrued until a moment: for each row of the trace (n,), and for each tenant (T,).
-
-    ``presence``: the number of jobs present times time, and ``fair``: a job's fair GPU-time, both from its arrival to
-    its completion, or to the moment; 0 for a job that was never active. ``tenants``: their fair GPU-time in the window.
-    """
-
-    presence: Array
-    fair: Array
-    tenants: Array
-
-
 class FairShares:
     """The fair GPU-time of jobs and tenants, and how many jobs are present.
 
     It is told, by rising time, which jobs are completed, and how many GPUs there are; arrivals are those of the trace.
-    `until` works all of it out at once. ``queue`` is that of all jobs of the trace, ``able`` (n,) says which of them
-    are active from their arrival on; ``window`` is that in which the fair GPU-time of tenants counts, ``of_jobs`` that
-    of jobs, None for all of time.
+    `until` works out at once what has accrued until a moment. Of each row of the trace (n,): ``presence``, the number
+    of jobs present times time, and ``fair``, a job's fair GPU-time, both from its arrival to its completion, or to the
+    moment; 0 for a job that was never active. Of each tenant (T,): ``due``, its fair GPU-time in the window.
+
+    ``queue`` is that of all jobs of the trace, ``able`` (n,) says which of them are active from their arrival on;
+    ``window`` is that in which the fair GPU-time of tenants counts, ``of_jobs`` that of jobs, None for all of time.
 
     * ``tenants``: whether jobs share only with jobs of their tenant, Eq. (13)-(15). Without, all jobs share the cluster
       as one tenant's, Eq. (1)-(5).
@@ -132,8 +123,8 @@ class FairShares:
         """Take in that a job is completed at a time, not before that of the last call."""
         self._events.append((row, time))
 
-    def until(self, time: Number) -> Accrued:
-        """Return what has accrued until a time, not before that of the last call."""
+    def until(self, time: Number) -> None:
+        """Work out what has accrued until a time, not before that of the last call."""
         arrival = self._jobs.arrival[self._able]
         came = bisect_left(arrival, time)
         told = np.array([row for row, _ in self._events], dtype=np.int64)
@@ -143,15 +134,15 @@ class FairShares:
         order = np.argsort(times, kind="stable")  # who is done at a moment goes before who comes then
         rows, times, change = rows[order], times[order], change[order]
         nothing = self._column([self._now * 0]) * np.zeros(len(self._jobs), dtype=np.int64)
-        found = Accrued(nothing.copy(), nothing.copy(), self._column([self._now * 0] * len(self._weight)))
-        _between(found.presence, _sums(np.cumsum(change) * np.diff(self._joined(times, time))), rows, change)
+        self.presence, self.fair = nothing.copy(), nothing.copy()
+        self.due = self._column([self._now * 0] * len(self._weight))
+        _between(self.presence, _sums(np.cumsum(change) * np.diff(self._joined(times, time))), rows, change)
         owner = np.where(rows < 0, -1, self._owner[rows])
         for tenant in range(len(self._weight)):
             at = np.flatnonzero((owner == tenant) | (owner < 0))
-            self._of_tenant(tenant, rows[at], times[at], change[at], time, found)
-        return found
+            self._of_tenant(tenant, rows[at], times[at], change[at], time)
 
-    def _of_tenant(self, tenant: int, rows: Array, times: Array, change: Array, time: Number, found: Accrued) -> None:
+    def _of_tenant(self, tenant: int, rows: Array, times: Array, change: Array, time: Number) -> None:
         """Work out a tenant's part, by its events and the cluster's. Source: Eq. (3)-(4), (8), (13)-(14), (16)."""
         moments = self._joined(self._now, times, time)  # between two of these nothing changes
         kinds, zeros = self._kind[rows], self._joined(self._now, times, time) * 0
@@ -175,8 +166,8 @@ class FairShares:
             for begin, end in pairwise([*begins.tolist(), len(there)]):
                 sums[there[begin] + 1 : there[begin] + 1 + end - begin] = np.add.accumulate(due[begin:end])
             own = np.flatnonzero(kinds == kind)
-            _between(found.fair, sums[np.append(own + 1, -1)], rows[own], change[own])
-        found.tenants[tenant] = _sums(share * overlaps(self._window, moments[:-1], moments[1:]))[-1]
+            _between(self.fair, sums[np.append(own + 1, -1)], rows[own], change[own])
+        self.due[tenant] = _sums(share * overlaps(self._window, moments[:-1], moments[1:]))[-1]
 
     def _column(self, values: Sequence[Number]) -> Array:
         return self._cast(objects(values))
@@ -268,8 +259,8 @@ def gpu_time(
                 shares.resize(time, int(cluster.gpus[hosts.up(time)].sum()))
             else:
                 shares.complete(row, time)
-        accrued = shares.until(run.end if until < run.end < INFINITY else until)
-        due, own = accrued.tenants.tolist(), accrued.fair.tolist()
+        shares.until(run.end if until < run.end < INFINITY else until)
+        due, own = shares.due.tolist(), shares.fair.tolist()
         fair = {jobs.names[row]: own[row] for row in there}
     return (
         {name: (each, fair.get(name, until * 0)) for name, each in held_by_job.items()},

@@ -15,7 +15,6 @@ from fairopt.problem.queue import Spots
 from fairopt.program import INFINITY, Array, Number, objects
 from fairopt.simulation.fragments import Fragments
 from fairopt.simulation.gpu_time import (
-    Accrued,
     FairShares,
     IdealTime,
     Window,
@@ -233,8 +232,7 @@ class Measuring:
         """
         if index is not None:
             self._quiet(index)
-        accrued = self._accrued()
-        table = self._table(accrued)
+        table = self.jobs()
         here = [row for row in range(self._arrived) if self._measured[row]]
         at, completed = table.columns["row"], table.columns["completed"]
         names, left = self.trace.jobs.names, [row for row, end in zip(at, completed, strict=True) if end is None]
@@ -258,26 +256,20 @@ class Measuring:
             sharing_loss=sharing_loss(long_term),
             gpu=replace(self._gpus, fragmented=self._free.fragmented, scattered=self._free.scattered),
             moves=replace(self._moves),
-            tenants=self._of_tenants(here, dict(zip(done, table.column("jct"), strict=True)), accrued),
+            tenants=self._of_tenants(here, dict(zip(done, table.column("jct"), strict=True))),
             rounds=self._rounds,
             deciding=self._seconds,
         )
 
     def jobs(self) -> JobTable:
         """Return the measured jobs so far, one by one."""
-        return self._table(self._accrued())
-
-    def _accrued(self) -> Accrued:
-        until = self._until
+        jobs, until = self.trace.jobs, self._until
         for row, ran in self._running.items():  # counted up to now, as if they began anew
             since, self._since[row] = self._since[row], until
             self._count(row, ran, since, until)
             self._running[row] = ran._replace(setup=max(ran.setup - (until - since), ran.setup * 0))
         self._add_up()
-        return self._shares.until(until)
-
-    def _table(self, accrued: Accrued) -> JobTable:
-        jobs, until = self.trace.jobs, self._until
+        self._shares.until(until)
         rows = [row for row in sorted((*self._done, *self._present)) if self._measured[row]]
         at, done = np.array(rows, dtype=np.int64), np.array([row in self._done for row in rows], dtype=bool)
         number = jobs.arithmetic.cast
@@ -286,11 +278,11 @@ class Measuring:
         long_term = jobs.gpus[at] * self._held[at]
         for place in np.flatnonzero(np.isin(at, list(self._more))).tolist() if self._more else ():
             long_term[place] += self._more[rows[place]]
-        fair = accrued.fair[at]
+        fair = self._shares.fair[at]
         some = fair != 0
         ends = at[done]
         jct = number(objects(self._done[row] for row in ends.tolist())) - jobs.arrival[ends]
-        contention = accrued.presence[ends] / jct
+        contention = self._shares.presence[ends] / jct
         columns = {
             "row": rows,
             "started": started,
@@ -305,11 +297,11 @@ class Measuring:
         }
         return JobTable(self.trace, {name: columns[name] for name in JobTable.NAMES})
 
-    def _of_tenants(self, here: list[int], done: Mapping[int, Number], accrued: Accrued) -> dict[str, TenantMeasures]:
+    def _of_tenants(self, here: list[int], done: Mapping[int, Number]) -> dict[str, TenantMeasures]:
         jobs, completed = Counter(self._owner[row] for row in here), [list[Number]() for _ in self._tenants]
         for row, jct in done.items():
             completed[self._owner[row]].append(jct)
-        fair = accrued.tenants.tolist()
+        fair = self._shares.due.tolist()
         return {
             name: TenantMeasures(
                 jobs[at], len(completed[at]), Spread.of(completed[at]).mean, held, ratio(held, fair[at])

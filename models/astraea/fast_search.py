@@ -10,8 +10,9 @@ import numpy as np
 from fairopt.deadline import left
 from fairopt.errors import NotCapable
 from fairopt.methods.columns.columns import RunMode
-from fairopt.models.astraea.reference import Best, Reference, scheduled
+from fairopt.models.astraea.reference import Reference, scheduled
 from fairopt.models.astraea.round_state import RoundState, least_over, spots
+from fairopt.policy import Admission
 from fairopt.problem.batch import NEVER
 from fairopt.program import Array
 
@@ -32,12 +33,12 @@ class Fast(Reference):
         if not self.price_each_slot:
             raise NotCapable("the fast search needs each slot's own price; give search=Reference(...) for the other")
 
-    def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
+    def best(self, state: RoundState, job: int) -> Admission:
+        """Propose the schedule of largest gain, which may be negative; without a schedule where nothing fits."""
         left()
         outlines = _outlines(state, job, self.enough_ps)
         if not outlines.size:
-            return None
+            return Admission(job, origin=state.origin)
         worth = np.array(state.batch.jobs.utility[job].floats(state.slots))
         # utilities never rise and prices are not negative: none gains more than completing at once for nothing
         most = worth[outlines[2] - 1]
@@ -63,7 +64,9 @@ class Fast(Reference):
                 one = float(gains[start]), -start, -number
                 if found is None or one > found:
                     found, best = one, mode
-        return None if found is None or best is None else _placed(state, job, best, -found[1], self)
+        if found is None or best is None:
+            return Admission(job, origin=state.origin)
+        return _placed(state, job, best, -found[1], self)
 
 
 def _outlines(state: RoundState, job: int, enough: bool) -> Array:
@@ -152,7 +155,7 @@ def _hosts(
     return host, np.where(able, least, 0), able
 
 
-def _placed(state: RoundState, job: int, mode: RunMode, start: int, readings: Reference) -> Best:
+def _placed(state: RoundState, job: int, mode: RunMode, start: int, readings: Reference) -> Admission:
     """Return the schedule of one family from one start (from 0), which is known to fit."""
     workers, worker, ps, slots = mode.workers, mode.worker, mode.ps, mode.slots
     free, free_ps = state.windows

@@ -12,11 +12,11 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
-from fairopt.models.astraea.reference import Best, Reference
+from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
-from fairopt.problem.batch import MOST_SLOTS, Batch
+from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
 from fairopt.problem.utilities import Linear
 
 #: The first number of slots in which to look for a place for a job.
@@ -64,16 +64,15 @@ class FirstComeFirstServed(Policy):
         end = None if self.horizon is None else int(jobs.arrival.max(initial=0)) + self.horizon
         admissions: list[Admission] = []
         for job in sorted(range(len(jobs)), key=lambda job: (jobs.arrival[job], job)):
-            best, state = self._first(state, job, end, used)
-            if best is not None:
-                state.admit(best.schedule)
-                used = max(used, best.schedule.last)
-            schedule = None if best is None else best.schedule
+            schedule, state = self._first(state, job, end, used)
+            if schedule is not None:
+                state.admit(schedule)
+                used = max(used, schedule.last)
             worth = Fraction(0) if schedule is None else jobs.utility[job].value(Fraction(schedule.last))
-            admissions.append(Admission(job, 1, 1, not self.shared, schedule, 0.0, 0.0, worth, 0, best is not None))
+            admissions.append(Admission(job, 1, 1, not self.shared, schedule, 0.0, 0.0, worth, 0, schedule is not None))
         return Plan.of_admissions(self.name, problem, admissions, seconds=Seconds(solve=perf_counter() - begun))
 
-    def _first(self, state: RoundState, job: int, end: int | None, used: int) -> tuple[Best | None, RoundState]:
+    def _first(self, state: RoundState, job: int, end: int | None, used: int) -> tuple[JobSchedule | None, RoundState]:
         """Return where a job completes first, and the state, with more slots where that took them.
 
         The window doubles until a place is found; a wider one has no better. ``used``: the last slot in use.
@@ -90,9 +89,9 @@ class FirstComeFirstServed(Policy):
                 )
             if until > state.slots:
                 state = state.longer(max(until, 2 * state.slots), shared=self.shared)
-            best = self.search.best(state.between(arrival, until), job)
-            if best is not None or until == most:
-                return best, state
+            schedule = self.search.best(state.between(arrival, until), job).schedule
+            if schedule is not None or until == most:
+                return schedule, state
             look *= 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor, log
 from time import perf_counter
@@ -181,12 +181,9 @@ class PostedPricePacking(Policy):
     def offer(self, state: RoundState, job: int, interval: int, number: int, own: bool) -> Admission:
         """Find a job's best schedule at the current prices; admit it if it gains. Source: Algorithm 3, Eq. (7)."""
         best = self.search.best(state, job)
-        when = job, interval, number, own
-        if best is None:
-            return Admission(*when, None, 0.0, 0.0, Fraction(0), state.origin, False)
-        if best.gain > 0:
+        if best.schedule is not None and best.gain > 0:
             state.admit(best.schedule)
-        return Admission(*when, best.schedule, *best.cost, best.utility, state.origin, best.gain > 0)
+        return replace(best, interval=interval, round=number, own=own, admitted=best.gain > 0)
 
 
 def arrivals(problem: Batch, interval: int) -> list[int]:

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import ceil
-from typing import NamedTuple
 
 from fairopt.models.astraea.round_state import RoundState, spots
+from fairopt.policy import Admission
 from fairopt.problem.batch import JobSchedule
 from fairopt.problem.queue import Spots
-from fairopt.program import Number
-
-
-class Best(NamedTuple):
-    """The best schedule of a job in a round, its cost at posted prices, and its utility from the round's origin.
-
-    ``cost`` is that of the workers, and that of the PS.
-    """
-
-    schedule: JobSchedule
-    cost: tuple[float, float]
-    utility: Number
-
-    @property
-    def gain(self) -> float:
-        """mu: utility minus cost."""
-        return float(self.utility) - self.cost[0] - self.cost[1]
 
 
 @dataclass(frozen=True)
@@ -52,21 +35,21 @@ class Reference:
     enough_ps: bool = True
     price_each_slot: bool = True
 
-    def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, which may be negative; None where nothing fits."""
-        found: Best | None = None
+    def best(self, state: RoundState, job: int) -> Admission:
+        """Propose the schedule of largest gain, which may be negative; without a schedule where nothing fits."""
+        found = Admission(job, origin=state.origin)
         numbers = range(1, int(state.batch.jobs.chunks[job]) + 1)
         for start, workers, types in product(range(1, state.slots + 1), numbers, state.batch.pairs):
             here = (state, job, start, workers, *types, self)
             for one in (centralised(*here), distributed(*here)):
-                if one is not None and (found is None or one.gain > found.gain):
+                if one is not None and (found.schedule is None or one.gain > found.gain):
                     found = one
         return found
 
 
 def distributed(
     state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Reference
-) -> Best | None:
+) -> Admission | None:
     """Return a cheap schedule over several servers, all PS on one of them; None where there is none.
 
     The PS go to the server that needs the fewest for the workers elsewhere, which keeps at most ``workers`` - 1 of the
@@ -102,7 +85,7 @@ def distributed(
 
 def centralised(
     state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Reference
-) -> Best | None:
+) -> Admission | None:
     """Return a schedule with all workers and one PS on one server, the first that has room; None where none has.
 
     Source: Astraea (posted prices) Algorithm 5.
@@ -114,7 +97,10 @@ def centralised(
     for server in range(len(state.batch.servers)):
         if all(free[server, worker, t] >= workers and free_ps[server, ps, t] >= 1 for t in span):
             best = scheduled(state, job, span, ((server, workers),), ((server, 1),), worker, ps)
-            return best if readings.price_each_slot else best._replace(cost=_first_slot(state, best.schedule))
+            if readings.price_each_slot or best.schedule is None:
+                return best
+            workers_cost, ps_cost = _first_slot(state, best.schedule)
+            return replace(best, worker_cost=workers_cost, ps_cost=ps_cost)
     return None
 
 
@@ -129,10 +115,14 @@ def _span(
     return span if all(own[t] >= workers and own_ps[t] >= 1 for t in span) else None
 
 
-def scheduled(state: RoundState, job: int, span: range, where: Spots, where_ps: Spots, worker: int, ps: int) -> Best:
+def scheduled(
+    state: RoundState, job: int, span: range, where: Spots, where_ps: Spots, worker: int, ps: int
+) -> Admission:
     """Return the schedule over ``span``; f counts from the round's origin. Source: Algorithm 3, line 6."""
     schedule = JobSchedule(job, state.origin + span.start + 1, state.origin + span.stop, where, where_ps, worker, ps)
-    return Best(schedule, state.cost(schedule), state.batch.jobs.utility[job].value(Fraction(span.stop)))
+    cost, cost_ps = state.cost(schedule)
+    utility = state.batch.jobs.utility[job].value(Fraction(span.stop))
+    return Admission(job, schedule=schedule, worker_cost=cost, ps_cost=cost_ps, utility=utility, origin=state.origin)
 
 
 def _first_slot(state: RoundState, schedule: JobSchedule) -> tuple[float, float]:

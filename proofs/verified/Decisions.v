@@ -1,8 +1,8 @@
 (** * Decisions: what a rule decides on a market, alone or inside of other certificates *)
 
-From Coq Require Import List QArith Bool String.
+From Coq Require Import List QArith Lqa Bool String.
 From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Optima Nash Filling
-  Filled Rated Lies Standing.
+  Filled Rated Lies Standing Efficient.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -76,6 +76,24 @@ Definition decide_rated m x n rates rounds : answer :=
 Lemma decide_rated_fine m x n rates rounds : answer_fine (decide_rated m x n rates rounds).
 Proof. unfold decide_rated; destruct (is_rising _ _ _ _ _) eqn:e; [exact (is_rising_ok _ _ _ _ _ e)|exact I]. Qed.
 
+(** No row of a program is kept by all of them, and none is asked for: no range over them is certified. *)
+Definition optima_of_efficient (m : market) : optima := Optima m OefEfficient (fun _ _ => false) (fun _ => None).
+Definition decide_efficient m x lambda v bound gap nodes : answer :=
+  if is_best_efficient m x lambda v bound gap nodes then
+    if same v bound then Decided (optima_of_efficient m) (Point x) (BestEfficient m x v bound)
+    else refused "the allocation is not proved to be the best"
+  else refused unproved_tree.
+
+Lemma decide_efficient_fine m x lambda v bound gap nodes : answer_fine (decide_efficient m x lambda v bound gap nodes).
+Proof.
+  unfold decide_efficient; destruct (is_best_efficient _ _ _ _ _ _ _) eqn:e; [|exact I].
+  destruct (same v bound) eqn:vb; [|exact I]; apply sameP in vb.
+  destruct (is_best_efficient_ok _ _ _ _ _ _ _ e) as (va & sen & fair & tot & best).
+  split; [split; [exact va|split; [discriminate|]]|split; [|exact (conj va (conj fair (conj tot best)))]].
+  - intros y (s & _); split; [exact s|exists 0; discriminate].
+  - split; [exact sen|split; [exact fair|]]; intros y h; pose proof (best y h); cbn [on_market optima_of_efficient]; lra.
+Qed.
+
 Definition told_range : answer := unknown "a range over all decisions at rates that are told".
 
 (** Names of policies whose decisions are proved from the market. *)
@@ -126,6 +144,7 @@ Definition decide_alone (d : decision) : answer :=
   | Levels m x n rounds => decide_levels m x n rounds
   | Rated m x n rates rounds => decide_rated m x n rates rounds
   | Equilibrium m x prices demand_duals => decide_equilibrium m x prices demand_duals
+  | Efficient m x lambda v bound gap nodes => decide_efficient m x lambda v bound gap nodes
   | Extreme _ _ _ _ _ _ _ => refused "a range leaves no choice over which a range is certified"
   | Embedded p point v bound gap duals m author shares => decide_embedded p point v bound gap duals m author shares
   end.
@@ -152,12 +171,13 @@ Proof.
   - apply decide_levels_fine.
   - apply decide_rated_fine.
   - apply decide_equilibrium_fine.
+  - apply decide_efficient_fine.
   - apply decide_embedded_fine.
 Qed.
 
 Lemma decide_fine d : answer_fine (decide d).
 Proof.
-  destruct d as [| | | |of highest w x v duals named|]; try apply decide_alone_fine; simpl.
+  destruct d as [| | | | |of highest w x v duals named|]; try apply decide_alone_fine; simpl.
   pose proof (decide_alone_fine of) as h; destruct (decide_alone of) as [o c s|p m author y u|d m y|r];
     [|exact I|exact I|exact h].
   destruct (is_extreme _ _ _ _ _ _ _) eqn:e; [|exact I]; destruct h as (fo & _ & _).

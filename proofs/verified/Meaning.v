@@ -252,12 +252,16 @@ Fixpoint rises (n : normaliser) (x : table) (had : list Q) (done : list N) (roun
       rises n x (risen had rate level) (now_fixed ++ done) rounds
   end.
 
+(** *** Efficient OEF: envy-free, with fair shares, Pareto-efficient; the largest total of those *)
+Definition efficient_and_fair (x : table) : Prop := envy_free x /\ sharing_incentive x /\ pareto_efficient x.
+
 (** *** What a rule may decide *)
 Definition optimum (r : rule) (x : table) : Prop :=
   match r with
   | OfProgram p => exists t, reaches p x t /\ none_beyond p t
   | NashWelfare => maximises_nash x
   | WaterFilling n => max_min_fair n x
+  | OefEfficient => sensible x /\ efficient_and_fair x /\ forall y, efficient_and_fair y -> total y <= total x
   | OfAuthor _ => False
   end.
 
@@ -366,6 +370,8 @@ Definition meaning (s : statement) : Prop :=
   | MaximisesNash m x => valid m /\ maximises_nash m x
   | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
   | PartsLeft m x => valid m /\ leaves_parts m x
+  | BestEfficient m x v bound => valid m /\ efficient_and_fair m x /\ total m x == v /\
+      forall y, efficient_and_fair m y -> total m y <= bound
   | RoundCosts r v bound =>
       is_round r /\ (exists types, assigned r types v) /\ forall types cost, assigned r types cost -> bound <= cost
   | ExtremeIs m r highest weights v => valid m /\ shaped m weights /\ extreme m r highest weights v

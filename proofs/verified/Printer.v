@@ -114,6 +114,7 @@ Definition rule_shown (r : rule) (m : market) : text :=
   | OfProgram p => policy_shown p m
   | WaterFilling n => filling_word n
   | NashWelfare => codes "nash-welfare"
+  | OefEfficient => codes "oef-efficient"
   | OfAuthor author => quoted author
   end.
 
@@ -254,6 +255,11 @@ Definition print (s : statement) : text :=
       [market_shown m; allocation_shown x]
   | PartsLeft m x =>
     about (codes "the allocation is one that partial-allocation may leave, up to 1/10**12 of each bundle")
+      [market_shown m; allocation_shown x]
+  | BestEfficient m x value bound =>
+    about (codes "the allocation is envy-free, gives everybody its equal share's worth and is Pareto-efficient, "
+             ++ codes "with the total " ++ shown value ++ codes "; none with these three properties has more"
+             ++ (if Qeq_bool value bound then [] else codes " than " ++ shown bound))
       [market_shown m; allocation_shown x]
   | RoundCosts r value bound =>
     about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown

@@ -191,11 +191,40 @@ Definition embedded_of (l : json) : outcome decision :=
 
 Fixpoint subject (d : decision) : market :=
   match d with
-  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Rated m _ _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
+  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Efficient m _ _ _ _ _ _ | Rated m _ _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
   | Extreme of _ _ _ _ _ _ => subject of
   end.
 
-Definition unknown_kinds : list string := ["trace"; "efficient"; "frontier"].
+(** Pairs of a user and a type. *)
+Definition pairs_of (m : market) : json -> outcome (list (N * N)) :=
+  let inside count j :=
+    let* i := integer j in
+    let* _ := require (i <? Z.of_nat count) NoCertificate "there is no such user or type" in Ok (Z.to_N i) in
+  list_of (pair_of (inside (user_count m)) (inside (type_count m))).
+
+(** A node has a circle, or multipliers. *)
+Definition branch_of (m : market) (j : json) : outcome branch :=
+  let* l := object_of (keys ["without"]) (keys ["circle"; "duals"]) j in
+  let* lacks := field l "without" (pairs_of m) in
+  let* circle := field l "circle" (or_null (pairs_of m)) in
+  match circle with
+  | Some ((_ :: _) as c) => Ok (Branch lacks c [])
+  | _ => let* duals := field l "duals" duals_of in Ok (Branch lacks [] duals)
+  end.
+
+Definition efficient_of {A : Type} (made : market -> Syntax.table -> list Q -> Q -> Q -> Q -> list branch -> A) (l : json)
+  : outcome A :=
+  let* l := object_of (keys ["market"; "allocation"; "weights"; "value"; "bound"; "gap"; "nodes"]) [] l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* weights := field l "weights" (numbers (user_count m)) in
+  let* value := field l "value" number in
+  let* bound := field l "bound" number in
+  let* gap := field l "gap" number in
+  let* nodes := field l "nodes" (list_of (branch_of m)) in
+  Ok (made m x weights value bound gap nodes).
+
+Definition unknown_kinds : list string := ["trace"; "frontier"].
 
 (** The word that says what a certificate states, and the rest of it. *)
 Definition opened (j : json) : outcome (text * fields) :=
@@ -215,7 +244,8 @@ Definition choice_of (kind : text) (l : fields) : outcome decision :=
   else if is_kind kind "equilibrium" then equilibrium_of (Obj l)
   else if is_kind kind "bound" && has l "shares" then embedded_of (Obj l)
   else if is_kind kind "bound" then rejected "a bound on a bare program does not say whose shares it decides"
-  else if existsb (is_kind kind) ["partial"; "trace"; "efficient"] then not_covered (codes "the kind " ++ kind)
+  else if is_kind kind "efficient" then efficient_of Efficient (Obj l)
+  else if existsb (is_kind kind) ["partial"; "trace"] then not_covered (codes "the kind " ++ kind)
   else rejected "a certificate inside of another is no decision".
 
 Definition extreme_of (l : fields) : outcome decision :=
@@ -383,6 +413,7 @@ Definition certificate_of (j : json) : outcome certificate :=
   else if is_kind kind "nash_bounds" then of_nash_bounds l
   else if is_kind kind "partial" then of_partial (Obj l)
   else if is_kind kind "gangs" then of_gangs l
+  else if is_kind kind "efficient" then efficient_of EfficientUpTo (Obj l)
   else if is_kind kind "bound" then of_bound l
   else if is_kind kind "infeasibility" then of_infeasibility l
   else if is_kind kind "extreme" then let* d := extreme_of l in Ok (Decide d)

@@ -99,6 +99,9 @@ Inductive normaliser := OwnPartition | EqualTime | Isolated.
 (** A round of water filling: the level, who is fixed there, multipliers. *)
 Record filling := Filling { level : Q; fixed : list N; held_by : list dual }.
 
+(** A node of a tree: nobody holds a type that a pair of a user and a type names; a circle of such pairs, or multipliers. *)
+Record branch := Branch { lacks : list (N * N); circle : list (N * N); bounded_by : list dual }.
+
 (** What a policy decides.  [named] are values of a program's variables that are no shares, by name. *)
 Inductive decision :=
 | Optimality (m : market) (p : policy) (x : table) (value : Q) (duals : list dual) (named : list (text * Q))
@@ -106,6 +109,8 @@ Inductive decision :=
 (** Ratios rise, in each round, as fast as it is told for each user. *)
 | Rated (m : market) (x : table) (n : normaliser) (rates : table) (rounds : list filling)
 | Equilibrium (m : market) (x : table) (prices : list Q) (demand_duals : option (list Q))
+(** The largest total among envy-free, efficient allocations with fair shares; a tree bounds it. *)
+| Efficient (m : market) (x : table) (lambda : list Q) (value bound gap : Q) (nodes : list branch)
 (** Over all optima of a decision, the largest ([highest]) or smallest sum of shares times weights. *)
 | Extreme (of : decision) (highest : bool) (weights : table) (x : table) (value : Q) (duals : list dual)
     (named : list (text * Q))
@@ -132,13 +137,15 @@ Inductive certificate :=
 | Partial (m : market) (x : table) (kept : list Q) (together : table * list Q) (apart : list (table * list Q))
 | Gangs (r : round) (types : list (option N)) (value bound gap : Q) (grain : option Q) (root : tolled)
     (cases : option (list case))
+(** The same, where value and bound need not meet. *)
+| EfficientUpTo (m : market) (x : table) (lambda : list Q) (value bound gap : Q) (nodes : list branch)
 | Decide (d : decision).
 
 (** ** Answers *)
 
 (** A policy as a statement names it. *)
 Inductive rule :=
-| OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OfAuthor (policy_name : text).
+| OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OefEfficient | OfAuthor (policy_name : text).
 
 (** What somebody tells of a decision, beside the market: rates of water filling. *)
 Inductive telling := RatesTold (n : normaliser) (rates : table).
@@ -164,6 +171,7 @@ Inductive statement :=
 | MaximisesNash (m : market) (x : table)
 | NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
 | PartsLeft (m : market) (x : table)
+| BestEfficient (m : market) (x : table) (value bound : Q)
 | RoundCosts (r : round) (value bound : Q)
 | ExtremeIs (m : market) (r : rule) (highest : bool) (weights : table) (value : Q)
 | AuthorsOptimum (p : program) (m : market) (policy_name : text) (x : table) (value : Q)

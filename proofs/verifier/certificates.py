@@ -1,9 +1,9 @@
 """Certificates: a statement about a market or a bare program, and the numbers that prove it.
 
 The verifier rebuilds from the market itself what a policy may do and what it wants, and decides in
-fractions whether the numbers prove the statement. It returns what it has checked: that is what a reader may
-believe, and only that. Here are the statements about an allocation, whoever made it, about users that gain
-by a false report, and about programs; those about what a policy decides are in `decisions`.
+fractions whether the numbers prove the statement. It returns what it has checked: that only may be believed.
+Here are statements about an allocation, users that gain by a false report, and programs; those about what a
+policy decides are in `decisions`.
 """
 
 from collections.abc import Callable
@@ -231,8 +231,7 @@ def pareto_weights(data: Entry) -> Proved:
 def misreport(data: Entry) -> Proved:
     """A user gains by a misreport; ``truth`` and ``lie`` prove what is decided without it and with it.
 
-    Where they range over all optima, the user gains even by the worst after the misreport over the best
-    before it.
+    Where they range over all optima, it gains even by the worst after the misreport over the best before it.
     """
     certificate = data.fields("market policy user report gain truth lie")
     market, policy = read_market(certificate["market"], whole=True), certificate["policy"].text()
@@ -359,11 +358,3 @@ def verify(data: Any) -> str:
     except (Unreadable, RecursionError) as error:
         raise Rejected(f"it is not built like a certificate: {error}") from error
     raise Rejected(f"it is not built like a certificate: {brief(kind)} is none of {', '.join(RULES)}")
-
-
-def decide(data: Any) -> tuple[list[str], str]:
-    """Return why a certificate is rejected, if it is, and the statement that it proves."""
-    try:
-        return [], verify(data)
-    except Rejected as why:
-        return [str(why)], ""

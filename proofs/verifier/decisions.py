@@ -82,8 +82,7 @@ class Filling:
 def levels(data: Entry) -> Decision:
     """Water filling: in each round the least ratio is the largest possible, and duals show who is held down.
 
-    Ratios rise alike from 0; or, where rates are told, as fast as these from what they were, and are then to
-    what a unit of weight is worth.
+    Ratios rise alike from 0; or at rates that are told, and are then to what a unit of weight is worth.
     """
     certificate = data.fields("market allocation rounds", "normaliser owed rates")
     market, rounds = read_market(certificate["market"], whole=True), certificate["rounds"].items()
@@ -135,8 +134,6 @@ def _filling_named(normaliser: str, *, rated: bool, entitled: bool) -> tuple[str
 
 #: What is proved from the market besides, and what a program of somebody else leaves open.
 OF_MARKETS = ("water-filling", "nash-welfare", "partial-allocation", "oef-efficient")
-
-
 AT_STATED = "by the speedups that are stated, not at all within the bounds"
 NOT_DECIDED = "whether it is the policy's program is not decided here"
 AS_TOLD = "rates, floors of groups and lent GPUs are as told; whether the policy's is not decided here"

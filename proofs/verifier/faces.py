@@ -1,15 +1,14 @@
 """The largest total among envy-free, Pareto-efficient allocations: a tree shows that none has more.
 
 If an allocation is Pareto-efficient, no circle of users can each give some of a type to the next and gain.
-So where a circle would improve whoever holds all of its pairs (user, type), an efficient allocation lacks
-one of these pairs.
+So where a circle would improve whoever holds all of its pairs (user, type), an efficient one lacks a pair.
 """
 
 from dataclasses import replace
 from math import inf, prod
 
 from .market import Market
-from .programs import Program, oef_cooperative, point_of, read_duals
+from .programs import Program, Terms, oef_cooperative, point_of, read_duals
 from .reading import Entry, Rejected, Table, require, shown, within
 from .statements import Decision, read_allocation, require_bound
 
@@ -65,12 +64,13 @@ def _require_efficient(market: Market, shares: Table, entry: Entry) -> None:
 def _require_bounded(market: Market, program: Program, certificate: Entry) -> None:
     """Follow the tree from the program that goes without nothing; multipliers must bound each end."""
     limit, entries = certificate["bound"].number(), certificate["nodes"].items()
-    nodes: dict[Pairs, Entry] = {}
+    nodes: dict[Pairs, tuple[list[tuple[int, int]], Terms]] = {}
     for each in entries:
         node = each.fields("without", "circle duals")
         pairs = frozenset(_pairs(node["without"], market))
         require(pairs not in nodes, each.place, "it stands twice")
-        nodes[pairs] = node
+        circle = [] if node["circle"].value is None else _pairs(node["circle"], market)
+        nodes[pairs] = circle, {} if circle else read_duals(node["duals"])
     waiting, seen = [Pairs()], set[Pairs]()
     while waiting:
         without = waiting.pop()
@@ -79,15 +79,14 @@ def _require_bounded(market: Market, program: Program, certificate: Entry) -> No
         if without in seen:
             continue
         seen.add(without)
-        node = nodes[without]
-        if node["circle"].value is None:
+        circle, duals = nodes[without]
+        if not circle:
             left = replace(program, bounds=program.bounds | {("share", *pair): (0, 0) for pair in without})
-            if left.bound(read_duals(node["duals"])) > limit:
+            if left.bound(duals) > limit:
                 raise Rejected("a part of the tree is not bounded by its multipliers")
             continue
-        circle = _pairs(node["circle"], market)
         # one that meets a type twice is two, of which one improves
-        within(len(circle), len(market.types), node["circle"].place, "pairs in a circle")
+        within(len(circle), len(market.types), "nodes", "pairs in a circle")
         given = [market.speedup[i][j] for i, j in circle]
         taken = [market.speedup[i][j] for (i, _), (_, j) in zip(circle[1:] + circle[:1], circle, strict=True)]
         if prod(taken) <= prod(given) or not without.isdisjoint(circle):

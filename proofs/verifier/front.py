@@ -1,14 +1,13 @@
 """The command ``python proofs/verify.py FILE-OR-FOLDER... [--tolerance T]``.
 
-It decides certificates, recorded runs and schedules: JSON or JSON lines, packed by gzip or not. Which of the
-three a file is, its contents say. A line "accepted: ..." says what was checked, and a reader may believe that
-line only. "REJECTED: ..." says what is wrong. Exit status: 0 all accepted, 1 something is rejected,
-2 something cannot be read.
-
-The tolerance says by how much numbers of runs and schedules in floats may be off, relative to their size.
+It decides certificates, recorded runs and schedules: JSON or JSON lines, packed by gzip or not. Contents say
+which a file is. A line "accepted: ..." says what was checked, and a reader may believe that line only.
+"REJECTED: ..." says what is wrong. Exit status: 0 all accepted, 1 one is rejected, 2 one cannot be read. The
+tolerance says by how much numbers of runs and schedules in floats may be off, relative to their size.
 """
 
 import argparse
+import os
 import re
 import signal
 import threading
@@ -16,14 +15,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from . import certificates, runs, schedules
-from .reading import Unreadable, brief, first, one_line, require
+from .reading import Rejected, Unreadable, brief, first, one_line, require, within
 
 #: So many violations of one file are printed.
 MOST_SHOWN = 20
 #: A file of fewer bytes may take so many seconds of the processor; larger ones have limits on steps.
 MOST_SECONDS, SMALL = 3.0, 100_000
+#: The most bytes of a pipe, and the most folders in each other.
+MOST_PIPED, DEEPEST = 2**26, 400
 #: A tolerance as it may be given: 1e-6, 0.000001 or 1/1000000.
 TOLERANCE = r"\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,2})?|\d{1,30}/0*[1-9]\d{0,29}"
 SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
@@ -35,14 +37,17 @@ def decide(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], st
 
     ``tolerance`` None means the usual one of the file's kind. Errors: `Unreadable`.
     """
-    if path.is_dir():
-        raise Unreadable(f"no file in this folder ends in {', '.join(SUFFIXES)}")
+    if os.path.isdir(path):
+        raise Unreadable(f"no file in this folder ends in {', '.join(SUFFIXES)}, or it cannot be looked into")
     begins, alone = first(path)
     if runs.recognises(begins):
         return runs.decide_file(path, tolerance)  # a run may be long: it is read line by line
     require(alone, "line 2", "there is more than one document")
     if certificates.recognises(begins):
-        return certificates.decide(begins)
+        try:
+            return [], certificates.verify(begins)
+        except Rejected as why:
+            return [str(why)], ""
     if schedules.recognises(begins):
         return schedules.judged(begins, tolerance)
     held = brief(list(begins) if isinstance(begins, dict) else begins)
@@ -50,18 +55,14 @@ def decide(path: Path, tolerance: Fraction | None = None) -> tuple[list[str], st
 
 
 def report(path: Path, tolerance: Fraction | None = None, given: Path | None = None) -> tuple[int, list[str]]:
-    """Return the exit status of a file, and the lines to print about it.
-
-    Of a folder that was ``given`` only regular files are opened: a pipe would be waited for without end.
-    """
+    """Return the exit status of a file, alone or of a folder ``given``, and the lines to print about it."""
     try:
-        require(given in (None, path) or path.is_file(), "skipped", "of a folder, only files are opened")
-        with small_in_time(path):
-            violations, statement = decide(path, tolerance)
-    except (Unreadable, TimeoutError) as why:
+        require(opens(path, given), "skipped", "of a folder, only files that hold something are opened")
+        with small_in_time(path), kept(path) as file:
+            violations, statement = decide(file, tolerance)
+    except (Unreadable, OSError, MemoryError) as error:
+        why = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
         return UNREADABLE, [f"cannot be read: {why}"]
-    except MemoryError:
-        return UNREADABLE, ["cannot be read: there is not enough memory"]
     if not violations:
         return FINE, [f"accepted: {statement}"]
     said = [f"REJECTED: {what}" for what in violations[:MOST_SHOWN]]
@@ -70,11 +71,28 @@ def report(path: Path, tolerance: Fraction | None = None, given: Path | None = N
     return REJECTED, said
 
 
+def opens(path: Path, given: Path | None) -> bool:
+    """Return whether a path is opened: of a folder, pipes and files of the kernel could be waited for."""
+    return given in (None, path) or os.path.isdir(path) or (os.path.isfile(path) and path.stat().st_size > 0)
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[Path]:
+    """Give a file, or the copy of a pipe, which can be read only once."""
+    if not path.is_fifo():
+        yield path
+        return
+    with NamedTemporaryFile() as copy, path.open("rb") as pipe:
+        within(copy.write(pipe.read(MOST_PIPED + 1)), MOST_PIPED, "document", "bytes of a pipe")
+        copy.flush()
+        yield Path(copy.name)
+
+
 @contextmanager
 def small_in_time(path: Path) -> Iterator[None]:
     """Raise `TimeoutError` where a small file takes long: in the main thread, where there is such a clock."""
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not hasattr(signal, "setitimer") or (path.is_file() and path.stat().st_size >= SMALL):
+    clock = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not clock or (os.path.isfile(path) and path.stat().st_size >= SMALL):
         yield
         return
 
@@ -96,9 +114,14 @@ def printed(path: Path, line: str) -> str:
 
 
 def files(path: Path) -> Iterator[Path]:
-    """Yield a file; for a folder, the files in it with the right suffixes, or itself where it has none."""
-    found = sorted(path.rglob("*")) if path.is_dir() else []
-    yield from [each for each in found if each.name.endswith(SUFFIXES) and not each.is_dir()] or [path]
+    """Yield a file; of a folder the files with the right suffixes, and folders that cannot be looked into."""
+    found, errors = list[Path](), list[OSError]()
+    for folder, inner, names in os.walk(path, onerror=errors.append):
+        found += [Path(folder, name) for name in names if name.endswith(SUFFIXES)]
+        if folder.count(os.sep) > DEEPEST:
+            found += [Path(folder, name) for name in inner]
+            inner.clear()
+    yield from sorted([*found, *(Path(each.filename) for each in errors)]) or [path]
 
 
 def small_number(text: str) -> Fraction:

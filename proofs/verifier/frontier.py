@@ -12,7 +12,7 @@ from math import inf
 
 from . import programs
 from .market import MOST_SHOWN, Market, digest_of, dot, read_market, read_table, row_shown
-from .nash import powers_of, product
+from .nash import at_least_one, powers_of
 from .programs import Key, Program, Row, throughput
 from .reading import ONE, ZERO, Entry, Rejected, shown, summed
 from .statements import Proved
@@ -67,9 +67,9 @@ class Tradeoff:
         program.bounds |= {("level",): (-inf, inf)} if self.name == "equal_throughput" else {}
         return program
 
-    def product(self, of: list[Fraction]) -> Fraction:
-        """Return the product of users' numbers, to powers in proportion to their weights."""
-        return product(of, powers_of(self.market.weight), self.market.budget)
+    def at_least_one(self, of: list[Fraction]) -> bool:
+        """Return whether the product of users' numbers, to powers in proportion to weights, is at least 1."""
+        return at_least_one(of, powers_of(self.market.weight), self.market.budget)
 
     def point(self, entry: Entry, efficient: tuple[list[Fraction], Fraction] | None) -> list[Fraction]:
         """Return an epsilon, and a value that an allocation reaches there."""
@@ -78,8 +78,8 @@ class Tradeoff:
         reached = self.program(epsilon).value(programs.point_of(shares, entry["variables"])) == value
         own = self.market.worths(shares)
         if self.goal == NASH:  # rounded down
-            gains = [gain / share for gain, share in zip(own, self.fair, strict=True)]
-            reached = value >= 0 and self.product([value] * len(own)) <= self.product(gains)
+            gains = [gain / share / (value or 1) for gain, share in zip(own, self.fair, strict=True)]
+            reached = value == 0 or (value > 0 and self.at_least_one(gains))
         if not reached or (efficient and dot(efficient[0], own) != efficient[1]):
             raise Rejected("a point does not reach its value, or is not efficient")
         return [epsilon, value]
@@ -91,7 +91,7 @@ class Tradeoff:
             program = self.program(epsilon)
             if self.goal == NASH:  # a geometric mean is at most the mean, after factors that do not lower it
                 factors = entry["factors"].numbers(len(self.fair))
-                if min(factors) <= 0 or self.product(factors) < 1:
+                if min(factors) <= 0 or not self.at_least_one(factors):
                     raise Rejected("factors are not positive, or their product is below 1")
                 for i, weight in enumerate(self.market.weight):
                     rate = weight / self.market.weights * factors[i] / self.fair[i]

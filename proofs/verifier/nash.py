@@ -12,7 +12,7 @@ from math import gcd, inf, lcm, prod
 
 from .market import Market, dot, read_market, read_table, row_shown
 from .programs import floors, point_of, read_duals, sharing, throughput
-from .reading import ONE, ZERO, Budget, Entry, Rejected, Table, shown, summed
+from .reading import ZERO, Budget, Entry, Rejected, Table, shown, summed
 from .standing import entitle, require_entitled
 from .statements import Decision, Proved, read_allocation, require_feasible
 
@@ -85,8 +85,9 @@ def partial(data: Entry) -> Decision:
         without = market.without(i)
         rest = _bundles(apart.fields("allocation prices"), without) if without.users else []
         others = zip(before[:i] + before[i + 1 :], without.worths(rest), strict=True)
-        ratio = product([now / then for now, then in others], power[:i] + power[i + 1 :], data.budget)
-        if not (part[i] > 0 and part[i] ** power[i] <= ratio < (part[i] + GRAIN) ** power[i]):
+        ratios, powers = [now / then for now, then in others], [*power[:i], *power[i + 1 :], power[i]]
+        kept = (at_least_one([*ratios, 1 / each], powers, data.budget) for each in (part[i], part[i] + GRAIN))
+        if part[i] <= 0 or [*kept] != [True, False]:
             raise Rejected("a user keeps another part")
         if shares[i] != [part[i] * share for share in whole[i]]:
             raise Rejected(f"{market.users[i]!r} holds another part")
@@ -103,11 +104,12 @@ def powers_of(weights: list[Fraction]) -> list[int]:
     return powers
 
 
-def product(of: list[Fraction], powers: list[int], budget: Budget) -> Fraction:
-    """Return a product of powers."""
+def at_least_one(of: list[Fraction], powers: list[int], budget: Budget) -> bool:
+    """Return whether a product of powers is at least 1, without common divisors, which take seconds."""
     bits = sum(max(x.numerator, x.denominator).bit_length() * p for x, p in zip(of, powers, strict=True))
     budget.spend(bits**2, MOST_STEPS, "a product of powers", "steps")
-    return prod((x**p for x, p in zip(of, powers, strict=True)), start=ONE)
+    tops, bottoms = ([x.numerator for x in of], [x.denominator for x in of])
+    return bool(prod(map(pow, tops, powers)) >= prod(map(pow, bottoms, powers)))
 
 
 # -- bounds ------------------------------------------------------------------------------------------------

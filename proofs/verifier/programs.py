@@ -105,8 +105,7 @@ class Program:
         """Return a number that no feasible point's objective exceeds, for any multipliers y of the rows.
 
         With A for the rows, cost.x = (cost - yA).x + y(Ax). Each of the two is at most what it is with
-        every variable, and every row, at the better of its two bounds. Errors: `Rejected` where that bound
-        is infinite.
+        every variable, and every row, at the better of its two bounds; `Rejected` where that is infinite.
         """
         reduced, most = dict(self.cost), self.offset
         self.look_at(self.rows[key] for key in duals if key in self.rows)

@@ -1,8 +1,7 @@
 """How a file becomes numbers, names and lists. All verifiers read through this module.
 
 Whoever wrote the file is not trusted. What is not of the expected form raises `Unreadable`, and the message
-names the place. Limits protect memory and time: they are far above anything that fairopt writes, and each has
-a message.
+names the place. Limits protect memory and time: they are far above anything that fairopt writes.
 
 Numbers are exact. In JSON a number is an integer or a string "p/q" (or "p"). A float is refused, except where
 the entry allows ``floats``; it then stands for the fraction that it is.

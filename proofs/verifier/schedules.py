@@ -12,9 +12,8 @@ In fractions, it is decided of any plan that
 * where bases of prices are told: intervals, rounds and passes are those of Algorithms 1 and 2, each offers
   every job that waits, own shares first; costs are at the prices (8) of what was in use; who gains is in.
 
-Not decided: whether a schedule was the best for its job, where bases come from, and how many intervals there
-should be. Prices are irrational: costs, and powers that are no whole number, may be off by the tolerance,
-relative to the prices of the round so far.
+Not decided: whether a schedule was the best for its job, where bases come from, how many intervals are due.
+Prices are irrational: costs, and powers that are no whole number, may be off by the tolerance, in a round.
 
 Source: Astraea (posted prices), Eq. (1)-(3), (8), (11), Algorithms 1-3.
 """

@@ -31,7 +31,7 @@ from fairopt.testing.samples import entitled_markets, sample_markets
 
 #: A certificate with at most so many places has all of them changed where a run is thorough.
 SMALL = 40
-FAST, SLOW = 3, 12
+FAST, SLOW = 2, 12
 
 
 def hold_to_the_truth(certificate: Any, changed: Iterable[Tampering], counted: Counter[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,16 @@ def test_nothing_that_is_no_certificate_is_passed_over(tmp_path: Path, fairopt: 
     code, out, _ = fairopt("check", "--verified", folder)
     assert code == 4
     assert [line.split(": ", 2)[1] for line in out.splitlines()] == ["NOT COVERED"] * 3
+
+
+@BUILT
+def test_a_pipe_in_a_folder_is_named_and_nobody_waits_for_it(tmp_path: Path, fairopt: Callable[..., Ran]) -> None:
+    folder = written(tmp_path / "of", right=RIGHT)
+    os.mkfifo(folder / "pipe.json")
+    (folder / "empty.json").touch()
+    code, out, _ = fairopt("check", "--verified", folder)
+    assert code == 2
+    assert [line.split(": ")[1] for line in out.splitlines()] == ["cannot be read", "cannot be read", "accepted"]
 
 
 @BUILT

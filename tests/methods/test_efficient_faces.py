@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from fairopt.models import CooperativeOEF, EfficientOEF, MaxEfficiency, NashWelf
 from fairopt.policy import Allocation
 from fairopt.problem import Market
 from fairopt.program import Array, Program
-from fairopt.proofs.verifier.certificates import decide as verdict_of
+from fairopt.proofs.verifier.certificates import verify
+from fairopt.proofs.verifier.reading import Rejected
 from fairopt.properties.shares.pareto_efficiency import ParetoEfficiency
 from fairopt.testing.samples import sample_markets
 
@@ -124,6 +126,14 @@ def test_a_circle_improves_exactly_where_shares_are_dominated() -> None:
         assert (circle is None) == (weights is not None) == efficient
         answers.add(efficient)
     assert answers == {True, False}
+
+
+def verdict_of(data: Any) -> tuple[list[str], str]:
+    """Return why a certificate is rejected, if it is, and what it proves."""
+    try:
+        return [], verify(data)
+    except Rejected as why:
+        return [str(why)], ""
 
 
 def test_the_verifier_accepts_the_tree_and_one_that_was_cut_short_with_its_gap() -> None:

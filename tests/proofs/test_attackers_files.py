@@ -148,6 +148,17 @@ def of_frontier(goal: str) -> bytes:
     return largest(make)
 
 
+def of_powers() -> bytes:
+    """A product of two long numbers to high powers; a common divisor of it would be looked for without a stop."""
+    n = Numbers(19_000)
+    line = {"constant": 0, "slope": 0, "duals": [], "factors": ["9" + n.ratio(), "9" + n.ratio()]}
+    point = {"epsilon": 0, "value": 0, "allocation": [[0], [0]], "variables": {}}
+    body = {"goal": "nash_welfare", "property": "envy_freeness", "points": [point], "lines": [line], "gap": 0}
+    weights = iter((32, 31))
+    made = certificate("frontier", [[1]] * 2, [1], ("weight", lambda: next(weights)), **body)
+    return json.dumps(made).encode()
+
+
 def of_range() -> bytes:
     def make(users: int) -> Any:
         same = {"allocation": [[0]] * users, "value": 0, "duals": []}
@@ -215,6 +226,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "halves of pairs": lambda: json.dumps(["\ud83d" * 6] * 1_500).encode(),
     "range": of_range,
     **{f"frontier of {goal}": (lambda goal=goal: of_frontier(goal)) for goal in ("total_efficiency", "nash_welfare")},
+    "powers of long numbers": of_powers,
     "oef-cooperative, one long weight": lambda: of_one_long_weight("oef-cooperative"),
 }
 SLOW: dict[str, Callable[[], bytes]] = {

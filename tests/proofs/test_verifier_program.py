@@ -19,9 +19,11 @@ from certificate_kinds.examples import certificate, market
 
 from fairopt.cli import main
 from fairopt.models.astraea.posted_prices import PostedPricePacking
+from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
 from fairopt.proofs.claims.astraea.batches import Deviating, example
 from fairopt.proofs.verifier import front
 from fairopt.schedules.document import document
+from fairopt.testing.round_samples import by_hand, documented
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 VERIFIER = PROOFS / "verify.py"
@@ -221,16 +223,63 @@ def test_a_pipe_in_a_folder_is_named_and_nobody_waits_for_it(
     assert ran.returncode == front.UNREADABLE
     assert "good.json: accepted: " in said[0]
     assert [Path(line.partition(": ")[0]).name for line in said[1:]] == ["link.json", "pipe.json"]
-    assert all(line.endswith("skipped: of a folder, only files are opened") for line in said[1:])
+    assert all(line.endswith(NOT_OPENED) for line in said[1:])
+
+
+NOT_OPENED = "skipped: of a folder, only files that hold something are opened"
+
+
+def test_what_is_empty_in_a_folder_is_named_and_not_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As some files of the kernel seem to be, which are waited for without end."""
+    (tmp_path / "empty.json").touch()
+    assert front.main([str(tmp_path)]) == front.UNREADABLE
+    assert capsys.readouterr().out.rstrip().endswith(NOT_OPENED)
+    (tmp_path / "link.json").symlink_to("/proc/kmsg")  # it is regular, of size 0, and does not end
+    assert list(front.files(tmp_path)) == [tmp_path / "empty.json", tmp_path / "link.json"]
+    assert not any(front.opens(path, tmp_path) for path in front.files(tmp_path))
+
+
+def test_a_folder_that_cannot_be_looked_into_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "shut").mkdir()
+    scandir = os.scandir
+
+    def forbidden(path: Any) -> Any:
+        if Path(path).name == "shut":
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    assert folder / "shut" in front.files(folder)
+    assert front.main([str(folder / "shut")]) == front.UNREADABLE
+    assert "or it cannot be looked into" in capsys.readouterr().out
+
+
+def test_folders_that_are_very_deep_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(1_400):
+        os.mkdir("a")
+        os.chdir("a")
+    (deepest,) = front.files(tmp_path)
+    assert len(deepest.parts) > front.DEEPEST
+    assert front.report(deepest, given=tmp_path)[0] == front.UNREADABLE
+    for _ in range(1_400):  # who clears up after tests goes into each other of them
+        os.chdir("..")
+        os.rmdir("a")
 
 
 @pytest.mark.parametrize("command", [[sys.executable, VERIFIER], [sys.executable, "-m", "fairopt", "check"]])
-def test_a_pipe_that_is_named_is_read(command: list[Any]) -> None:
+@pytest.mark.parametrize("layout", ["one line", "many lines", "packed", "run"])
+def test_a_pipe_that_is_named_is_read(command: list[Any], layout: str, tmp_path: Path) -> None:
+    text = json.dumps(EFFICIENT, indent=1 if layout == "many lines" else None).encode()
+    if layout == "run":
+        text = json.dumps(documented(ShortestRemainingTimeFirst(), by_hand()), indent=1).encode()
     reader, writer = os.pipe()
-    with os.fdopen(writer, "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(EFFICIENT))
+    with os.fdopen(writer, "wb") as stream:
+        stream.write(gzip.compress(text) if layout == "packed" else text)
     ran = subprocess.run(
         [*command, f"/dev/fd/{reader}"], capture_output=True, text=True, check=False, pass_fds=[reader], timeout=60
     )
     os.close(reader)
-    assert (ran.returncode, ": accepted: " in ran.stdout) == (front.FINE, True)
+    assert (ran.returncode, ": accepted: " in ran.stdout) == (front.FINE, True), ran.stdout

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from drawn_seeds import counts
 from tampering import Tampering, changes, places
 
 from fairopt.models.baselines.srtf import ShortestRemainingTimeFirst
@@ -81,17 +82,21 @@ def quietly_accepted(lines: list[dict[str, Any]]) -> bool:
         return False
 
 
-@pytest.mark.parametrize("odd", [None, 7, [0], {"x": 1}], ids=str)
-def test_nothing_that_stands_anywhere_makes_it_stumble(odd: Any, tmp_path: Path) -> None:
-    """What is no run cannot be read, or is rejected; there is no other error."""
+ODD: tuple[Any, ...] = (None, 7, [0], {"x": 1})
+
+
+@pytest.mark.parametrize("step", counts(3, 1))
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_nothing_that_stands_anywhere_makes_it_stumble(odd: Any, step: int, tmp_path: Path) -> None:
+    """What is no run cannot be read, or is rejected; there is no other error. Each place has some of the values."""
     lines = recorded(ShortestRemainingTimeFirst(), by_hand(), tmp_path / "run.jsonl")
     for at, line in enumerate(lines):
-        for place in places(line):
+        for place in list(places(line))[(at + ODD.index(odd)) % step :: step]:
             quietly_accepted([*lines[:at], Tampering(place, "odd", odd).of(line), *lines[at + 1 :]])
         for key in {} if "job" in line else line:
             quietly_accepted([*lines[:at], {**line, key: odd}, *lines[at + 1 :]])
     data = documented(ShortestRemainingTimeFirst(), by_hand())
-    for place in list(places(data))[:120]:  # what a run begins with
+    for place in list(places(data))[ODD.index(odd) % step : 120 : step]:  # what a run begins with
         with suppress(Unreadable):
             decide(json.dumps(Tampering(place, "odd", odd).of(data)))
 

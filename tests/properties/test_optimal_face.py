@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from fractions import Fraction as F
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,8 +117,15 @@ def middles(found: list[Array]) -> Iterator[Array]:
         yield sum(some) / F(len(some))
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("market", MARKETS.values(), ids=MARKETS.keys())
+def pairs() -> Iterator[Any]:
+    """Yield each market with each policy: in every run with two of them in turn, in the campaign with all."""
+    for number, (name, market) in enumerate(MARKETS.items()):
+        for place, policy in enumerate(POLICIES):
+            marks = [pytest.mark.slow] if (number + place) % 2 else []
+            yield pytest.param(policy, market, id=f"{name}-{policy.name}", marks=marks)
+
+
+@pytest.mark.parametrize(("policy", "market"), [*pairs()])
 def test_it_agrees_with_all_vertices_and_shows_optima(policy: Formulated, market: Market) -> None:
     best = allocate(policy, market, Exact())
     found = corners(policy, best)

@@ -256,7 +256,7 @@ def jobs_under_every_policy(count: int) -> None:
 
 
 def test_jobs_of_the_excerpt_run_under_every_policy() -> None:
-    jobs_under_every_policy(20)
+    jobs_under_every_policy(10)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from catalogue import KINDS, TRIALS
 from planted import PLANTED, Planted, first_fault, found, planted
 from trials import Ending, Fault, Kind, TooLong, at_most
 
-QUICK = {"a": 20, "b": 8, "c": 0, "d": 5, "e": 3, "f": 3}
+QUICK = {"a": 12, "b": 5, "c": 0, "d": 3, "e": 2, "f": 2}
 TEN_MINUTES = 120.0
 
 

@@ -6,8 +6,9 @@ How an answer is found is in `fairopt.backends.exact.solve`, which is loaded whe
 from __future__ import annotations
 
 import time
+from copy import copy
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Basis, Solution
@@ -45,12 +46,20 @@ class Exact(Backend):
     capabilities = frozenset({Capability.DUALS, Capability.BASIS, Capability.TIME_LIMIT})
     number: ClassVar[type] = Fraction
     endable = 10
+    #: Where HiGHS begins, which proposes the basis.
+    begin: Basis | None = None
+
+    def near(self, basis: Basis) -> Self:
+        """Return an `Exact` whose first proposal is looked for near a basis."""
+        here = copy(self)
+        here.begin = basis
+        return here
 
     def _solve(self, program: Program, options: Options) -> Solution:
         from fairopt.backends.exact.solve import searched  # here and below, since floats settle most programs
 
         deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
-        return searched(program, deadline)
+        return searched(program, deadline, self.begin)
 
     def from_basis(
         self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True

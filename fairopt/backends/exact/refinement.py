@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt.backends.bases import basis_of, begin_at, set_basis
 from fairopt.backends.exact.proofs import only
 from fairopt.backends.exact.sums import UnreducedRatios, nonzero
 from fairopt.backends.exact.vertex import Vertex, settled, vertex_of
-from fairopt.backends.highs import PRESOLVE_FROM, Highs, basis_of, instance, load, outcome_of, run
+from fairopt.backends.highs import PRESOLVE_FROM, Highs, instance, load, outcome_of, run
 from fairopt.backends.scaling import scaled
 from fairopt.backends.solution import Basis, Position, Solution, Status
 from fairopt.backends.solver import Options
@@ -67,10 +68,15 @@ class FloatProgram:
             self.in_range = False
             _log.info("%s", refused)
 
-    def solve(self, interior: bool = False) -> Solution:
-        """Return HiGHS's answer to the program itself, by its simplex or its interior-point method with a crossover."""
+    def solve(self, interior: bool = False, near: Basis | None = None) -> Solution:
+        """Return HiGHS's answer to the program itself, by its simplex or its interior-point method with a crossover.
+
+        The simplex begins at the basis ``near``, if there is one.
+        """
         if not self.in_range:
             return Solution(Status.FAILED, "numerically out of range", Highs.name)
+        if near is not None:
+            begin_at(self._highs, self.exact, near)
         self._highs.setOptionValue("solver", "ipm" if interior else "choose")
         left = None if self.deadline == INFINITY else max(0.0, self.deadline - time.perf_counter())
         return self._scaled.back(run(self._highs, self._scaled.program, left, thorough=False))
@@ -144,7 +150,7 @@ class FloatProgram:
         highs.changeRowsBounds(rows, np.arange(rows, dtype=np.int32), *sides)
         start = vertex.basis.rows.copy()
         start[priced] = Position.LOWER
-        self._start(Basis(np.concatenate([vertex.basis.columns, vertex.basis.rows[priced]]), start))
+        set_basis(highs, Basis(np.concatenate([vertex.basis.columns, vertex.basis.rows[priced]]), start))
         highs.setOptionValue("solver", "choose")
         if self.deadline != INFINITY:
             highs.setOptionValue("time_limit", highs.getRunTime() + max(0.0, self.deadline - time.perf_counter()))
@@ -157,15 +163,6 @@ class FloatProgram:
             basis.rows[priced] = moved
             basis = Basis(basis.columns[:variables], basis.rows)
         return Solution(outcome_of(word.name, False), highs.modelStatusToString(word), Highs.name, basis=basis)
-
-    def _start(self, basis: Basis) -> None:
-        import highspy
-
-        start = highspy.HighsBasis()  # its numbers are those of `Position`
-        start.col_status = list(map(highspy.HighsBasisStatus, basis.columns.tolist()))
-        start.row_status = list(map(highspy.HighsBasisStatus, basis.rows.tolist()))
-        start.valid = True
-        self._highs.setBasis(start)
 
 
 def _power(error: Fraction, last: int) -> int:

@@ -53,12 +53,15 @@ MOST_WORK = 1_000_000
 NEGLIGIBLE = 1e-9
 
 
-def searched(program: Program, deadline: float) -> Solution:
-    """Return the answer to a program in rationals; ``deadline`` is on the clock of `time.perf_counter`."""
+def searched(program: Program, deadline: float, near: Basis | None = None) -> Solution:
+    """Return the answer to a program in rationals; ``deadline`` is on the clock of `time.perf_counter`.
+
+    HiGHS begins at the basis ``near``, if it is one of such a program.
+    """
     if trivial := settle(program, NAME, forgiven=0):
         return _with_ray(program, trivial)
     search = _Search(program, deadline)
-    search.ask()
+    search.ask(near=near)
     search.tell()
     return search.answer()
 
@@ -85,10 +88,10 @@ class _Search:
         self._pivots = 0
         self._said = ""
 
-    def ask(self, interior: bool = False) -> None:
-        """Let HiGHS propose a basis, by its simplex or its interior-point method."""
+    def ask(self, interior: bool = False, near: Basis | None = None) -> None:
+        """Let HiGHS propose a basis, by its simplex, from one that is ``near``, or its interior-point method."""
         self._floats = self._floats or FloatProgram(self.program, self.deadline)
-        self.proposed = self._floats.solve(interior)
+        self.proposed = self._floats.solve(interior, near)
         self._said = self._said or self.proposed.raw_status
 
     def tell(self) -> None:

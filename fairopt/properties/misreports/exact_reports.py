@@ -11,12 +11,13 @@ import numpy as np
 
 from fairopt.errors import BadInput, FairoptError
 from fairopt.numbers import objects
-from fairopt.policy import Allocation, Optima, Policy, decide
+from fairopt.policy import Allocation, Optima, Policy, decide, session
 from fairopt.problem import Market
+from fairopt.problem.floors import is_entitled
 from fairopt.problem.numbers import LEAST, MOST
 from fairopt.program import Array, Sense
 from fairopt.properties.misreports.kinds import MisreportKind
-from fairopt.properties.misreports.reports import Reports
+from fairopt.properties.misreports.reports import BEGIN_FROM, Reports
 from fairopt.properties.misreports.search import CLIMBERS, LEVEL, Found
 from fairopt.properties.property import MechanismProperty, SlackCase
 
@@ -152,7 +153,7 @@ class ExactReports:
                 told = None if self.truth is None else self.problem.misreport(user, report)
             except BadInput:  # numbers that no market takes are reported by nobody
                 told = None
-            self._after[key] = None if told is None else exact_or_none(self.policy, told)
+            self._after[key] = None if told is None else exact_or_none(self.policy, told, self.truth)
         return self._after[key]
 
     def _extreme(self, decision: Allocation, user: int, sense: Sense) -> Fraction | None:
@@ -177,10 +178,16 @@ def most_paid(*misreports: SlackCase | None) -> SlackCase | None:
     return max((each for each in misreports if each is not None), key=lambda each: each.gain, default=None)
 
 
-def exact_or_none(policy: Policy, market: Market) -> Allocation | None:
-    """Return the exact decision, None where the policy has none on this market."""
+def exact_or_none(policy: Policy, market: Market, near: Allocation | None = None) -> Allocation | None:
+    """Return the exact decision, None where the policy has none on this market.
+
+    On a large market a backend begins at the basis of ``near``, the decision on a market that differs by little.
+    """
+    start = None if near is None else near.solution
+    begins = start is not None and start.basis is not None and market.speedup.size > BEGIN_FROM
     try:
-        decision = decide(policy, market, exact=True)
+        at = session(policy, exact=True, entitled=is_entitled(market), start=start) if begins else None
+        decision = decide(policy, market, exact=True, at=at)
     except FairoptError:
         return None  # the caller goes on with floats, and says so
     return decision if decision.exact else None

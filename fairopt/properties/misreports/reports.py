@@ -9,6 +9,7 @@ from time import monotonic
 import numpy as np
 
 from fairopt.backends import Highs, Method
+from fairopt.backends.solution import Solution
 from fairopt.deadline import time_limit
 from fairopt.errors import NotSolved, require_returned
 from fairopt.policy import Allocation, Policy, chosen, decide, session
@@ -23,6 +24,8 @@ from fairopt.program import INFINITY, Array
 MOST_AT_ONCE = 1_000_000
 #: Up to so many speedups decisions are made to a vertex; of larger programs a vertex takes too long.
 VERTEX_UP_TO = 1_000
+#: With more speedups a backend begins at the basis of the truth: from nothing it takes several times as long.
+BEGIN_FROM = 250
 
 
 class Reports:
@@ -63,7 +66,14 @@ class Reports:
     def screened(self) -> bool:
         """Whether gains may come from another optimum than the one that `misreported` finds, where optima tie."""
         own = isinstance(self._solver, Method) and self._solver.solves_programs
-        return self._together is not None or own
+        begins = not isinstance(self._solver, Method) and self._near is not None
+        return self._together is not None or own or begins
+
+    @property
+    def _near(self) -> Solution | None:
+        """The answer to the truth, where decisions on misreports begin; None where they begin from nothing."""
+        begins = isinstance(self._solver, Method) or self.market.speedup.size > BEGIN_FROM
+        return self.truth.solution if begins else None
 
     def misreported(self, user: int, report: Array) -> Allocation:
         """Return the decision on a market in which one user misreports, by the solver of the truth."""
@@ -115,8 +125,7 @@ class Reports:
 
     def _bundle(self, user: int, market: Market) -> Array | None:
         """Return what the policy gives a user, decided near the truth, else from nothing; None where it cannot say."""
-        near = self.truth.solution
-        for start in (None,) if near is None else (near, None):
+        for start in (None,) if self._near is None else (self._near, None):
             with suppress(NotSolved):
                 found = self.policy.bundle(user, market, self.truth, session(self.policy, self._solver, start=start))
                 fits = isinstance(found, np.ndarray) and found.shape == market.capacity.shape

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
-from fairopt.models.astraea.reference import Best, Reference, centralised, distributed
+from fairopt.models.astraea.reference import Reference, centralised, distributed
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.policy import Plan
+from fairopt.policy import Admission, Plan
 from fairopt.problem.batch import Batch
 from fairopt.problem.utilities import CompletionUtility, Linear, Power, Steps
 from fairopt.proofs.verifier.schedules import decide
@@ -102,23 +102,23 @@ class Deviating(Reference):
     central: bool = True
     least_used: bool = False
 
-    def best(self, state: RoundState, job: int) -> Best | None:
-        """Return the schedule of largest gain, whatever its sign; None where nothing fits."""
-        most, found = int(state.batch.jobs.chunks[job]), None
+    def best(self, state: RoundState, job: int) -> Admission:
+        """Propose the schedule of largest gain, whatever its sign; without a schedule where nothing fits."""
+        most, found = int(state.batch.jobs.chunks[job]), Admission(job, origin=state.origin)
         for start in range(1, state.slots + 1):
             for workers in [most] if self.all_chunks else range(1, most + 1):
                 here = (job, start, workers, 0, 0, self)
                 tried = [self._centralised(state, *here)] if self.central else []
                 for one in (*tried, distributed(state, *here)):
-                    if one is not None and (found is None or one.gain > found.gain):
+                    if one is not None and (found.schedule is None or one.gain > found.gain):
                         found = one
         return found
 
     def _centralised(
         self, state: RoundState, job: int, start: int, workers: int, worker: int, ps: int, readings: Reference
-    ) -> Best | None:
+    ) -> Admission | None:
         one = centralised(state, job, start, workers, worker, ps, readings)
-        if one is None or not self.least_used:
+        if one is None or one.schedule is None or not self.least_used:
             return one
         span = slice(start - 1, start - 1 + one.schedule.duration)
         room = (state.workers.free[:, worker, span] >= workers) & (state.ps.free[:, ps, span] >= 1)
@@ -126,5 +126,4 @@ class Deviating(Reference):
         able = [server for server in range(len(free)) if room[server].all()]
         best = min(able, key=lambda server: (-free[server], server))
         # prices are the same on all servers, and so is the cost
-        there = replace(one.schedule, workers=((best, workers),), ps=((best, 1),))
-        return one._replace(schedule=there)
+        return replace(one, schedule=replace(one.schedule, workers=((best, workers),), ps=((best, 1),)))

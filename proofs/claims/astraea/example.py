@@ -9,7 +9,7 @@ from itertools import permutations, product
 import numpy as np
 
 from fairopt.models.astraea.posted_prices import PostedPricePacking, admissible_bases
-from fairopt.models.astraea.reference import Best, Reference, distributed
+from fairopt.models.astraea.reference import Reference, distributed
 from fairopt.models.astraea.round_state import RoundState
 from fairopt.policy import Admission, Plan, decide
 from fairopt.problem.batch import JobSchedule
@@ -90,8 +90,9 @@ def worked_example() -> Finding:
     costs = (want["j12"].worker_cost, want["j12"].ps_cost, want["j12"].utility)
     require(costs == (12, 4, 92), "cost 12 + 4 = 16 of 92")
     first, second, earlier = _over_servers()
+    over = found(second.schedule, "where j21 runs over two servers")
     require((first.utility, first.gain) == (92, 92), "j11 over two servers is worth 92 and costs nothing")
-    require((sum(second.cost), second.utility) == (12, 92), "12 and 92 for j21 over two servers")
+    require((second.worker_cost + second.ps_cost, second.utility) == (12, 92), "12 and 92 for j21 over two servers")
     runs = found(j12.schedule, "where j12 runs")
     return Finding(
         Ruling.INCONSISTENT if len(same) < len(PRINTED) else Ruling.REPRODUCED,
@@ -106,8 +107,8 @@ def worked_example() -> Finding:
         "give it, those in which j11 comes before j12 and j21; "
         f"of {readings} combinations of deviations (D_w = D_j only, no centralised placement, a server used least, "
         "line 8 of Algorithm 4) only those with the two. Over two servers only, Algorithm 4 gives the printed 92 for "
-        f"j11 at cost 0 and the printed cost 12 of j21, but with its PS on s{second.schedule.ps[0][0] + 1}, and "
-        f"workers {told(second.schedule)}: line 16 goes to the fullest servers first, so that s3 and s4 as printed "
+        f"j11 at cost 0 and the printed cost 12 of j21, but with its PS on s{over.ps[0][0] + 1}, and "
+        f"workers {told(over)}: line 16 goes to the fullest servers first, so that s3 and s4 as printed "
         "need an empty s2 passed over. Misprints: tau_l = 2^(l-1) where the example has J_2 in [2, 4) and rounds of 4 "
         "slots in (8, 16], so 2^l; t- = 0 for 9; -2*2*100 for -2*2+100.",
     )
@@ -141,14 +142,14 @@ def _is_printed(plan: Plan, order: Iterable[int]) -> bool:
     return set(got) == set(PRINTED)
 
 
-def _over_servers() -> tuple[Best, Best, float]:
+def _over_servers() -> tuple[Admission, Admission, float]:
     """Return what Algorithm 4 finds for j11 with 2 workers from slot 9 on, after that for j21; and the cost below.
 
     The cost is that of j21 on a server in (8, 10], after j11 on one.
     """
     state = RoundState.fresh(example(), 8, 4, np.array([16.0]), np.array([16.0]))
     first = found(distributed(state, 0, 1, 2, 0, 0, Reference()), "j11 over two servers")
-    state.admit(first.schedule)
+    state.admit(found(first.schedule, "where j11 runs"))
     second = found(distributed(state, 2, 1, 2, 0, 0, Reference()), "j21 over two servers")
     state = RoundState.fresh(example(), 8, 4, np.array([16.0]), np.array([16.0]))
     state.admit(PRINTED["j11"][0])
@@ -194,7 +195,7 @@ def prices() -> Finding:
         for job in everybody:
             fresh = RoundState.fresh(batch, 8, 32, bases[0], bases[1])
             best = Reference().best(fresh, job) if seed < 5 else None
-            if best is not None:
+            if best is not None and best.schedule is not None:
                 workers, ps = best.schedule.count()
                 slots = best.schedule.duration
                 gain = float(best.utility) - slots * (workers * (bases[0][0] - 1) + ps * (bases[1][0] - 1))

@@ -88,7 +88,7 @@ def optimality() -> Finding:
     """Lemma 2: Algorithms 3-5 solve (9)."""
     small = one_job([1, 0], [0, 1], 1, 1, ps_bandwidth=Fraction(1, 2))
     state = RoundState.fresh(small, 2, 2, SIXTEEN, SIXTEEN)
-    require(PRINTED.best(state, 0) is not None, "a schedule as printed")
+    require(PRINTED.best(state, 0).schedule is not None, "a schedule as printed")
     require(not list(every_schedule(state, 0)), "none is feasible")
     first_slot, right = _first_slot()
     worse = [0, 0]
@@ -100,10 +100,12 @@ def optimality() -> Finding:
         ours = Fast().best(state, job)
         require(ours == Reference().best(state, job), "fast is the reference")
         nothing += best is None
-        require((None if ours is None else _gain(state, ours.schedule)) == best, f"an optimum of (9), seed {seed}")
+        require(
+            (None if ours.schedule is None else _gain(state, ours.schedule)) == best, f"an optimum of (9), seed {seed}"
+        )
         for at, search in enumerate((Reference(enough_ps=False), Reference(price_each_slot=False))):
             printed = search.best(state, job)
-            worse[at] += printed is not None and (best is None or _gain(state, printed.schedule) != best)
+            worse[at] += printed.schedule is not None and (best is None or _gain(state, printed.schedule) != best)
     return Finding(
         Ruling.QUALIFIED,
         "As printed, false in two places. Line 8 of Algorithm 4 gives schedules that (9) forbids: with one worker on "
@@ -130,7 +132,7 @@ def _first_slot() -> tuple[tuple[int, Number], tuple[int, Number]]:
     """Return where a job starts, and gains at true prices: by the first slot's price, and at best."""
     state = RoundState.fresh(one_job([2], [2], 1, 2), 4, 4, SIXTEEN, SIXTEEN)
     state.admit(JobSchedule(0, 6, 6, ((0, 1),), ((0, 1),)))
-    printed = found(PRINTED.best(state, 0), "a schedule").schedule
+    printed = found(PRINTED.best(state, 0).schedule, "a schedule")
     best = max(every_schedule(state, 0), key=lambda one: _gain(state, one))
     require(_gain(state, printed) < _gain(state, best), "the first slot's price misleads")
     return (printed.first - 4, _gain(state, printed)), (best.first - 4, _gain(state, best))
@@ -240,7 +242,7 @@ def _ratio(theta: int) -> tuple[Fraction, float]:
     earned = Fraction(0)
     for job in (0, 1):
         best = Fast().best(state, job)
-        if best is not None and best.gain > 0:
+        if best.schedule is not None and best.gain > 0:
             state.admit(best.schedule)
             earned += Fraction(best.utility)
     times = Times.of(batch, 2)

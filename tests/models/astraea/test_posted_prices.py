@@ -175,11 +175,9 @@ def test_the_price_of_the_first_slot_as_printed() -> None:
     state.admit(JobSchedule(0, 10, 10, ((3, 2),), ((3, 1),)))
     each_slot, first_slot = (Reference(price_each_slot=reading) for reading in (True, False))
     honest, printed = each_slot.best(state, 0), first_slot.best(state, 0)
-    assert honest is not None
-    assert printed is not None
     assert honest.schedule == printed.schedule == JobSchedule(0, 9, 10, ((0, 2),), ((0, 1),))
-    assert (honest.cost, honest.gain) == ((2.0, 1.0), 93.0)
-    assert (printed.cost, printed.gain) == ((0.0, 0.0), 96.0)
+    assert (honest.worker_cost, honest.ps_cost, honest.gain) == (2.0, 1.0, 93.0)
+    assert (printed.worker_cost, printed.ps_cost, printed.gain) == (0.0, 0.0, 96.0)
     with pytest.raises(NotCapable, match="each slot"):
         Fast(price_each_slot=False)
 

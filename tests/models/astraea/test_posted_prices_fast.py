@@ -64,7 +64,7 @@ def test_offers_in_a_busy_round_are_the_same() -> None:
         best = Fast().best(state, job)
         if job % 4 == 0:
             assert best == Reference().best(replace(state), job)
-        if best is not None and best.gain > 0:
+        if best.schedule is not None and best.gain > 0:
             found += 1
             state.admit(best.schedule)
     assert found > 8
@@ -86,7 +86,7 @@ def test_bandwidths_of_many_digits_do_not_overflow() -> None:
         for job in draw.sample(range(4), 4):
             best = Fast().best(state, job)
             assert best == Reference().best(replace(state), job)
-            if best is not None:
+            if best.schedule is not None:
                 schedules.add(best.schedule.count())
                 state.admit(best.schedule)
     # 1 PS carries one worker elsewhere where b_p >= b_w, and none where b_w is larger by one part in 10^25

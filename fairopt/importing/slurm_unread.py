@@ -1,0 +1,100 @@
+"""What Slurm's files say of who may start where and the rule does not read: each is listed, wherever it says something.
+
+Source: Slurm 284c3b95, src/api/partition_info.c, src/scontrol/info_job.c; src/plugins/data_parser/v0.0.46/parsers.c.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from fairopt.importing.slurm_records import SlurmCommand
+
+ELSEWHERE = "the rule does not read it, and may start a job on nodes where Slurm does not"
+RESERVED = "reservations are not modelled: the rule takes the GPUs of these nodes to be open to every job"
+_SHARING = "the rule shares nodes among jobs, a whole GPU to one"
+_ORDER = "it changes who starts next; the rule does not read it"
+_LIMIT = "a limit that the rule does not read"
+MEMORY = "memory is not modelled: the rule may start a job where Slurm finds too little of it"
+
+#: By command: columns that mean the same, what in them says nothing (a pattern for the whole value, in capital letters
+#: or small), and why the rest matters.
+_UNREAD: Mapping[SlurmCommand, tuple[tuple[str, str, str], ...]] = {
+    SlurmCommand.JOB: (
+        ("features constraints required_features", "", ELSEWHERE),
+        (
+            "reservation resv_name reservation/name reservation/requested",
+            "",
+            f"reservations are not modelled: {ELSEWHERE}",
+        ),
+        ("reqnodelist req_nodes required_nodes", "", ELSEWHERE),
+        ("excnodelist exc_nodes excluded_nodes", "", ELSEWHERE),
+        ("licenses", "", "licences are not modelled: the rule may start a job that waits for one"),
+        ("minmemorynode minmemorycpu min_memory memory_per_node memory_per_cpu reqmem", r"0[KMGT]?[nc]?", MEMORY),
+        ("oversubscribe over_subscribe shared", r"OK|YES|YES:\d+|OVERSUBSCRIBE|FORCE.*", _SHARING),
+        ("exclusive", "NO|FALSE", _SHARING),
+        ("contiguous", "0|NO|FALSE", ELSEWHERE),
+        ("switches reqswitch required_switches", "0|0@00:00:00", ELSEWHERE),
+        ("mintmpdisknode minimum_tmp_disk_per_node min_tmp_disk", r"0[KMGT]?", ELSEWHERE),
+        ("corespec thread_spec s:c:t core_spec", r"\*|\*:\*:\*|0", ELSEWHERE),
+    ),
+    SlurmCommand.NODE: (
+        ("reservationname reservation", "", RESERVED),
+        ("corespeccount specialized_cores", "0", "CPUs that Slurm keeps for itself are offered to jobs here"),
+        ("state", r"(?!.*\bRES(ERVED)?\b).*", RESERVED),
+    ),
+    SlurmCommand.PARTITION: (
+        ("oversubscribe", "NO", _SHARING),
+        ("exclusiveuser exclusive", "NO", _SHARING),
+        ("allowgroups groups/allowed", "ALL", "groups of users are not modelled: the rule lets everybody in"),
+        ("allocnodes nodes/allowed_allocation", "ALL", _LIMIT),
+        ("rootonly reqresv", "NO", "the rule lets every job in"),
+        ("maxcpuspernode maxcpuspersocket maximums/cpus_per_node", r"UNLIMITED|4294967295|inf|0", _LIMIT),
+        ("maxmempernode maxmempercpu maximums/memory_per_cpu", r"UNLIMITED|0", MEMORY),
+        ("overtimelimit maximums/over_time_limit", "NONE|0", "the rule takes jobs to end at their limits"),
+    ),
+    SlurmCommand.QOS: (
+        ("flags", "NOTSET|DenyOnLimit", _LIMIT),
+        ("usagefactor usage_factor", r"1(\.0+)?", "past use is taken as the files state it"),
+        ("limitfactor limits/factor", r"0|1(\.0+)?", _LIMIT),
+        ("preemptexempttime preempt/exempt_time", r"0|00:00:00", _ORDER),
+    ),
+    SlurmCommand.CONFIG: (
+        ("priorityweightassoc", "0", _ORDER),
+        ("priorityweighttres", "", _ORDER),
+        ("prioritysitefactorplugin", "", _ORDER),
+        ("preemptexempttime", "00:00:00", _ORDER),
+        ("topologyplugin", "topology/(none|default|flat)", _ORDER),
+        ("licenses", "", _ORDER),
+        ("selecttype", "select/cons_.*", "the rule shares nodes among jobs, as select/cons_tres does"),
+        ("selecttypeparameters", r"(?!.*MEMORY).*", MEMORY),
+        ("priorityflags", r"(?!.*DEPTH_OBLIVIOUS).*", _ORDER),
+        (
+            "schedulerparameters",
+            r"(?!.*(assoc_limit_stop|bf_min_prio_reserve|bf_min_age_reserve|bf_busy_nodes|default_queue_depth"
+            r"|partition_job_depth|sched_max_job_start|bf_max_job_(part|user|assoc|start)|bf_one_resv_per_job"
+            r"|preempt_strict_order|defer|max_rpc_cnt)).*",
+            _ORDER,
+        ),
+    ),
+}
+_SUSPENDING = ("preemptmode preempt/mode", "(?!.*SUSPEND).*", "suspension is not modelled: the rule stops nobody so")
+#: By command and column: what says nothing, and why the rest matters.
+UNREAD: Mapping[SlurmCommand, Mapping[str, tuple[re.Pattern[str], str]]] = {
+    kind: {
+        name: (re.compile(silent, re.IGNORECASE), why)
+        for names, silent, why in (*columns, *[_SUSPENDING] * (kind is not SlurmCommand.JOB))
+        for name in names.split()
+    }
+    for kind, columns in _UNREAD.items()
+}
+
+
+def unread(kind: SlurmCommand, name: str, value: str) -> str:
+    """Return why it matters that the rule does not read a value, "" where it does not.
+
+    >>> unread(SlurmCommand.JOB, "contiguous", "0"), unread(SlurmCommand.JOB, "licenses", "matlab")[:8]
+    ('', 'licences')
+    """
+    silent, why = UNREAD.get(kind, {}).get(name, (None, ""))
+    return "" if silent is None or silent.fullmatch(value) else why
