@@ -135,6 +135,7 @@ bench-more: .venv/ready ## what exactness, nearby and small markets, misreports,
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/compares.py
 	$(BIN)/python benchmarks/fft_rounds.py
 	$(BIN)/python benchmarks/posted_prices.py
+	$(BIN)/python benchmarks/flows.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/small_markets.py
 
 notebook: .venv/ready ## run the notebooks again and keep their outputs

@@ -82,9 +82,11 @@ def told(ask: Callable[[], Any]) -> object:
     return answer
 
 
-def require_same(place: Callable[[], Any], questions: list[Callable[[], Any]], times: int = 1) -> None:
+def require_same(
+    place: Callable[[], Any], questions: list[Callable[[], Any]], times: int = 1, alone: list[object] | None = None
+) -> None:
     """Ask everything alone and then in ``place``, where it is asked at once and in any order."""
-    alone = [told(ask) for ask in questions]
+    alone = alone or [told(ask) for ask in questions]
     order = list(range(len(questions))) * times
     random.Random(16).shuffle(order)
     with place() as pool:
@@ -93,11 +95,18 @@ def require_same(place: Callable[[], Any], questions: list[Callable[[], Any]], t
             assert told(partial(future.result, PATIENCE)) == alone[at], questions[at]
 
 
+@cache
+def share_policies(*, exact: bool) -> tuple[list[Callable[[], Any]], list[object]]:
+    """Return what is asked of the policies, and their answers alone: once for all places."""
+    ask = [partial(fairopt.allocate, name, market, exact=exact) for name in POLICIES for market in MARKETS]
+    return ask, [told(each) for each in ask]
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "floats"])
 def test_every_share_policy(place: Callable[[], Any], exact: bool) -> None:
-    ask = [partial(fairopt.allocate, name, market, exact=exact) for name in POLICIES for market in MARKETS]
-    require_same(place, ask, times=2 if place is threads else 1)
+    ask, alone = share_policies(exact=exact)
+    require_same(place, ask, times=2 if place is threads else 1, alone=alone)
 
 
 @pytest.mark.parametrize("place", PLACES)

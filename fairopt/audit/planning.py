@@ -159,7 +159,7 @@ def plan(
     chosen = discovery.policy_of(policy, Market)
     name = scheduler or source.importer
     if not name:
-        raise BadInput("a market does not say whose it is", place="scheduler", remedy="Name it: --emit NAME")
+        raise BadInput("a market names no scheduler", place="scheduler", remedy="Name it: --emit NAME")
     planner: Planner = discovery.load(discovery.PLANNERS, name)
     emit = discovery.load(discovery.EMITTERS, name)
     accounts = EntitlementAccounts(before)

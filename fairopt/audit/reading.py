@@ -66,7 +66,7 @@ def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:
         return found[0]
     if found:
         names = " and ".join(each.importer for each in found)
-        raise BadInput(f"it can be read as of {names}", file=str(paths[0]), remedy="Say which: --from NAME")
+        raise BadInput(f"{names} can read it", file=str(paths[0]), remedy="Say which: --from NAME")
     whys: dict[str, list[str]] = {}
     for name, refusal in refused:
         whys.setdefault(_short(refusal), []).append(name)

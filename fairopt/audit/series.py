@@ -247,7 +247,7 @@ def moments_of(paths: Sequence[AnyPath]) -> dict[datetime, AnyPath]:
     without = [path for path, at in named.items() if at is None]
     if without and len(without) < len(given):
         remedy = "Name all by their moments, as 2026-11-28T10:30.json, or none"
-        raise BadInput("its name has no moment, and others' have", file=str(without[0]), remedy=remedy)
+        raise BadInput("its name does not begin with a date, as others do", file=str(without[0]), remedy=remedy)
     found: dict[datetime, AnyPath] = {}
     for path, at in named.items():
         at = _written(path) if at is None else at

@@ -85,12 +85,12 @@ def read_setting(text: str, market: Market) -> SetTo:
     known = [(rest[:i], rest[i + 1 :]) for i in ends if rest[:i] in said.nodes and rest[i + 1 :] in said.columns]
     if not known and rest in said.nodes:
         remedy = f"Write {few([f'{rest}.{name}.{key}' for name in said.columns])}"
-        raise BadInput(f"a {key} is of one type, and none is named", place=place, remedy=remedy)
+        raise BadInput(f"a {key} is set for one GPU type, and none is named", place=place, remedy=remedy)
     if not known:
         pairs = [f"{each}.{column}" for each in said.nodes[:200] for column in said.columns]
         raise BadInput(f"{rest!r} is no user or group with a type", place=place, remedy=nearest(rest, pairs, "target"))
     if len(known) > 1:
-        raise BadInput(f"it may be {known[0]} or {known[1]}", place=place, remedy="Rename one of them")
+        raise BadInput(f"it may mean {known[0]} or {known[1]}", place=place, remedy="Rename one of them")
     free = given in NO_BOUND and SETTABLE[key] != "reserve"
     value = INFINITY if free else amount(given, place)
     return SetTo(*known[0], key, value, adds)

@@ -79,7 +79,7 @@ class Options:
             number = isinstance(value, int if whole else NUMBERS) and not isinstance(value, bool)
             if not number or not least <= value < (MOST if whole else INFINITY):
                 kind = f"a whole number below {MOST}" if whole else "a finite number"
-                raise BadInput(f"got {value!r}", place=option.value, remedy=f"Give {kind} that is at least {least}")
+                raise BadInput(f"got {value!r}", place=option.value, remedy=f"Give {kind} that is at least {least:g}")
         if self.threads is not None and self.threads > MOST_THREADS:
             raise BadInput(f"got {self.threads}", place="option threads", remedy=f"Give at most {MOST_THREADS}")
 

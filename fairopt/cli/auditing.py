@@ -65,7 +65,7 @@ def files_or_live(context: typer.Context, files: list[Path] | None, importer: st
     if files and not only_print:
         return files
     if files:
-        raise BadInput("files are given too", place="--print-commands", remedy="Leave them out")
+        raise BadInput("it does not go with files", place="--print-commands", remedy="Leave them out")
     if not importer:
         remedy = "Give a scheduler's own files, or say whom to ask: --from NAME"
         raise BadInput("no file", place="FILE", remedy=remedy)

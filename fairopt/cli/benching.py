@@ -161,11 +161,11 @@ def run_command(
         except KeyboardInterrupt:  # what is measured is kept, and the status says that it is not all
             interrupted = True
     made = len(measurements(records[before:]))
-    if before and not made:
+    if before and not made and not interrupted:
         say("nothing is left to be measured")
     if parquet is not None:
         write_parquet(rows(records), COLUMNS, parquet)
-    if report is not None:
+    if report is not None and (measurements(records) or not interrupted):
         _write_report(records, report, asked.title)
     if json_ is None:
         _print_results(measurements(records))

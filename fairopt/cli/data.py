@@ -61,11 +61,11 @@ def datasets(
     if name is not None:
         name = data_set(name.removeprefix("@"), tuple(KINDS))
         if out is None:
-            raise BadInput("there is no place for the data set", place="--out", remedy=f"Give --out {name}.toml")
+            raise BadInput("nothing says where to write the data set", place="--out", remedy=f"Give --out {name}.toml")
         made = discovery.load(discovery.DATASETS, name)
         return _write(lambda: Imported(made()), out, f"data set {name!r}", json_)
     if out is not None:
-        raise BadInput(f"no data set to write to {out}", place="--out", remedy="Name one; `fairopt datasets` has all")
+        raise BadInput(f"no data set is named for {out}", place="--out", remedy="Name one; `fairopt datasets` has all")
     found = listing.chosen(None, discovery.DATASETS, described)
     columns = {"name": "data set", "kind": "what", "about": "about"}
     listing.show(json_, DATASET.list(found), lambda: tables.listing(columns, found))

@@ -83,7 +83,7 @@ def generate(
     if error is None and off:
         raise BadInput("--error-form and --error-sign say of what kind it is", place="--error", remedy="Give its size")
     if out is None and (cluster or settings or seed or error):
-        raise BadInput("there is no file to write the trace to", place="--out", remedy="Add --out FILE")
+        raise BadInput("nothing says where to write the trace", place="--out", remedy="Add --out FILE")
     require_different({"--cluster": cluster, "--out": out})
     known = listing.chosen(None if name is None else [name], discovery.WORKLOADS, discovery.workload)
     if name is None or out is None:

@@ -15,7 +15,7 @@ from inspect import getdoc
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, BinaryIO, get_type_hints
 
 import typer
 
@@ -175,16 +175,24 @@ def _file(context: typer.Context, path: Path, parameter: typer.CallbackParam, ki
     if path == STDIN:
         if context.meta.setdefault("fairopt.stdin", parameter) is not parameter:
             raise BadInput("standard input is taken already", place=parameter.opts[0], remedy="Give a file")
-        with naming("standard input"):
-            data = read_up_to(sys.stdin.buffer, LARGEST_FILE + 1)
-            require_size(len(data))
-        return StandIn.write(context, "standard input", suffix_told(data), lambda file: file.write_bytes(data))
+        return _read_once(context, sys.stdin.buffer, "standard input")
+    if path.is_fifo():  # what comes through a pipe is there once, and is looked at more often
+        with path.open("rb") as pipe:
+            return _read_once(context, pipe, text, path.suffix)
     if kinds and text.startswith("@") and not path.exists():
         name = data_set(text[1:], kinds)
         problem = discovery.load(discovery.DATASETS, name)()
         kind = kind_of(problem, f"data set {name!r}")
         return StandIn.write(context, f"@{name}", ".json", lambda file: KINDS[kind](problem, file))
     return path
+
+
+def _read_once(context: typer.Context, stream: BinaryIO, called: str, suffix: str = "") -> Path:
+    """Return a file of what a stream holds; without a ``suffix`` the contents tell which it has."""
+    with naming(called):
+        data = read_up_to(stream, LARGEST_FILE + 1)
+        require_size(len(data))
+    return StandIn.write(context, called, suffix or suffix_told(data), lambda file: file.write_bytes(data))
 
 
 def _recognised(file: Path, kinds: Sequence[type]) -> bool:

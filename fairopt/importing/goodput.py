@@ -207,7 +207,7 @@ def _rows(path: Path, needed: Sequence[str]) -> Iterator[dict[str, str]]:
         for number, row in enumerate(csv.DictReader(read_text(path).splitlines()), 2):
             if missing := [name for name in needed if not row.get(name)]:
                 remedy = "Give the tables as the artefact has them"
-                raise BadInput(f"nothing under {', '.join(missing)}", place=f"line {number}", remedy=remedy)
+                raise BadInput(f"no value in {', '.join(missing)}", place=f"line {number}", remedy=remedy)
             for name in needed:
                 if name not in ("name", "application") and not _NUMBER.fullmatch(row[name]):
                     raise BadInput(f"got {row[name]!r}", place=f"line {number}, {name}", remedy="Give a number")

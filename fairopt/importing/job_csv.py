@@ -49,11 +49,11 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None, cluster: Seque
 
     The columns are recognised by their names (`KNOWN`), or ``columns`` names them, as {"submit": "start_time"}. Times
     are seconds or as Slurm writes them (2026-11-22T08:30:00; 00:30:00, 1-02:03:04), GPUs a number or "gpu:a100:4".
-    Where no column says when jobs came they come when they start; the duration may be that from start to end; parts of
-    GPUs (percent, for each of the instances) are rounded up. Jobs of no duration or no GPUs are left out and counted.
-    A job of a type runs on that alone; the types of the ``cluster`` are types of the trace, too. Rows are read one at a
-    time, also of a file that is packed (.gz). Errors: `BadInput` that names the file, the line, the column, the value
-    and what to do.
+    Where no column says when jobs arrived, each is taken to arrive when it starts. The duration may be that from start
+    to end. Parts of GPUs (percent, for each of the instances) are rounded up. Jobs of no duration or no GPUs are left
+    out and counted. A job of a type runs on that type alone; the types of the ``cluster`` are types of the trace, too.
+    Rows are read one at a time, also of a compressed file (.gz). Errors: `BadInput` that names the file, the line, the
+    column, the value and what to do.
 
     Source: none; the traces of Philly, Helios, PAI and ElasticFlow have such tables.
     """
@@ -68,10 +68,10 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None, cluster: Seque
                 why = "the trace has no such column, or another was recognised first"
                 places.note(f"job-csv, {name}", "", "the column", why)
         if "submit" not in found:
-            places.note("job-csv, submit", "", "no column says it", "jobs come when they start")
+            places.note("job-csv, submit", "", "no column holds it", "each job is taken to arrive when it starts")
         if "tenant" not in found:
             why = "all jobs are of one tenant; --column tenant=NAME says whose they are"
-            places.note("job-csv, tenant", "", "no column says it", why)
+            places.note("job-csv, tenant", "", "no column holds it", why)
         return trace_of(_jobs(lines, names, found, places), places, cluster)
 
 
@@ -168,7 +168,7 @@ def _columns(names: list[str], given: Mapping[str, str], place: str) -> dict[str
     found = columns_of(names, given, KNOWN, place)
     for what, instead in _NEEDED.items():
         if what not in found and not found.keys() >= {*instead}:
-            raise BadInput(f"no column says the {what}", place=place, remedy=say_which(what, names))
+            raise BadInput(f"no column holds {what!r}", place=place, remedy=say_which(what, names))
     return found
 
 

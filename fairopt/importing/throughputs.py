@@ -87,7 +87,7 @@ def _table(
     found = columns_of(header, given, {what: KNOWN[what] for what in known}, place)
     for what in needed:
         if what not in found:
-            raise BadInput(f"no column says the {what}", place=place, remedy=say_which(what, header))
+            raise BadInput(f"no column holds {what!r}", place=place, remedy=say_which(what, header))
     rows: list[Row] = []
     for place, cells in lines:
         if len(cells) != len(header):
@@ -185,7 +185,7 @@ def _of_table(path: AnyPath, named: Mapping[str, str], types: Sequence[str], pla
     wide = [name for name in types if name.lower() in by_name]
     if not wide and not {*found} >= {"type", "throughput"}:
         remedy = f"Give a column for each of {', '.join(types)}. Or: {say_which('throughput', others)}"
-        raise BadInput("no column says a throughput", place="line 1", remedy=remedy)
+        raise BadInput("no column holds a throughput", place="line 1", remedy=remedy)
     measured: Measured = {}
     for place, row in rows:
         if row.get("placement", "").lower() == "unconsolidated":

@@ -4,7 +4,7 @@ A method works on arrays in floats (on efficient faces: in Fractions) and knows 
 problem, and its package holds what is to be called:
 
 * `fairopt.methods.level`: `raise_level`, the largest common level that all users can reach (max-min, equal throughput);
-* `fairopt.methods.water_filling`: `fill`, level after level until nobody can be raised;
+* `fairopt.methods.water_filling`: `fill`, level after level until no user can get more;
 * `fairopt.methods.envy_free`: `envy_free_shares`, the largest total throughput that nobody envies;
 * `fairopt.methods.efficient_faces`: `best_efficient`, the best of a program's points whose shares are Pareto-efficient;
 * `fairopt.methods.eisenberg_gale`: `solve.maximal_nash_welfare`, `exact.exact_equilibrium`, and `bounds.nash_bound`;

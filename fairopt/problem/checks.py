@@ -82,8 +82,9 @@ def checked_names(given: Sequence[str] | None, count: int, kind: str, letter: st
     if names is None:
         return tuple(f"{letter}{number}" for number in range(1, count + 1))
     if len(names) != count:
-        unit = "capacities" if kind == "type" else "rows of speedups"
-        raise BadInput(f"{len(names)} {kind}s for {count} {unit}", place=f"{kind}s", remedy="Give one name for each")
+        rows = counted(count, "capacity") if kind == "type" else f"{counted(count, 'row')} of speedups"
+        wrong = f"{counted(len(names), kind)} for {rows}"
+        raise BadInput(wrong, place=f"{kind}s", remedy="Give one name for each")
     seen: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         check_name(name, f"{kind} {number}")
@@ -125,9 +126,9 @@ def speedup_ends(rows: object, places: Sequence[str], types: tuple[str, ...]) ->
 
 
 def check_ends(least: Array | None, speedup: Array, most: Array | None, places: Sequence[str]) -> None:
-    """Refuse ends of speedups that are not around them, and one end without the other."""
+    """Refuse ends of speedups that are not around them, and one of the two is missing."""
     if (least is None) != (most is None):
-        raise BadInput("one end without the other", place="least, most", remedy="Give both, or neither")
+        raise BadInput("one of the two is missing", place="least, most", remedy="Give both, or neither")
     if least is not None and most is not None:
         if not least.shape == speedup.shape == most.shape:
             raise BadInput(f"{least.shape} and {most.shape}", place="least, most", remedy="Give one row for each user")

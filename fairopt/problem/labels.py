@@ -118,7 +118,7 @@ def with_names(table: Any, users: Names, types: Names) -> tuple[Any, Names, Name
         return table, listed_names(users, "users"), listed_names(types, "types")
     if users is not None or types is not None:
         remedy = "Leave out users and types, or rename the table's rows and columns"
-        raise BadInput("the table has names already", place="users" if types is None else "types", remedy=remedy)
+        raise BadInput("the table has labels already", place="users" if types is None else "types", remedy=remedy)
     return table.to_numpy(dtype=object), *axes(table)
 
 

@@ -230,8 +230,12 @@ class ByThroughput:
 by_throughput = ByThroughput()
 
 
-def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_throughput, skip: bool = True) -> Requests:
+def choose(
+    queue: Queue, order: Iterable[int], *, gpu_types: Preference | Array = by_throughput, skip: bool = True
+) -> Requests:
     """Return the jobs that run, in ``order``, each with the first of its ``gpu_types`` that has room for the gang.
+
+    An array (n,) of ``gpu_types`` has the one type on which each job may run.
 
     Jobs that hold a lease are left out (they run anyway), and their GPUs are not available. ``skip`` False stops at the
     first job that does not fit, so that no job overtakes it.
@@ -253,6 +257,9 @@ def choose(queue: Queue, order: Iterable[int], *, gpu_types: Preference = by_thr
     elif queue.unschedulable:
         open_to[list(queue.unschedulable)] = False
     rows = rows[open_to[rows]]
+    if isinstance(gpu_types, np.ndarray):
+        alone = np.where(allowed[rows, gpu_types[rows]], gpu_types[rows], -1)
+        return _in_turn(queue, Requests(rows[:0], rows[:0]), rows, alone[:, None], left, skip)
     first = getattr(gpu_types, "first", None)
     asked = np.full(len(rows), -1) if first is None else first(queue)[rows]
     got = _all_get(asked, sizes[rows], left)

@@ -98,7 +98,7 @@ class Record:
         index = line["round"]
         if index < self._index or not (arrived or self._able):
             remedy = "Give the trace and the cluster that the run was begun with"
-            raise BadInput("nobody is there to run", place=f"round {index}", remedy=remedy)
+            raise BadInput("no job could run in this round", place=f"round {index}", remedy=remedy)
         try:
             return self._read(line, arrived)
         except (KeyError, ValueError, TypeError, AttributeError, IndexError, ZeroDivisionError) as error:
@@ -221,7 +221,7 @@ def read_record(path: Path) -> Record:
         except BadInput:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadInput(f"no run is described there: {error!r}", place="line 1", remedy=_REMEDY) from error
+            raise BadInput(f"it does not describe a run: {error!r}", place="line 1", remedy=_REMEDY) from error
 
 
 def first_line(path: Path) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def first_line(path: Path) -> dict[str, Any]:
         )
     else:
         raise BadInput("the file is empty", remedy=_REMEDY)
-    raise BadInput("no run begins there", place="line 1", remedy=_REMEDY)
+    raise BadInput("this is not the beginning of a recorded run", place="line 1", remedy=_REMEDY)
 
 
 def lines(path: Path, *, torn: bool = False) -> Iterator[dict[str, Any]]:

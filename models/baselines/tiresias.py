@@ -210,7 +210,7 @@ class ShortestServiceQueues(Policy):
         joined = self._joined(problem, state)
         service = self._service(problem, joined)
         order = ordered(np.flatnonzero(joined >= 0), service)
-        requests = choose(problem, order, gpu_types=_Joined(joined))
+        requests = choose(problem, order, gpu_types=joined)
         of_each = zip(problem.jobs.names, joined.tolist(), strict=True)
         after = Tally({name: gpu_type for name, gpu_type in of_each if gpu_type >= 0})
         # a job has one type, so that those who get ahead of others take nothing from them
@@ -255,18 +255,3 @@ class ShortestServiceQueues(Policy):
         left = queue.remaining / np.where(speed.astype(bool), speed, 1)
         service: Array = left * queue.jobs.gpus if self.gpu_time else left
         return service
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """Each job asks for the type whose queue it is in, ``gpu_types`` (n,)."""
-
-    gpu_types: Array
-
-    def __call__(self, queue: Queue, row: int) -> Sequence[int]:
-        """Return a job's type."""
-        return (int(self.gpu_types[row]),)
-
-    def first(self, queue: Queue) -> Array:
-        """Return the type of each."""
-        return self.gpu_types

@@ -105,7 +105,7 @@ def test_a_name_has_its_moment(name: str, moment: str) -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["2026-11-28T10:30.json", "now.json"], "its name has no moment, and others' have"),
+        (["2026-11-28T10:30.json", "now.json"], "its name does not begin with a date, as others do"),
         (["2026-11-28T10:30.json", "2026-11-28T10:30.yaml"], "is the moment of .*too"),
         (["2026-13-28T10:30.json", "x.json"], "is no moment"),
         (["absent.json", "other.json"], "Give a file that is there"),

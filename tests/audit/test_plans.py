@@ -166,7 +166,7 @@ def test_a_scheduler_without_a_planner_and_a_rule_that_needs_quotas_are_refused(
     table = _table(tmp_path, written.rows, TYPES, random.Random(0))
     with pytest.raises(BadInput, match="Installed: armada, kai"):
         plan(written.files, "max-min", table, "lsf", importer="slurm")
-    with pytest.raises(BadInput, match="a market does not say whose it is"):
+    with pytest.raises(BadInput, match="a market names no scheduler"):
         plan(read_source(written.files, "slurm").problem, "max-min", table)
     with pytest.raises(FairoptError, match="decides by entitlements"):
         plan(written.files, "kueue", table, importer="slurm")

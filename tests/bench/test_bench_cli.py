@@ -209,6 +209,23 @@ def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_goes_on(tmp_p
     assert after[: len(before)] == before
 
 
+def test_one_that_is_interrupted_before_it_measures_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that there is nothing to report, with the status of bad input."""
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    path, page = tmp_path / "small.toml", tmp_path / "page.html"
+    path.write_text(SPEC.format(repeats=1, fake="Sound").replace("[4, 5]", "4"), encoding="utf-8")
+    monkeypatch.setattr("fairopt.experiment.bench.run.run_spec", stopped)
+    words = (path, "--json", str(tmp_path / "results.jsonl"), "--report", str(page))
+    assert command(*words, monkeypatch=monkeypatch) == 130
+    assert "interrupted after 0 measurements" in capsys.readouterr().err
+    assert not page.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "problem", "remedy"),
     [

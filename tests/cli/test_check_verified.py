@@ -110,7 +110,7 @@ def test_a_tolerance_is_refused(tmp_path: Path, fairopt: Callable[..., Ran]) -> 
 def test_the_evidence_of_a_comparison_is_accepted_or_named_as_not_covered(
     tmp_path: Path, fairopt: Callable[..., Ran]
 ) -> None:
-    fairopt("compare", EXAMPLE, "--evaluations", 60, "--certificates", tmp_path)
+    fairopt("compare", EXAMPLE, "--evaluations", 12, "--certificates", tmp_path)
     python, proved = fairopt("check", tmp_path), fairopt("check", "--verified", tmp_path)
     assert (python.status, proved.status) == (0, 4)
     others = [pair for pair in zip(python.out.splitlines(), proved.out.splitlines(), strict=True) if pair[0] != pair[1]]

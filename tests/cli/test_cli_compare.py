@@ -43,7 +43,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # -- markets -----------------------------------------------------------------------------------------------------
 def test_compare_json(fairopt: Callable[..., Ran]) -> None:
-    ran = fairopt("compare", MARKET, "--json", "--evaluations", 60)
+    ran = fairopt("compare", MARKET, "--json", "--evaluations", 20)
     assert ran.status == 0
     assert set(ran.data["policies"]) == POLICIES
     for row in ran.data["policies"].values():
@@ -82,7 +82,7 @@ def test_the_answer_comes_first_and_rows_that_give_the_same_are_one(fairopt: Cal
 
 def test_three_witnesses_are_shown_and_more_where_asked(fairopt: Callable[..., Ran]) -> None:
     asked = ("compare", MARKET, "--policy", "max-efficiency", "--policy", "max-min", "--policy", "partial-allocation")
-    asked += ("--evaluations", "60")
+    asked += ("--evaluations", "20")
     shown = {
         why: {line for line in fairopt(*asked, *why).out.splitlines() if line.startswith("  ")}
         for why in ((), ("--why",), ("--why", "max-efficiency"))
@@ -104,7 +104,7 @@ def test_a_policy_that_was_not_compared_cannot_be_asked_why(fairopt: Callable[..
 
 def test_the_page_of_a_comparison(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    ran = fairopt("compare", MARKET, "--html", page, "--evaluations", 60)
+    ran = fairopt("compare", MARKET, "--html", page, "--evaluations", 6)
     text = page.read_text()
     assert ran.status == 0
     for words in ("None of 13 policies keeps", "u2 gets 0; its equal share is worth 4/3", "u1: 1/3 of 1 GPU1"):

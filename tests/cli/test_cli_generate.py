@@ -70,7 +70,7 @@ def test_mistakes_end_with_status_2(
 def test_options_of_a_trace_that_is_written_nowhere_are_refused(fairopt: Command, options: list[object]) -> None:
     ran = fairopt("generate", "poisson", *options)
     assert ran.status == 2
-    assert "--out: there is no file to write the trace to. Add --out FILE" in ran.err
+    assert "--out: nothing says where to write the trace. Add --out FILE" in ran.err
 
 
 def test_the_kind_of_an_error_needs_its_size(fairopt: Command, tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_a_run_goes_on_only_with_the_same_files(
         ("", "the file is empty"),
         ("hello", "line 1: not JSON"),
         ("[]", "line 1: neither a round nor a snapshot"),
-        ('{"schema": 3, "run": {}}', "line 1: no run begins there"),
+        ('{"schema": 3, "run": {}}', "line 1: this is not the beginning of a recorded run"),
         ('{"schema": 1, "run": {}}', "line 1: it has schema 1, and this fairopt reads schema 2. Begin the run anew"),
         ("{header}", "no snapshot yet"),
         ('{header}\n{"round": {}}\n{snapshot}', "line 2: a round has no number"),

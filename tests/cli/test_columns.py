@@ -37,7 +37,7 @@ def test_an_importer_says_what_is_missing_and_takes_it(fairopt: Callable[..., Ra
     ran = fairopt("import", "job-csv", table, "--out", out)
     assert ran.status == 2
     assert (
-        "no column says the submit. Say which one does: --column submit=NAME (in Python columns={'submit': 'NAME'}); "
+        "no column holds 'submit'. Say which one does: --column submit=NAME (in Python columns={'submit': 'NAME'}); "
         "there are id, team, begin, secs, cards, note"
     ) in ran.err
     assert fairopt("import", "job-csv", table, "--out", out, *NAMED).status == 0

@@ -13,8 +13,10 @@ from browser import CHROMIUM, EACH_SCREEN, asked, browsed
 
 from fairopt import Market, compare
 from fairopt.compare.verifying import asked_properties
+from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.experiment.comparison_page import page
 from fairopt.properties import Effort
+from fairopt.simulation import Setting
 
 pytest.importorskip("jinja2", reason="needs the extra bench")
 pytest.importorskip("matplotlib", reason="needs the extra plot")
@@ -47,7 +49,8 @@ for (const width of [390, 1400]) {
     const lies = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2
       && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.3 * Math.min(a.height, b.height);
     out.push({
-      width, caption: figure.querySelector("figcaption").textContent, across: box.width, right: box.right,
+      width, scrolls: getComputedStyle(figure).overflowX === "auto", across: box.width, right: box.right,
+      caption: figure.querySelector("figcaption").textContent,
       letters: Math.min(...boxes.map(each => each.height)),
       cut: texts.filter((_, i) => boxes[i].right > box.right + 1 || boxes[i].left < box.left - 1
         || boxes[i].bottom > box.bottom + 1 || boxes[i].top < box.top - 1).map(each => each.textContent),
@@ -98,14 +101,28 @@ def test_a_browser_shows_it_to_everybody(shown: str, tmp_path: Path, options: li
     assert (said["dangling"], said["wide"]) == (0, False)
 
 
+@pytest.fixture(scope="module")
+def run_shown() -> str:
+    setting = Setting(philly_cluster(), philly_trace(), length=300).as_(float)
+    return page(setting, compare(setting, ["srtf"], [], rounds=30).rows, (), "philly")
+
+
 @in_a_browser
-def test_pictures_are_read_on_a_phone_and_on_a_screen(shown: str, tmp_path: Path) -> None:
-    """A frame of 390 points is a phone; letters there are at least as high as those of small print."""
-    found = pictured(shown, tmp_path)
+@pytest.mark.parametrize("given", ["shown", "run_shown"])
+def test_pictures_are_read_on_a_phone_and_on_a_screen(
+    given: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A frame of 390 points is a phone; letters there are at least as high as those of small print.
+
+    What is wider than a phone scrolls: on a page of a run letters were five points high.
+    """
+    found = pictured(request.getfixturevalue(given), tmp_path)
     assert {each["width"] for each in found} == {390, 1400}
     for each in found:
-        assert each["right"] <= each["width"], each
-        if "bars" not in each:
+        if "bars" in each:
+            assert (each["right"] or 0) <= each["width"], each
+        else:
+            assert each["right"] <= each["width"] or each["scrolls"], each
             assert each["letters"] >= 9, each
             assert (each["cut"], each["upon"]) == ([], []), each
     assert len(found) > 4

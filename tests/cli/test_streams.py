@@ -16,6 +16,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -308,3 +309,16 @@ def test_files_are_written_where_the_terminal_is_closed(tmp_path: Path) -> None:
     os.close(terminal)
     assert begun.wait(60) == 130
     assert "equal-split" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("name", ["market", "market.toml"])
+def test_a_pipe_is_read_once(fairopt: Callable[..., Ran], tmp_path: Path, name: str) -> None:
+    """A command looks at a file before it reads it; at a named pipe it waited for ever, as at <(...) of a shell."""
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    market = b'schema = 1\ntypes = ["A"]\ncapacity = [2]\nuser = [{ name = "a", speedup = [3] }]\n'
+    with ThreadPoolExecutor() as pool:
+        pool.submit(pipe.write_bytes, market)
+        ran = fairopt("compare", pipe, "--policy", "equal-split", "--property", "envy_freeness")
+    assert "1 user shares 2 A.\nequal-split keeps the property that was asked." in ran.out

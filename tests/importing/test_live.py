@@ -171,7 +171,7 @@ def test_what_a_command_needs_is_asked_for(programs: Path, tmp_path: Path, monke
     ("words", "message"),
     [
         (["audit"], "no file"),
-        (["audit", "now.json", "--from", "kueue", "--print-commands"], "files are given too"),
+        (["audit", "now.json", "--from", "kueue", "--print-commands"], "it does not go with files"),
     ],
 )
 def test_files_or_a_source(words: list[str], message: str) -> None:

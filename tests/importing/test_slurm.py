@@ -150,7 +150,7 @@ def test_any_table_of_jobs_is_a_trace(tmp_path: Path, separator: str) -> None:
     ]
     path = tmp_path / "jobs.csv"
     path.write_text("\n".join(separator.join(row) for row in rows))
-    with pytest.raises(BadInput, match=r"no column says the submit. Say which one does: .*columns=\{'submit'"):
+    with pytest.raises(BadInput, match=r"no column holds 'submit'. Say which one does: .*columns=\{'submit'"):
         job_csv.read(path)
     jobs = job_csv.read(path, {"submit": "When"}).problem.jobs
     assert (jobs.arrival.tolist(), jobs.work.tolist(), jobs.gpus.tolist()) == ([0, 60], [1800, 90], [2, 1])

@@ -132,7 +132,7 @@ def test_the_command(fairopt: Callable[..., Any], tmp_path: Path, users: Path) -
     named = ["--column", "throughput=rate", "--column", "job=what"]
     users.write_text(USERS.replace("job_type", "what"))
     ran = fairopt("import", "throughputs", measured, users, "--out", out)
-    assert "no column says the job. Say which one does: --column job=NAME" in ran.err
+    assert "no column holds 'job'. Say which one does: --column job=NAME" in ran.err
     ran = fairopt("import", "throughputs", measured, users, "--out", out, *named)
     assert ran.status == 0, ran.err
     assert fairopt("solve", out, "--policy", "max-min").status == 0
@@ -195,6 +195,6 @@ def test_two_measurements_of_one_thing_are_refused(tmp_path: Path, users: Path) 
         read(path, users)
     path.write_text("job_type,speed of light\nA3C,1\n")
     with pytest.raises(
-        BadInput, match=r"no column says a throughput. Give a column for each of K80, V100. Or: Say which"
+        BadInput, match=r"no column holds a throughput. Give a column for each of K80, V100. Or: Say which"
     ):
         read(path, users)

@@ -156,7 +156,7 @@ def test_a_start_that_is_far_off_does_no_harm(factor: float) -> None:
 
 
 def test_who_cannot_run_is_refused() -> None:
-    with pytest.raises(BadInput, match="nobody can be raised"):
+    with pytest.raises(BadInput, match="no user can get more"):
         raise_level(np.array([[0.0, 1.0]]), np.array([1.0, 0.0]), np.array([1.0]))
 
 

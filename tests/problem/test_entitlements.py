@@ -204,7 +204,7 @@ def _without(key: str, place: tuple[Any, ...], value: Any) -> dict[str, Any]:
         (_without("preemptible", ("gang", 0), 1), r"gang 1 \('j1'\), preemptible"),
         (_without("name", ("gang", 0), "j2"), r"gang 1 has the same name"),
         (_without("speedup", ("user", 1), [1, [3, 2]]), r"speedup"),
-        (_without("speedup", ("user", 1), [1, [3, "unlimited"]]), r"no end above"),
+        (_without("speedup", ("user", 1), [1, [3, "unlimited"]]), r"it has no upper end"),
         (_without("speedup", ("user", 1), "unknwon"), r"Give a list of numbers, or 'unknown'"),
     ],
 )

@@ -213,7 +213,7 @@ def test_arrays_keep_the_labels_that_they_have() -> None:
         frame(), {"V100": 12, "K80": 60}, weight=pd.Series({"B": 1, "A": 2}), demand=[3, math.inf]
     )
     assert market == Market.of(frame(), [60, 12], weight=[2, 1], demand=[3, None]).as_(float)
-    with pytest.raises(BadInput, match="users: the table has names already"):
+    with pytest.raises(BadInput, match="users: the table has labels already"):
         Market.of_arrays(frame(), [60, 12], users=["x", "y"])
     with pytest.raises(BadInput, match="there is no type 'P100'"):
         Market.of_arrays(frame(), {"P100": 12, "K80": 60})
@@ -288,7 +288,7 @@ def test_rows_that_pandas_counted_are_named_by_their_numbers() -> None:
         ({"speedup": frame().replace(1, math.nan)}, "user 1 ('A'), speedup on 'K80'"),
         ({"speedup": frame().rename(index={"B": "A"})}, "both called 'A'"),
         ({"speedup": frame().rename(columns={"K80": 1.5})}, "got the label 1.5"),
-        ({"users": ["A", "B"]}, "the table has names already"),
+        ({"users": ["A", "B"]}, "the table has labels already"),
         ({"speedup": [[1, 2]], "capacity": {"K80": 1, "V100": 1}}, "name the types too: types=[...]"),
         ({"speedup": frame() > 0}, "truth value"),
     ],

@@ -163,5 +163,5 @@ def test_nobody_lies_about_what_is_not_known() -> None:
     with pytest.raises(BadInput, match=r"user .u1.*not known exactly.*State its true speedups"):
         every_kind(unknown)
     owed = Entitlements.of(["u1"], ["T1"], group={"u1": "all"})
-    with pytest.raises(BadInput, match="lies about entitlements are not looked for"):
+    with pytest.raises(BadInput, match="the search does not cover lies about entitlements"):
         every_kind(Market.of([[1]], [1], entitlements=owed))

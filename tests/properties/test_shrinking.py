@@ -252,7 +252,7 @@ def test_what_does_not_pay_is_not_shrunk() -> None:
     nothing = StrategyProofness().case(Fraction(-1), Fraction(1), user="u1", truth=truth, report=told, **gained)
     with pytest.raises(BadInput, match="pays nothing"):
         shrink(EqualSplit(), THREE, nothing)
-    with pytest.raises(BadInput, match="does not fail"):
+    with pytest.raises(BadInput, match="`fails` is false on it"):
         shrink_market(THREE, lambda market: False)
     with pytest.raises(BadInput, match="floats"):
         list(shrinks(THREE.as_(float), lambda market: True))

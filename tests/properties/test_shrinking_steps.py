@@ -350,7 +350,7 @@ def test_reports_in_simple_numbers_are_all_of_the_kind_and_none_is_the_truth(kin
 
 
 def test_what_cannot_be_shrunk_is_named() -> None:
-    with pytest.raises(BadInput, match="the market does not fail"):
+    with pytest.raises(BadInput, match="`fails` is false on it"):
         shrink_market(HARD, lambda each: False)
     with pytest.raises(BadInput, match="the market is in floats"):
         list(shrinks(HARD.as_(float), lambda each: True))

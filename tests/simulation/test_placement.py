@@ -159,6 +159,20 @@ def test_the_walk_down_a_list(queue: Queue, data: st.DataObject) -> None:
     assert set(result) == set(taken) | set(queue.leased)  # whoever was chosen has room, host by host
 
 
+@given(queues(), st.data())
+def test_an_array_has_the_one_type_on_which_each_may_run(queue: Queue, data: st.DataObject) -> None:
+    """It is the walk in which each job names this type, unless it does not fit the job now."""
+    kinds = st.integers(0, len(queue.cluster.types) - 1)
+    gpu_type = np.array(data.draw(st.lists(kinds, min_size=len(queue), max_size=len(queue))), dtype=np.int64)
+    order, skip = data.draw(st.permutations(range(len(queue)))), data.draw(st.booleans())
+
+    def named(queue: Queue, row: int) -> list[int]:
+        return [int(each) for each in [gpu_type[row]] if queue.allowed[row, each]]
+
+    one, other = (choose(queue, order, gpu_types=each, skip=skip) for each in (gpu_type, named))
+    assert [*one] == [*other]
+
+
 @given(queues())
 def test_types_are_tried_from_the_fastest_down(queue: Queue) -> None:
     for row in range(len(queue)):

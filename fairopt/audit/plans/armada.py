@@ -27,7 +27,7 @@ def _realise(market: Market, nodes: Sequence[int], shares: Array) -> Realised:
     for user in planned:
         if not gpus[user]:
             remedy = "Take the row out of the table, or cordon the queue"
-            raise BadInput("the policy gives it nothing", place=f"queue {owed.users[user]!r}", remedy=remedy)
+            raise BadInput("the policy gives it no GPUs", place=f"queue {owed.users[user]!r}", remedy=remedy)
         weight[user] = 1 / Fraction(f"{float(least / gpus[user]):.{DIGITS}f}")
     total = sum((weight[user] for user in planned), NONE)
     rows = [[sum((weight[u] for u in users_in(owed, node)), NONE) / total] * k for node in nodes]

@@ -139,7 +139,7 @@ def read_answer(folder: Path) -> Any:
 def _put(value: Any, arrays: list[Any]) -> Any:
     if isinstance(value, np.ndarray):
         if arithmetic(value).exact:
-            raise BadInput("an array of objects is no answer that can be judged", remedy="Return an array of floats")
+            raise BadInput("the answer is an array of objects", remedy="Return an array of floats")
         arrays.append(value)
         return {_ARRAY: len(arrays) - 1}
     if isinstance(value, np.generic):

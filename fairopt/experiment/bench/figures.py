@@ -81,7 +81,7 @@ def write_figures(records: Iterable[Record], path: str | PathLike[str], command:
         raise BadInput(f"cannot be read: {error.strerror}", file=str(path), remedy="Give a Markdown file") from error
     wanted = [name for name in BLOCKS if _markers(name)[0] in text]
     if not wanted:
-        raise BadInput("there is no place for figures", file=str(path), remedy=f"Put {_markers('goals')[0]} into it")
+        raise BadInput("markers of figures are missing", file=str(path), remedy=f"Put {_markers('goals')[0]} into it")
     for name in wanted:
         text = put_into(text, name, f"{measured_on(found, command)}\n\n{BLOCKS[name](found)}", str(path))
     with naming(path):
@@ -98,7 +98,7 @@ def put_between(text: str, begin: str, end: str, block: str, file: str = "") -> 
     before, first, rest = text.partition(begin)
     _, last, after = rest.partition(end)
     if not first or not last:
-        raise BadInput("there is no place for the block", file=file, remedy=f"Put {begin} and {end} into it")
+        raise BadInput("the markers of the block are missing", file=file, remedy=f"Put {begin} and {end} into it")
     return f"{before}{begin}\n\n{block.strip()}\n\n{end}{after}"
 
 

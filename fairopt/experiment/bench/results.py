@@ -375,4 +375,4 @@ def _check(measured: Measurement, number: int, known: Mapping[str, _Known]) -> N
         if clock is not None and not all(math.isfinite(value) and value >= 0 for value in (clock.wall, clock.cpu)):
             raise BadInput(f"{stage} took {clock}", place=place, remedy="Seconds are finite and not negative")
     if measured.solved and measured.to_answer is None:
-        raise BadInput("it is solved without seconds of build and solve", place=place, remedy="Measure it again")
+        raise BadInput("the seconds to build and to solve are missing", place=place, remedy="Measure it again")

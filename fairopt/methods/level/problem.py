@@ -67,7 +67,7 @@ class AskedLevel:
                 np.divide(unit[part], speed, out=need[:, part])
         if n == 0 or not (unit > 0).all() or not (rate > 0).any():
             where = "rate" if n == 0 or (unit > 0).all() else f"user {int(np.argmin(unit > 0))}"
-            raise BadInput("nobody can be raised", place=where, remedy="Give users that run on some type with GPUs")
+            raise BadInput("no user can get more", place=where, remedy="Give users that run on some type with GPUs")
         by = rate / unit
         level = float(by.sum())
         floors = np.zeros(n) if floor is None else floor / unit

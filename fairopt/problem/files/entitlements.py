@@ -184,7 +184,7 @@ def _range(ends: list[Any], place: str) -> tuple[Any, Any, Any]:
         raise BadInput(f"{len(ends)} numbers", place=place, remedy="Give [least, most], or [least, speedup, most]")
     least, most = exact(ends[0], place), _end(ends[-1], place)
     if len(ends) == 2 and most == INFINITY:
-        raise BadInput("no end above", place=place, remedy="Give [least, speedup, most] where most is unlimited")
+        raise BadInput("it has no upper end", place=place, remedy="Give [least, speedup, most] where most is unlimited")
     return least, (least + most) / 2 if len(ends) == 2 else exact(ends[1], place), most
 
 

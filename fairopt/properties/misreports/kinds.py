@@ -180,7 +180,7 @@ def every_kind(market: Market) -> list[MisreportKind]:
     require(isinstance(market, Market), type_of(market), "market", "Give a Market")
     if market.entitlements is not None:
         remedy = "Leave the entitlements out: `Market.plain()`"
-        raise BadInput("lies about entitlements are not looked for", place="the market", remedy=remedy)
+        raise BadInput("the search does not cover lies about entitlements", place="the market", remedy=remedy)
     if not market.known.all():
         user = market.users[int(np.flatnonzero(~market.known)[0])]
         raise BadInput("its speedups are not known exactly", place=f"user {user!r}", remedy="State its true speedups")

@@ -78,7 +78,7 @@ def shrink_market(market: Market, fails: Callable[[Market], bool], effort: Effor
     """
     best = last(shrinks(market, lambda each: True if fails(each) else None, effort))
     if best is None:
-        raise BadInput("the market does not fail", place="shrink_market", remedy="Give one on which `fails` is true")
+        raise BadInput("`fails` is false on it", place="shrink_market", remedy="Give a market on which it is true")
     return best.market
 
 
