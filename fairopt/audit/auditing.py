@@ -276,11 +276,11 @@ def audit(
 ) -> Audit:
     """Return who is starved, who borrows, and why: of files, of what an importer returned, or of a market.
 
-    ``importer`` names who reads the files, "" for whoever can. ``policies``: who is asked what it would give; None for
-    those that decide by entitlements (of many users only the scheduler's own). ``properties``: those that are decided
-    of what is held; None for those that are asked of entitlements (of many users none), and with ``speedups`` (a table
-    of users and types) or ``rates`` (a number by type) all. Both are names, classes or objects, one or several.
-    ``watch`` is told what is being done.
+    ``importer`` is the name of what reads the files, "" for the one that can. ``policies`` are asked what they would
+    give; None for those that decide by entitlements (with many users only the scheduler's own). ``properties`` are
+    decided of what is held; None for those about entitlements (with many users none), and for all where there are
+    ``speedups`` (a table of users and types) or ``rates`` (a number by type). Both are names, classes or objects, one
+    or several. ``watch`` is told what is being done.
 
     Errors: `BadInput` for files that nobody can read, a market without entitlements, and unknown names.
 

@@ -229,7 +229,7 @@ def export_command(
     ] = 60.0,
     json_: AsJson = False,
 ) -> None:
-    """Write the instances of a specification as MPS files, each with its proven optimum.
+    """Write a specification's instances as MPS files with proven optima.
 
     Anybody's solver can be measured with them: the folder's README.md says how. What is there is kept, so that the same
     command goes on where it was interrupted.
@@ -258,7 +258,7 @@ def export_command(
 
 @app.command("list", cls=Once)
 def list_command(json_: AsJson = False) -> None:
-    """List specifications, tasks, families of instances and contenders that are here."""
+    """List specifications, tasks, families and contenders."""
     listed = {
         "specifications": (("name", "task", "title"), specifications()),
         "tasks": (("name", "what is asked"), summaries(discovery.TASKS)),

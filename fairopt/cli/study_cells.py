@@ -128,7 +128,7 @@ def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
 
 
 def report(cells: Sequence[Path], page: Path | None, table: Sequence[Path] | None, *, json_: bool, pairs: bool) -> None:
-    """Say what cells that are played tell; see `fairopt study report`."""
+    """Report on cells that were played; see `fairopt study report`."""
     _check_outputs(page, table)
     _tell(StudyResults(*_read(cells)), json_, page, table, pairs=pairs)
 

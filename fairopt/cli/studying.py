@@ -59,7 +59,7 @@ def run_command(
     retry: Annotated[bool, typer.Option("--retry", help="Play cells that failed once more.")] = False,
     pairs: Pairs = False,
 ) -> None:
-    """Play what a specification asks for, and say who is better, by how much, and how sure that is.
+    """Play a study; say which policy is better, and how sure that is.
 
     `fairopt study SPEC` is the same. Exit status: 3 some cells failed; 130 interrupted: the same command goes on from
     there; else 0.
@@ -92,7 +92,7 @@ def report_command(
     json_: AsJson = False,
     pairs: Pairs = False,
 ) -> None:
-    """Say what cells that are played tell; nothing is played. Cells that are missing are noted."""
+    """Report on cells that were played. Nothing is played; cells that are missing are named."""
     from fairopt.cli import study_cells  # here, so that help comes sooner
 
     study_cells.report(cells, page, table, json_=json_, pairs=pairs)

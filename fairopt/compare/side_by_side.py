@@ -132,7 +132,7 @@ def compare(
     """Yield a `Row` for each policy as soon as it is known.
 
     ``policies`` and ``properties``: objects, classes or names, one or several; None for all that are installed for such
-    a problem, but those that the result's ``left_out`` names, see `left_out`.
+    a problem, except those in the result's ``left_out``, see `left_out`.
 
     ``how`` says how a problem is decided. All kinds take ``backend``, which may be a name, and ``exact``. A `Market` of
     rationals is decided in rationals unless a ``backend`` is named; with ``exact`` False it becomes one of floats:

@@ -177,14 +177,14 @@ def frontier(
     ``goals`` and ``properties``: names or objects, one or more; None for all of `fairopt.frontier.GOALS` and
     `fairopt.frontier.RELAXED`. Curves of linear goals are exact: all breakpoints, in Fractions. The others are known up
     to the part ``gap`` of their largest value, by default 1/1000, with proven bounds on both sides; where ``gap`` is
-    given, linear ones are followed only so far, too. Of each curve, ``efficient`` says what allocations that are also
-    Pareto-efficient reach, at least.
+    given, linear ones are followed only so far, too. ``efficient`` of a curve says what Pareto-efficient allocations
+    reach at least.
 
     ``policies`` are placed beside the curves: names, classes or objects, None for those that `fairopt.compare` asks.
-    One that cannot decide has a reason. ``limit``: most seconds for each curve, for its efficient faces, and for each
-    policy. ``watch`` is told of each before it is computed, and ``keep`` is given all that is known after it, so that
-    whoever is interrupted has that. Errors: `BadInput` for unknown names; `NotCapable` for a market with entitlements,
-    or with speedups that are not known.
+    For one that cannot decide there is a reason. ``limit``: most seconds for each curve, for its efficient faces, and
+    for each policy. ``watch`` is told of each before it is computed, and ``keep`` is given all that is known after it,
+    which is there then after an interruption. Errors: `BadInput` for unknown names; `NotCapable` for a market with
+    entitlements, or with speedups that are not known.
 
     Source: parametric programs, Gass and Saaty 1955; trade-offs, Bertsimas, Farias and Trichakis, On the
     efficiency-fairness trade-off, 2012.

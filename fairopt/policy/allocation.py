@@ -19,8 +19,8 @@ class Allocation(Decision, Tabular):
     """What a share policy decided on a market.
 
     Shapes: ``shares`` (n, k) GPUs of each type for each user. ``objective`` is the policy's own, in its own unit.
-    ``error`` is 0 but for exact shares that stand for irrational or very long ones: then no utility is further than
-    this part of itself from that of the policy's own allocation, as the evidence proves.
+    ``error`` is 0, except where exact shares stand for irrational or very long ones: it is then proved that each
+    utility differs from that of the policy's own allocation by at most this part of itself.
 
     Errors of what makes one are those of `fairopt.allocate`. Source: the policy's.
 

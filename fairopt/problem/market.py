@@ -45,8 +45,8 @@ class Market(Frozen, Tabular):
     * ``demand`` (n,) or None: the most GPUs that a user can use at once, infinity for no limit.
     * ``users``, ``types``: names. ``owner``: for each row the name of the user that it belongs to; a user with several
       job types has a row for each, called "user/job" (a virtual user).
-    * ``least``, ``most`` (n, k) or None: between which speedups lie that are not known exactly; with a least of 0 any
-      positive one, with a most of infinity any at all.
+    * ``least``, ``most`` (n, k) or None: the ends between which speedups lie that are not known exactly; a least of 0
+      allows any positive number, a most of infinity has no upper end.
     * ``entitlements``: guarantees, caps, groups, priorities, and what users hold and ask for; None where nobody says.
 
     Numbers are Fractions; ``as_(float)`` gives the same market for a float solver. Errors: `BadInput` of the functions

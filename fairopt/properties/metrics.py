@@ -77,7 +77,7 @@ class Metrics(Tabular):
 def metrics(market: Market, shares: Shares) -> Metrics:
     """Return the metrics of ``shares`` (n, k): Fractions where market and shares are exact, else floats.
 
-    They are floats too where shares have thousands of digits, whose sums have millions.
+    They are floats, too, where shares have thousands of digits, since their sums would have millions.
     ``shares`` may be an array, lists, or a pandas table with labels. Errors: `BadInput` for shares of another market.
     Source: that of `Metrics`.
 

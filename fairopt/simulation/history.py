@@ -16,10 +16,11 @@ from fairopt.simulation.record import Changes, JobRun, Round
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Tabular):
-    """What happened: everything that measures are functions of.
+    """What happened in a run; all measures are computed from it.
 
-    ``rounds`` rise in time; rounds in which nobody was present have no record. A job that arrived and is not completed
-    when the last record ends is present until then. `to_frame` has a row for each job and round that it ran in.
+    ``rounds`` are in order of time; a round in which no job was present has no record. A job that arrived and is not
+    completed when the last record ends is present until then. `to_frame` has a row for each job and round that it ran
+    in.
 
     Units: those of the trace (seconds in files). Errors: `NotInstalled` of `to_frame` without pandas. Source: ours.
 

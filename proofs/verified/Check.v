@@ -2,7 +2,7 @@
 
 From Coq Require Import List QArith String.
 From Verified Require Import Syntax Meaning Programs Decided Pareto Standing Shares Decisions Dominated NashBounds
-  Assigned Parts Efficient.
+  Assigned Parts Efficient Frontier.
 Import ListNotations.
 
 Definition check_certificate (c : certificate) : result :=
@@ -22,6 +22,7 @@ Definition check_certificate (c : certificate) : result :=
     check_nash_bounds m x gap lowest highest prices demand_duals
   | Partial m x kept together apart => check_partial m x kept together apart
   | EfficientUpTo m x lambda v bound gap nodes => check_efficient m x lambda v bound gap nodes
+  | Frontier m g p points lines gap told => check_frontier m g p points lines gap told
   | Gangs r types value bound gap grain root cases => check_gangs r types value bound gap grain root cases
   | Decide d => check_decision d
   end.
@@ -44,5 +45,6 @@ Proof.
   - apply check_partial_sound.
   - apply check_gangs_sound.
   - apply check_efficient_sound.
+  - apply check_frontier_sound.
   - apply check_decision_sound.
 Qed.

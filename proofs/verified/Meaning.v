@@ -255,6 +255,39 @@ Fixpoint rises (n : normaliser) (x : table) (had : list Q) (done : list N) (roun
 (** *** Efficient OEF: envy-free, with fair shares, Pareto-efficient; the largest total of those *)
 Definition efficient_and_fair (x : table) : Prop := envy_free x /\ sharing_incentive x /\ pareto_efficient x.
 
+(** *** Trade-offs: a property fails by at most a part of the equal share, or of the mean throughput of equal shares *)
+Definition goal_is (g : goal) (y : table) (t : Q) : Prop :=
+  match g with
+  | TotalEfficiency => total y == t
+  | LeastGain => forall u b, has y u b -> fair_share u * t <= value u b
+  end.
+Definition fails_by (p : relaxed) (eps : Q) (y : table) : Prop :=
+  match p with
+  | EnvyBy => forall u b v c, has y u b -> has y v c ->
+      weight u / weight v * value u c - eps * fair_share u <= value u b
+  | SharingBy => forall u b, has y u b -> (1 - eps) * fair_share u <= value u b
+  | EqualBy => exists level, forall u b, has y u b -> weight u * level <= value u b /\
+      value u b <= weight u * level + eps * weight u * (sum (map fair_share (users m)) / total_weight)
+  | EfficiencyBy => True
+  end.
+Definition within_by (g : goal) (p : relaxed) (eps : Q) (y : table) (t : Q) : Prop :=
+  sensible y /\ goal_is g y t /\ fails_by p eps y.
+(** The lines through points, and level after the last. *)
+Fixpoint line_at (points : list (Q * Q)) (eps : Q) : Q :=
+  match points with
+  | [] => 0
+  | (e, v) :: rest =>
+      match rest with
+      | [] => v
+      | (e', v') :: _ => if Qle_bool eps e' then v + (eps - e) / (e' - e) * (v' - v) else line_at rest eps
+      end
+  end.
+Definition first_point (points : list (Q * Q)) : Q := match points with (e, _) :: _ => e | [] => 0 end.
+Definition frontier_is (g : goal) (p : relaxed) (points : list (Q * Q)) (gap : Q) (efficient : bool) : Prop :=
+  forall eps, first_point points <= eps ->
+    (exists y, within_by g p eps y (line_at points eps) /\ (efficient = true -> pareto_efficient y)) /\
+    forall y t, within_by g p eps y t -> t <= line_at points eps + gap.
+
 (** *** What a rule may decide *)
 Definition optimum (r : rule) (x : table) : Prop :=
   match r with
@@ -370,6 +403,7 @@ Definition meaning (s : statement) : Prop :=
   | MaximisesNash m x => valid m /\ maximises_nash m x
   | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
   | PartsLeft m x => valid m /\ leaves_parts m x
+  | FrontierIs m g p points gap efficient => valid m /\ points <> [] /\ frontier_is m g p points gap efficient
   | BestEfficient m x v bound => valid m /\ efficient_and_fair m x /\ total m x == v /\
       forall y, efficient_and_fair m y -> total m y <= bound
   | RoundCosts r v bound =>

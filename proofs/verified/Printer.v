@@ -2,7 +2,7 @@
 
 From Coq Require Import ZArith NArith QArith List String Bool.
 From Verified Require Decisions.
-From Verified Require Import Syntax Json Numbers Sha256 Rounds Print PrintPlan Reader.
+From Verified Require Import Syntax Json Numbers Sha256 Rounds Print PrintPlan ReadMarkets Reader.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -210,6 +210,24 @@ Definition told_shown (d : telling) : text :=
 Definition told_notes (d : telling) : list text :=
   match d with RatesTold _ rates => [codes "the rates are, in each round, " ++ table_shown rates] end.
 
+Definition goal_word (g : goal) : text :=
+  codes match g with TotalEfficiency => "total_efficiency" | LeastGain => "least_gain" end.
+Definition relaxed_word (p : relaxed) : text :=
+  codes match p with
+        | EnvyBy => "envy_freeness" | SharingBy => "sharing_incentive" | EqualBy => "equal_throughput"
+        | EfficiencyBy => "pareto_efficiency"
+        end.
+Definition relaxed_unit (p : relaxed) : text :=
+  codes match p with
+        | EnvyBy => "the equal share of who envies; all GPUs of the other count"
+        | SharingBy => "the user's equal share"
+        | EqualBy => "the mean throughput per weight of equal shares"
+        | EfficiencyBy => "the sum of gains over equal shares"
+        end.
+Definition points_shown (points : list (Q * Q)) : text :=
+  let rows := map (fun '(e, v) => [e; v]) points in
+  if size points <=? most_shown then commas (map row_shown rows) else codes "points " ++ digest_of rows.
+
 Definition print (s : statement) : text :=
   match s with
   | IsBound p value bound => about (bounded (codes "the program") value bound) [program_shown p]
@@ -261,6 +279,19 @@ Definition print (s : statement) : text :=
              ++ codes "with the total " ++ shown value ++ codes "; none with these three properties has more"
              ++ (if Qeq_bool value bound then [] else codes " than " ++ shown bound))
       [market_shown m; allocation_shown x]
+  | FrontierIs m g p points gap efficient =>
+    about (codes "the largest " ++ goal_word g
+             ++ (if efficient then codes " of Pareto-efficient allocations" else []) ++ codes " where " ++ relaxed_word p
+             ++ codes " fails by epsilon at most is, from epsilon " ++ shown (Meaning.first_point points)
+             ++ codes " on, that of the lines through " ++ points_shown points ++ codes ", and level then"
+             ++ (if Qeq_bool gap 0 then [] else codes ", or up to " ++ shown gap ++ codes " more"))
+      [codes "points are (epsilon, value); an epsilon of 1 is " ++ relaxed_unit p
+         ++ codes "; nobody holds what it cannot use or does not demand"
+         ++ match g with
+            | TotalEfficiency => []
+            | LeastGain => codes "; gains are over equal shares, and nash_welfare is their geometric mean by weight"
+            end;
+       market_shown m]
   | RoundCosts r value bound =>
     about (codes "an assignment of jobs to types costs " ++ shown value ++ codes ", none costs less than " ++ shown
       bound

@@ -5,7 +5,7 @@
 
 From Coq Require Import ZArith NArith QArith List String Bool.
 From Verified Require Import Syntax Json Numbers Decode ReadKeys ReadRounds.
-From Verified Require Import Print Reader.
+From Verified Require Import Print ReadMarkets Reader.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.

@@ -92,12 +92,19 @@ Inductive property :=
   Feasibility | SharingIncentive | EnvyFreeness | WorkConservation | AdjacentTypes | ParetoEfficiency.
 Inductive owed_property :=
   GuaranteeKept | CapKept | WholeGpus | GroupFairness | PeersEnvyFree | GuaranteeIncentive | NobodyStarves.
+(** What is wanted to be large, and what may fail by epsilon. *)
+Inductive goal := TotalEfficiency | LeastGain.
+Inductive relaxed := EnvyBy | SharingBy | EqualBy | EfficiencyBy.
 Inductive normaliser := OwnPartition | EqualTime | Isolated.
 
 (** ** Certificates *)
 
 (** A round of water filling: the level, who is fixed there, multipliers. *)
 Record filling := Filling { level : Q; fixed : list N; held_by : list dual }.
+
+(** A point of a trade-off, which an allocation reaches; and a line over epsilon that nothing is above. *)
+Record tradeoff_point := Reached { epsilon : Q; reaches_value : Q; reached_by : table; named_values : list (text * Q) }.
+Record tradeoff_line := Above { constant : Q; slope : Q; line_duals : list dual }.
 
 (** A node of a tree: nobody holds a type that a pair of a user and a type names; a circle of such pairs, or multipliers. *)
 Record branch := Branch { lacks : list (N * N); circle : list (N * N); bounded_by : list dual }.
@@ -139,6 +146,9 @@ Inductive certificate :=
     (cases : option (list case))
 (** The same, where value and bound need not meet. *)
 | EfficientUpTo (m : market) (x : table) (lambda : list Q) (value bound gap : Q) (nodes : list branch)
+(** [efficient]: weights, prices and demand duals that prove each point efficient. *)
+| Frontier (m : market) (g : goal) (p : relaxed) (points : list tradeoff_point) (lines : list tradeoff_line) (gap : Q)
+    (efficient : option (list Q * (list Q * option (list Q))))
 | Decide (d : decision).
 
 (** ** Answers *)
@@ -172,6 +182,8 @@ Inductive statement :=
 | NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
 | PartsLeft (m : market) (x : table)
 | BestEfficient (m : market) (x : table) (value bound : Q)
+(** Points are of epsilon and value. *)
+| FrontierIs (m : market) (g : goal) (p : relaxed) (points : list (Q * Q)) (gap : Q) (efficient : bool)
 | RoundCosts (r : round) (value bound : Q)
 | ExtremeIs (m : market) (r : rule) (highest : bool) (weights : table) (value : Q)
 | AuthorsOptimum (p : program) (m : market) (policy_name : text) (x : table) (value : Q)

@@ -159,6 +159,18 @@ def of_powers() -> bytes:
     return json.dumps(made).encode()
 
 
+def of_tree(types: int) -> bytes:
+    """Ends of a tree, and nothing that leads to them; the allocation is efficient and envy-free."""
+    own = [[10 if i == j else 1 for j in range(types)] for i in range(types)]
+    told = {"allocation": [[int(i == j) for j in range(types)] for i in range(types)], "weights": [1] * types}
+
+    def make(nodes: int) -> Any:
+        ends = [{"without": [[i % types, i // types % types]], "duals": [["capacity", 0, 1]]} for i in range(nodes)]
+        return certificate("efficient", own, [1] * types, **told, value=10 * types, bound=10 * types, gap=0, nodes=ends)
+
+    return largest(make)
+
+
 def of_range() -> bytes:
     def make(users: int) -> Any:
         same = {"allocation": [[0]] * users, "value": 0, "duals": []}
@@ -227,6 +239,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "range": of_range,
     **{f"frontier of {goal}": (lambda goal=goal: of_frontier(goal)) for goal in ("total_efficiency", "nash_welfare")},
     "powers of long numbers": of_powers,
+    **{f"tree of {types} types": (lambda types=types: of_tree(types)) for types in (3, 40)},
     "oef-cooperative, one long weight": lambda: of_one_long_weight("oef-cooperative"),
 }
 SLOW: dict[str, Callable[[], bytes]] = {

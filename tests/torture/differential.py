@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import IO, Any
 
-sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs")]
+sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs", "problem")]
 from certificate_kinds import BY_HAND
 from certificate_samples import of_entitlements, of_market, of_programs, within_entitlements
 from changed import changed_bytes, changed_values

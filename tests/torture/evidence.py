@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs")]
+sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("certificates", "proofs", "problem")]
 import test_verify_run as runs
 import test_verify_schedule as schedules
 from certificate_kinds import BY_HAND, require_true
