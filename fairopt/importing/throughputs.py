@@ -132,7 +132,7 @@ def _users(rows: Iterable[Row], measured: Measured, types: Sequence[str], places
         speeds = _speeds(name, gpus, measured, types, place)
         twice = any(each["name"] == name for each in user["job"])
         user["job"].append(
-            {"name": f"{name} on {gpus}" if twice else name, "speedup": [_short(each, places) for each in speeds]}
+            {"name": f"{name} on {gpus}" if twice else name, "speedup": [short(each, places) for each in speeds]}
         )
     if not told:
         raise BadInput("no users", place="the table", remedy="Give a row for each job that a user runs")
@@ -163,14 +163,14 @@ def _of_json(path: AnyPath, types: Sequence[str]) -> Measured:
             name, kind = (inner, outer) if by_type else (outer, inner)
             if isinstance(value, Mapping):  # beside "null", alone, are those of two jobs on one GPU
                 value = value.get("null", 0)
-            measured.setdefault(_key(name), {})[kind.lower()] = amount(value, place)
+            measured.setdefault(job_and_gpus(name), {})[kind.lower()] = amount(value, place)
     if not wanted & {kind for speeds in measured.values() for kind in speeds}:
         remedy = f"Name the types of the row {CAPACITY}: {', '.join(types)}"
         raise BadInput("no throughput is on a GPU type that there is", place="the top level", remedy=remedy)
     return measured
 
 
-def _key(name: str) -> tuple[str, int]:
+def job_and_gpus(name: str) -> tuple[str, int]:
     """Return a job and its GPUs: Gavel writes "('LM (batch size 5)', 2)"."""
     try:
         job, gpus = ast.literal_eval(name) if name.startswith("(") and len(name) < 500 else (name, 1)
@@ -224,7 +224,7 @@ def _speeds(name: str, gpus: int, measured: Measured, types: Sequence[str], plac
     return [speeds[kind.lower()] / gpus for kind in types]
 
 
-def _short(value: Fraction, places: Places) -> Fraction:
+def short(value: Fraction, places: Places) -> Fraction:
     """Return a measurement without the digits that are noise."""
     if not value:
         return value

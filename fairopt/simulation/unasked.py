@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,9 @@ class Unasked:
         """
         rounds = 0
         order = schedule.newcomers if settled and come and self._plain else None
+        arrives = arrived < len(self._arrival) and self._arrival[arrived] <= now
+        if now >= stands or (order is None and arrives):  # most often where jobs wait
+            return [], before, 0, now
         coming = slice(arrived, arrived if order is None else arrived + MOST_AT_ONCE)
         running = _Running(before, self._coming[:, coming], arrived)
         changes, last, following = list[Changes](), now, False
@@ -147,26 +151,30 @@ class _Running:
         self._at = np.zeros(0, dtype=np.int64) if at is None else at
         columns = (before.remaining, before.attained, before.setup, before.speed, before.gpus)
         self._all = np.concatenate((np.stack([column[self._at] for column in columns]), coming), axis=1)
-        self._rows: list[int] = before.rows[self._at].tolist()
         self._spots, self._since = list[Spots](), list[Number]()  # of those who came: where, and when
+        self._rows = before.rows[self._at]
         self._own = self.count = len(self._rows)
         self._left, self._attained, self._loading, self._speed, self._gpus = self._all[:, : self._own]
         self._loads = bool(self._loading.any())
 
+    @cached_property
+    def _listed(self) -> list[int]:
+        rows: list[int] = self._rows.tolist()
+        return rows
+
     def spots(self) -> dict[int, Spots]:
         """Return where those run who were there at the beginning and are not done, by row of the trace."""
-        there = zip(self._rows, self._before.last[self._at], self._left[: self._own] != INFINITY, strict=False)
-        return {row: spots for row, spots, runs in there if runs}
+        there = self._left[: self._own] != INFINITY
+        return dict(zip(self._rows[there].tolist(), self._before.last[self._at][there], strict=True))
 
     def come(self, fresh: range, spots: list[Spots], slower: Mapping[int, Number], now: Number) -> list[Number]:
         """Let those who come for the round that begins ``now`` run, some ``slower``; return their speeds."""
-        there = len(self._rows)
+        there = len(self._left)
         for row, speed in slower.items():
             self._all[3, there + row - fresh.start] = speed
-        self._rows += fresh
         self._spots += spots
         self._since += [now] * len(fresh)
-        self._left, self._attained, self._loading, self._speed, self._gpus = self._all[:, : len(self._rows)]
+        self._left, self._attained, self._loading, self._speed, self._gpus = self._all[:, : there + len(fresh)]
         self._loads = True
         self.count += len(fresh)
         speeds: list[Number] = self._speed[there:].tolist()
@@ -179,8 +187,9 @@ class _Running:
         self._done = (complete <= end).nonzero()[0]
         if not len(self._done):
             return {}
-        times = zip(self._done.tolist(), complete[self._done].tolist(), strict=True)
-        return {self._rows[place]: time for place, time in times}
+        own, rows, before = self._own, self._listed, self._arrived - self._own
+        places = zip(self._done.tolist(), complete[self._done].tolist(), strict=True)
+        return {rows[place] if place < own else place + before: time for place, time in places}
 
     def go_on(self, held: Any) -> None:
         """Let the round pass."""
