@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -39,18 +40,23 @@ def interrupted(number: int, _: object) -> NoReturn:
 def print_nowhere(number: int) -> None:
     """Print on no terminal from now on where a signal says that it was closed: files are still to be written."""
     if number in HANG_UP:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for each in (1, 2):
-            with suppress(OSError):  # it is closed
-                if S_ISCHR(os.fstat(each).st_mode):
-                    os.dup2(nowhere, each)
+        _leave_terminals()
+
+
+def _leave_terminals() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for each in (1, 2):
+        with suppress(OSError):  # it is closed
+            if S_ISCHR(os.fstat(each).st_mode):
+                os.dup2(nowhere, each)
 
 
 class _Pipe(FileIO):
     """A stream from which a reader may go away, as `head` does; ``left``: whether it has.
 
     The first to write after that is told so by a `BrokenPipeError`, and the program ends. Where it ``goes_on``, since
-    it has files to write as well, nobody is told. What is printed from then on is dropped.
+    it has files to write as well, nobody is told. What is printed from then on is dropped. So is what is printed on a
+    terminal that was closed: the signal that says so may come later.
     """
 
     left = goes_on = False
@@ -64,6 +70,11 @@ class _Pipe(FileIO):
             if self.goes_on:
                 return len(data)
             raise
+        except OSError as error:
+            if error.errno != errno.EIO or not S_ISCHR(os.fstat(self.fileno()).st_mode):
+                raise
+            _leave_terminals()
+            return len(data)
 
 
 def pipes() -> list[_Pipe]:
@@ -100,7 +111,7 @@ def _watched(stream: Any) -> Any:
     if not isinstance(stream, TextIOWrapper) or type(raw) is not FileIO:
         return stream
     mode = os.fstat(raw.fileno()).st_mode
-    if not (S_ISFIFO(mode) or S_ISSOCK(mode)):
+    if not (S_ISFIFO(mode) or S_ISSOCK(mode) or raw.isatty()):
         return stream
     how: dict[str, Any] = {each: getattr(stream, each) for each in ("encoding", "errors", "line_buffering")}
     pipe: Any = _Pipe(raw.fileno(), "w", closefd=False)

@@ -121,7 +121,9 @@ def files(path: Path) -> Iterator[Path]:
         if folder.count(os.sep) > DEEPEST:
             found += [Path(folder, name) for name in inner]
             inner.clear()
-    yield from sorted([*found, *(Path(each.filename) for each in errors)]) or [path]
+    yield from sorted(
+        [*found, *(Path(each.filename) for each in errors if each.filename != os.fspath(path))]
+    ) or [path]
 
 
 def small_number(text: str) -> Fraction:

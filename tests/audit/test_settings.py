@@ -31,7 +31,7 @@ def test_a_cap_and_a_quota_below_it_may_be_set_in_either_order(settings: tuple[s
             "a.T.reserve=9",
             "the reserve of 9 is above the quota of 8. Set a.T.reserve to 8 or less, or a.T.quota to 9 or more too",
         ),
-        ("a.limit=4", "--set a.limit=4: a limit is of one type, and none is named. Write a.T.limit"),
+        ("a.limit=4", "--set a.limit=4: a limit is set for one GPU type, and none is named. Write a.T.limit"),
     ],
 )
 def test_what_must_be_set_too_is_the_other_one_and_to_what(setting: str, says: str) -> None:

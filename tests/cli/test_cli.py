@@ -307,7 +307,9 @@ def test_help_loads_no_command_and_no_numbers() -> None:
     ran = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     loaded = set(ran.stdout.split())
     mine = {name for name in loaded if name.startswith("fairopt.")}
-    assert mine == {f"fairopt.{name}" for name in ("cli", "cli.app", "cli.exits", "deadline", "errors", "later")}
+    assert mine == {
+        f"fairopt.{name}" for name in ("cli", "cli.app", "cli.exits", "cli.refusals", "deadline", "errors", "later")
+    }
     assert not loaded & {"numpy", "rich", "highspy", "flint", "importlib.metadata"}
 
 
@@ -376,4 +378,4 @@ def test_one_property_in_words(fairopt: Callable[..., Ran]) -> None:
     assert "pi_l its weight" not in fairopt("properties", "no_starvation").out
     assert [each["name"] for each in fairopt("properties", "envy_freeness", "--json").data] == ["envy_freeness"]
     wrong = fairopt("properties", "envy")
-    assert (wrong.status, "Did you mean envy_freeness?" in wrong.err) == (2, True)
+    assert (wrong.status, "Did you mean envy_freeness or envy_within_peers?" in wrong.err) == (2, True)

@@ -144,7 +144,7 @@ def test_files_that_several_importers_read_are_nobodys(now: Path, monkeypatch: p
     monkeypatch.setattr(discovery, "names", lambda group: list(readers))
     monkeypatch.setattr(discovery, "load", lambda group, name: readers[name])
     now.rename(now.with_suffix(".dump"))
-    with pytest.raises(BadInput, match="it can be read as of one and two"):
+    with pytest.raises(BadInput, match="one and two can read it"):
         audit(now.with_suffix(".dump"), policies=[])
     assert audit(now.with_suffix(".dump"), importer="two", policies=[], properties=[]).source == "two"
 

@@ -278,7 +278,7 @@ def test_what_depends_on_the_choice_among_optima_is_said(fairopt: Callable[..., 
     ("name", "said"),
     [
         ("nothing.json", "No such file or directory"),
-        ("folder", "no file in this folder ends in .json, .jsonl, .json.gz, .jsonl.gz"),
+        ("folder", "no file in this folder ends in .json, .jsonl, .json.gz, .jsonl.gz, or it cannot be looked into"),
     ],
 )
 def test_what_cannot_be_read_says_why(fairopt: Callable[..., Ran], tmp_path: Path, name: str, said: str) -> None:

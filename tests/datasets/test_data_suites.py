@@ -104,7 +104,7 @@ def test_a_data_set_is_written(
     [
         (["datasets", "oef-exampel", "--out", "x.toml"], "Did you mean @oef-example"),
         (["datasets", "oef-example"], "Give --out oef-example.toml"),
-        (["datasets", "--out", "x.toml"], "no data set to write to x.toml"),
+        (["datasets", "--out", "x.toml"], "no data set is named for x.toml"),
         (["datasets", "oef-example", "--out", "x.exe"], ".toml"),
         (["import", "nothing", "x", "--out", "x.toml"], "there is no 'nothing' among the importers"),
     ],

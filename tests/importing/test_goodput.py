@@ -133,7 +133,7 @@ def test_they_can_be_played(policy: Any, checkout: Path) -> None:
     ("old", "new", "says"),
     [
         (",bert,", ",gpt,", "line 2, application: got 'gpt'; The applications are bert"),
-        (",time,", ",when,", "line 2: nothing under time"),
+        (",time,", ",when,", "line 2: no value in time"),
         (",bert,", ",bert,four", "line 2, num_replicas: got 'four"),
     ],
 )

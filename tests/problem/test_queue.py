@@ -48,7 +48,7 @@ def jobs(**columns: Any) -> Jobs:
         ({"bandwidth": [1, -1]}, "host 'h2', bandwidth", "-1", "positive"),
         ({"hosts": ["a", "a"]}, "hosts", "both called 'a'", "name of its own"),
         ({"hosts": ["a", ""]}, "host 2", "''", "printable"),
-        ({"hosts": ["a"]}, "hosts", "1 hosts for 2", "one name for each"),
+        ({"hosts": ["a"]}, "hosts", "1 host for 2", "one name for each"),
     ],
 )
 def test_a_cluster_refuses(given: dict[str, Any], place: str, value: str, remedy: str) -> None:

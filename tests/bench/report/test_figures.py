@@ -144,7 +144,7 @@ def test_figures_written_twice_are_the_same(tmp_path: Path) -> None:
 def test_a_document_without_a_place_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     path.write_text("nothing\n")
-    with pytest.raises(BadInput, match=r"page.md: .*no place for figures.*bench goals: begin"):
+    with pytest.raises(BadInput, match=r"page.md: markers of figures are missing.*bench goals: begin"):
         write_figures(records(), path, "")
     path.write_text("<!-- bench goals: begin -->\n")
     with pytest.raises(BadInput, match="bench goals: end"):

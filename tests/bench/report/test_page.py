@@ -342,7 +342,7 @@ class TestMalformed:
 
     def test_solved_without_seconds(self) -> None:
         env = environment()
-        with pytest.raises(BadInput, match="solved without seconds"):
+        with pytest.raises(BadInput, match="the seconds to build and to solve are missing"):
             report([env, measurement(env, seconds=Stages())])
 
     def test_what_is_no_record(self) -> None:

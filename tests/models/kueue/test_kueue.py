@@ -241,7 +241,7 @@ def test_the_tournament_chooses_as_one_that_computes_all_shares_anew(seed: int) 
         work = QueuedWork(f"w{queue}", queue, dice.randint(0, 1), dice.randint(0, 2), queue, {})
         heads.append(Assignment(work, Mode.FIT, 0, 0, needs))
     left = list(heads)
-    for head in Cycles(state)._in_order(heads):
+    for head in Cycles(state, {})._in_order(heads):
         assert head is naive(state, left)
         left.remove(head)
         if dice.random() < 0.6:  # some are admitted, and change the shares above them
