@@ -96,13 +96,13 @@ def go_on_unread() -> None:
 
 def open_streams() -> None:
     """Open what the caller has closed, since Python would print errors among the results; let every name be printed."""
+    sys.stdout, sys.stderr = map(_watched, (sys.stdout, sys.stderr))
     sys.stdin, sys.stdout, sys.stderr = (
         open(os.devnull, mode) if stream is None else stream  # noqa: SIM115
         for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
     )
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = map(_watched, (sys.stdout, sys.stderr))
 
 
 def _watched(stream: Any) -> Any:
@@ -111,7 +111,7 @@ def _watched(stream: Any) -> Any:
     if not isinstance(stream, TextIOWrapper) or type(raw) is not FileIO:
         return stream
     mode = os.fstat(raw.fileno()).st_mode
-    if not (S_ISFIFO(mode) or S_ISSOCK(mode) or raw.isatty()):
+    if not (S_ISFIFO(mode) or S_ISSOCK(mode) or S_ISCHR(mode)):
         return stream
     how: dict[str, Any] = {each: getattr(stream, each) for each in ("encoding", "errors", "line_buffering")}
     pipe: Any = _Pipe(raw.fileno(), "w", closefd=False)

@@ -313,6 +313,16 @@ def test_files_are_written_where_the_terminal_is_closed(tmp_path: Path) -> None:
     assert "equal-split" in page.read_text(encoding="utf-8")
 
 
+def test_a_closed_terminal_of_which_no_signal_tells_stops_nothing(tmp_path: Path) -> None:
+    page, (terminal, inside) = tmp_path / "page.html", os.openpty()
+    options = {"stdin": inside, "stdout": inside, "stderr": inside, "start_new_session": True}  # it controls nobody
+    begun = subprocess.Popen([*FAIROPT, "compare", "@oef-example", "--evaluations", "3", "--html", page], **options)
+    os.close(inside)
+    os.close(terminal)
+    assert begun.wait(60) in (0, 1, 4)
+    assert "oef-cooperative" in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 @pytest.mark.parametrize("name", ["market", "market.toml"])
 def test_a_pipe_is_read_once(fairopt: Callable[..., Ran], tmp_path: Path, name: str) -> None:
