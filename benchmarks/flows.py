@@ -30,12 +30,12 @@ ALGORITHMS = (
 )
 
 
-def seconds(do: Callable[[], Any]) -> tuple[float, Any]:
+def seconds(do: Callable[..., Any], *given: Any) -> tuple[float, Any]:
     """Return the processor seconds of a call, the least of at least three and of half a second, and its result."""
     best, spent = float("inf"), 0.0
     while spent < 0.5:
         begun = process_time()
-        found = do()
+        found = do(*given)
         took = process_time() - begun
         best, spent = min(best, took), spent + max(took, 1 / 6)
     return best, found
@@ -73,15 +73,15 @@ def forest(key: np.ndarray) -> list[tuple[Any, Any]]:
 def main() -> None:
     for users, types in (5, 4), (20, 5), (200, 10), (1000, 10):
         given = drawn(users, types, 0)
-        ours, found = seconds(lambda: spend(*given))  # noqa: B023
-        theirs = {each.__name__: seconds(lambda: by_networkx(*given, each)) for each in ALGORITHMS}  # noqa: B023
+        ours, found = seconds(spend, *given)
+        theirs = {each.__name__: seconds(by_networkx, *given, each) for each in ALGORITHMS}
         name, (took, _) = min(theirs.items(), key=lambda item: item[1][0])
         if found is None or len({value for _, value in theirs.values()}) > 1:
             raise SystemExit("the flows differ")
         print(f"flow {users} x {types}: {ours:.2g} s, networkx {took:.2g} s ({name}), {took / ours:.1f} times")
         key = np.random.default_rng(1).random((users, types))
-        ours, edges = seconds(lambda: _spanning(key, key.size))  # noqa: B023
-        took, others = seconds(lambda: forest(key))  # noqa: B023
+        ours, edges = seconds(_spanning, key, key.size)
+        took, others = seconds(forest, key)
         if abs(key[tuple(edges.T)].sum() - sum(key[i, j - users] for i, j in map(sorted, others))) > 1e-9:
             raise SystemExit("the forests differ")
         print(f"forest {users} x {types}: {ours:.2g} s, networkx {took:.2g} s, {took / ours:.1f} times", flush=True)
