@@ -24,7 +24,7 @@ from fairopt.testing.suite import Outcome
 
 INSTALLED = [each.name for each in policies(Batch)]
 #: Sampled batches; planted faults are searched for on as many.
-BATCHES = 5
+BATCHES = 2
 
 
 @pytest.mark.parametrize("batches", counts(BATCHES, 8))
