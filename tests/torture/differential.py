@@ -48,15 +48,15 @@ CERTIFICATES = 300_000
 #: At least so many of each of these; of which there are few, so many times as many are made.
 EACH = 20_000
 TIMES = {
-    "rates that are told": 20,
+    "rates that are told": 26,
     "bounds on Nash welfare": 40,
-    "gangs": 8,
+    "gangs": 24,
     "frontiers": 20,
-    "programs inside certificates": 20,
-    "ranges over optima": 10,
-    "misreports": 8,
+    "programs inside certificates": 7,
+    "ranges over optima": 11,
+    "misreports": 6,
     "entitlements": 2,
-    COUNTEREXAMPLES: 6,
+    COUNTEREXAMPLES: 13,
 }
 #: Of each certificate as it is written, so many with other names, and so many that are forged: a third of all.
 RENAMED, FORGED = 3, 2
