@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import IO, Any
@@ -47,6 +48,8 @@ from fairopt.testing.samples import entitled_markets, guaranteed_market, sample_
 CERTIFICATES = 300_000
 #: At least so many of each of these; of which there are few, so many times as many are made.
 EACH = 20_000
+#: The proved verifier is asked about so many files at once.
+AHEAD = 200
 TIMES = {
     "rates that are told": 26,
     "bounds on Nash welfare": 40,
@@ -112,12 +115,20 @@ class Proved:
     def __init__(self) -> None:
         self._process = subprocess.Popen([PROGRAM, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
+    def ask(self, paths: Iterable[Path]) -> None:
+        """Ask about files; `answer` has the answers, in order."""
+        into = _open(self._process.stdin)
+        into.write("".join(f"{path}\n" for path in paths).encode())
+        into.flush()
+
     def report(self, path: Path) -> tuple[int, str]:
         """Return the exit status of a file, and what is said of it."""
-        into, out = _open(self._process.stdin), _open(self._process.stdout)
-        into.write(f"{path}\n".encode())
-        into.flush()
-        said = out.readline().decode("ascii").rstrip("\n").partition(": ")[2]
+        self.ask([path])
+        return self.answer()
+
+    def answer(self) -> tuple[int, str]:
+        """Return the exit status of the next file that was asked about, and what is said of it."""
+        said = _open(self._process.stdout).readline().decode("ascii").rstrip("\n").partition(": ")[2]
         return next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said
 
     def __enter__(self) -> Proved:
@@ -271,10 +282,7 @@ def differ(asked: tuple[int, str], proved: tuple[int, str]) -> bool:
 def play(seed: int, proved: Proved, path: Path, only: str = "", enough: Collection[str] = ()) -> Block:
     """Ask both verifiers about the files of a seed, or of one kind."""
     counts, block = Counter[str](), Block(seed)
-    for name, content in files(seed, only, enough):
-        path.write_bytes(content)
-        status, said = front.report(path)
-        here, there = (status, one_line(said[0])), proved.report(path)
+    for name, content, here, there in _answers(files(seed, only, enough), proved, path):
         verdict = next(word for word, code in VERDICTS.items() if code == there[0]).rstrip(": ")
         counts[f"{name}: {'difference' if differ(here, there) else verdict}"] += 1
         if differ(here, there):
@@ -282,6 +290,20 @@ def play(seed: int, proved: Proved, path: Path, only: str = "", enough: Collecti
             block.differences.append({"python": here[1], "coq": there[1], "file": shown})
     block.counts = dict(counts)
     return block
+
+
+def _answers(
+    made: Iterator[tuple[str, bytes]], proved: Proved, path: Path
+) -> Iterator[tuple[str, bytes, tuple[int, str], tuple[int, str]]]:
+    """Yield each file with what the two say of it; the proved one is asked ahead: neither waits for the other."""
+    while some := list(islice(made, AHEAD)):
+        paths = [path.with_stem(f"{path.stem}{at}") for at in range(len(some))]
+        for each, (_, content) in zip(paths, some, strict=True):
+            each.write_bytes(content)
+        proved.ask(paths)
+        for each, (name, content) in zip(paths, some, strict=True):
+            status, said = front.report(each)
+            yield name, content, (status, one_line(said[0])), proved.answer()
 
 
 def read(journal: Path) -> list[Block]:
@@ -348,7 +370,7 @@ def main() -> int:
     given.journal.parent.mkdir(parents=True, exist_ok=True)
     with (
         given.journal.open("w", encoding="utf-8") as stream,
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(dir=MEMORY) as folder,
         Proved() as proved,
     ):
         for block in done:  # without a line that broke off

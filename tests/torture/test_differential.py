@@ -55,7 +55,10 @@ def test_what_is_worked_out_by_hand_is_accepted_and_what_is_forged_is_not(name: 
 class Wrong:
     """It accepts everything, with a statement of its own."""
 
-    def report(self, path: Path) -> tuple[int, str]:
+    def ask(self, paths: list[Path]) -> None:
+        pass
+
+    def answer(self) -> tuple[int, str]:
         return 0, "accepted: all is well"
 
 
