@@ -75,7 +75,8 @@ def require(holds: object, place: str, otherwise: str) -> None:
 
 def within(amount: int, most: Number, place: str, what: str) -> None:
     """Refuse work beyond a limit: ``amount`` of ``what``, of which at most ``most`` are decided."""
-    require(amount <= most, place, f"{shown(amount)} {what} are too many to decide; the limit is {most}")
+    if amount > most:  # a message costs more than the comparison
+        raise Unreadable(f"{place}: {shown(amount)} {what} are too many to decide; the limit is {most}")
 
 
 @dataclass
@@ -94,7 +95,8 @@ class Budget:
 
 def whole(written: str, place: str, most: int = MOST_DIGITS) -> int:
     """Return the integer that a string of at most so many digits stands for."""
-    require(_WHOLE.fullmatch(written), place, f"{brief(written)} is no integer")
+    if not _WHOLE.fullmatch(written):
+        raise Unreadable(f"{place}: {brief(written)} is no integer")
     within(len(written), most, place, "digits of a number")
     return int(Decimal(written))  # unlike int(written), not limited to 4,300 digits
 
