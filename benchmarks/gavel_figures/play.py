@@ -166,7 +166,7 @@ TITLES = {
 #: Why the points of a curve are off by more than 10%, by figure and policy.
 CAUSES: Mapping[tuple[str, str], str] = dict.fromkeys(
     [("las-multi", "max_min_fairness_perf"), ("las-multi", "fifo_perf"), ("ftf-multi", "finish_time_fairness_perf")],
-    "other jobs: at 0.2 an hour, where nobody waits, 16.91 h are published for `fifo_perf`, and these jobs take 15.92 h "
+    "other jobs: at 0.2 an hour, where nobody waits, 16.91 h are published for `fifo_perf`, and these jobs take 15.92 "
     "at best; those of one GPU 15.31 (at 0.4) and 15.34",
 )
 MARKS = "<!-- gavel: written by benchmarks/gavel_figures/play.py -->", "<!-- gavel: end -->"
