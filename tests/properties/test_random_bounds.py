@@ -132,7 +132,7 @@ def test_an_error_up_to_which_it_holds_is_exact() -> None:
     assert seen >= 5
 
 
-@pytest.mark.parametrize("count", counts(45, 60))
+@pytest.mark.parametrize("count", counts(60, 120))
 def test_efficiency_in_bounds_is_that_at_their_corners(count: int) -> None:
     seen, asked = Counter[Answer](), ParetoEfficiency()
     for market, shares in drawn(asked, count, seed=3):
