@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.armada_objects import FIELDS, RULES
+from fairopt.importing.armada_objects import FIELDS, HARMLESS, RULES
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import (
     TAKEN,
@@ -18,7 +18,7 @@ from fairopt.importing.imported import (
     entitlements_of,
     market_of,
 )
-from fairopt.importing.kubernetes import Objects, Stock, add, pod_requests
+from fairopt.importing.kubernetes import Objects, Stock, add, is_ready, pod_requests
 from fairopt.importing.volcano import is_gpu
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -54,7 +54,7 @@ def read(*paths: AnyPath, label: str = PRODUCT, resource: str | None = None) -> 
     internal/common/types/scheduling.go, internal/scheduler/scheduling/constraints/constraints.go (limits),
     internal/scheduler/jobdb/comparison.go (order), docs/scheduling_and_preempting_jobs.md.
     """
-    places = Places()
+    places = Places(HARMLESS)
     found: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in FIELDS}
     with in_files(paths):
         for path in paths:
@@ -150,7 +150,11 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
         [stock.amounts[kind] for kind in stock.types],
         weight=[1 if node.weight is None else node.weight for node in nodes.values()],
     )
-    return Imported(market, places.unplaced, rules=RULES)
+    of: dict[str, tuple[str, Callable[[str], list[str] | None] | None]] = {
+        "job": ("job", None), "submitted job": ("job", None), "priority class": ("class", None),
+        "Queue": ("queue", None), "Node": ("type", {name: [kind] for name, kind in type_of.items()}.get),
+    }  # fmt: skip
+    return Imported(market, places.unplaced, rules=RULES, unread=places.unread(gangs, of))
 
 
 # -- what there is, and what queues may have -----------------------------------------------------------------------
@@ -180,6 +184,8 @@ def _stock(
             places.note("Node, status.allocatable", name, each, "a node has GPUs of one resource here")
         if node.part("spec").flag("unschedulable", False):
             places.note("Node, spec.unschedulable", name, "true", "it is counted all the same")
+        if not is_ready(node):
+            places.note("Node, condition Ready", name, "not True", "it is counted all the same")
         for each in gpus[:1]:
             kind = node.at("metadata.labels").text(label) or each
             if types.setdefault(kind, each) != each:
@@ -283,8 +289,8 @@ def _gangs(
         if (part := _part(job, stock, type_of, label, scheduling, places)) is not None:
             gang, runs = _spec(job).part("annotations").text(_GANG) or f"job {part.name}", part.on is not None
             parts.setdefault((part.user, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
-    for (_, gang, _, _), members in parts.items():
-        _complete(gang, members, places)
+    for members in parts.values():
+        _complete(members, places)
     # a gang's turn comes with its last job. Source: jobiteration.go and queue_scheduler.go, QueuedGangIterator
     first = [max(_place(job) for job, _ in row) for row in parts.values()]
     order = {place: at for at, place in enumerate(sorted(set(first)))}
@@ -299,6 +305,7 @@ def _gangs(
             other=other,
             preemptible=all(each.preemptible for _, each in row),
             since=order[place],
+            about=tuple(dict.fromkeys(thing for _, each in row for thing in each.about)),
         )
 
 
@@ -317,16 +324,17 @@ def _names(parts: Mapping[tuple[str, str, bool, tuple[str, ...]], list[tuple[Obj
     ]
 
 
-def _complete(gang: str, members: Sequence[tuple[ObjectPart, ImportedGang]], places: Places) -> None:
+def _complete(members: Sequence[tuple[ObjectPart, ImportedGang]], places: Places) -> None:
     """Note where a gang has fewer jobs than it says, or jobs that may not run on the same types."""
+    first = members[0][1].name
     said = _spec(members[0][0]).part("annotations").text(_MEMBERS)
     if said and said != str(len(members)):
         got = f"{len(members)} of {said} jobs"
-        places.note(f"job, annotation {_MEMBERS}", gang, got, "the others are in another state, or not given")
+        places.note(f"job, annotation {_MEMBERS}", first, got, "the others are in another state, or not given")
     allowed = [part.allowed or () for _, part in members]
     if not set(allowed[0]).intersection(*allowed):
         why = "a gang has GPUs of one type here: those of its first job"
-        places.note("job, types of a gang", gang, allowed[-1], why)
+        places.note("job, types of a gang", first, allowed[-1], why)
 
 
 def _allowed(members: Sequence[Iterable[str]]) -> list[str]:
@@ -369,8 +377,9 @@ def _part(
     _place(job)  # refuses what is no priority
     other = {name: whole[name] for name in stock.others if whole.get(name)}
     return ImportedGang(
-        name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible
-    )
+        name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible,
+        about=(("job", name), ("class", called)),
+    )  # fmt: skip
 
 
 def _class_of(job: ObjectPart, scheduling: ObjectPart) -> str:

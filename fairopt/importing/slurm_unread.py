@@ -12,6 +12,7 @@ from fairopt.importing.slurm_records import SlurmCommand
 
 ELSEWHERE = "the rule does not read it, and may start a job on nodes where Slurm does not"
 RESERVED = "reservations are not modelled: the rule takes the GPUs of these nodes to be open to every job"
+PAST_USE = "past use is taken as the files state it"
 _SHARING = "the rule shares nodes among jobs, a whole GPU to one"
 _ORDER = "it changes who starts next; the rule does not read it"
 _LIMIT = "a limit that the rule does not read"
@@ -55,7 +56,7 @@ _UNREAD: Mapping[SlurmCommand, tuple[tuple[str, str, str], ...]] = {
     ),
     SlurmCommand.QOS: (
         ("flags", "NOTSET|DenyOnLimit", _LIMIT),
-        ("usagefactor usage_factor", r"1(\.0+)?", "past use is taken as the files state it"),
+        ("usagefactor usage_factor", r"1(\.0+)?", PAST_USE),
         ("limitfactor limits/factor", r"0|1(\.0+)?", _LIMIT),
         ("preemptexempttime preempt/exempt_time", r"0|00:00:00", _ORDER),
     ),
@@ -88,6 +89,28 @@ UNREAD: Mapping[SlurmCommand, Mapping[str, tuple[re.Pattern[str], str]]] = {
     }
     for kind, columns in _UNREAD.items()
 }
+#: By a part of a column's name: why one has no place that is not among these.
+_BESIDE = {
+    "mins": "a limit on use over time; the model has limits on what is held at one time",
+    "submit": "a limit on what may be submitted, which jobs that wait have passed",
+    "mintres": "the least that a job asks for, which jobs that wait have passed",
+    "maxtres": "a limit on each node of a job; the model limits jobs",
+    "wall": "a limit on use over time; the model has limits on what is held at one time",
+    "pertask": "what each task asks for; the job's total is taken",
+    "gresused": "what a node gives to jobs; the jobs themselves say who holds it",
+    "priority": "Slurm's own result, or a factor that is 0 unless weighted; the rules compute the order",
+}
+OTHERWISE = "these fields do not change who is owed or holds which GPUs"
+DOWN = "only GPUs that jobs hold on such a node are counted"
+RATE = "only GPUs have a rate in the model"
+#: In the order of accounts that tie.
+TIED = "level fair-shares tie, and the files do not hold Slurm's order: it was taken from FairShare"
+ADDED = "no association is listed; it was added"
+#: Reasons of what keeps no job from starting.
+HARMLESS = (
+    *(_BESIDE[name] for name in ("submit", "mintres", "pertask", "gresused", "priority")),
+    *(DOWN, RATE, TIED, ADDED, PAST_USE),
+)
 
 
 def unread(kind: SlurmCommand, name: str, value: str) -> str:
@@ -98,3 +121,13 @@ def unread(kind: SlurmCommand, name: str, value: str) -> str:
     """
     silent, why = UNREAD.get(kind, {}).get(name, (None, ""))
     return "" if silent is None or silent.fullmatch(value) else why
+
+
+def beside(name: str) -> str:
+    """Return why a column has no place that no table here names, "" where that is not known.
+
+    >>> beside("MaxTRESMins".lower()).partition(";")[0]
+    'a limit on use over time'
+    """
+    plain = name.replace("_", "").replace("/", "")
+    return next((words for part, words in _BESIDE.items() if part in plain), "")
