@@ -55,7 +55,7 @@ class Audit(Tabular):
     * ``verdicts``: ``properties`` of what is held, by name.
     * ``unplaced``: what the file says and the market has no place for. ``scheduler_rules``: the scheduler's own, in
       words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it,
-      and ``unread``.
+      and ``unread`` and ``policy``.
 
     What is broken, what would mend it, and `declared` are computed when they are asked for.
 
@@ -78,6 +78,7 @@ class Audit(Tabular):
     stated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     counted: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
     unread: Callable[[str], tuple[str, ...]] = nothing_unread
+    policy: str = ""
 
     form = ResultForm(
         "Who is starved, who borrows, and why.",
@@ -334,6 +335,7 @@ def audit(
         stated=source.declared,
         counted=source.counted,
         unread=source.unread,
+        policy=source.policy,
     )
 
 

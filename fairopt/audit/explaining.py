@@ -215,7 +215,7 @@ def explain(
     wanted = sensitivities if sensitivities is not None else policies is not None or not is_large(found.market)
     waiting.sort(key=lambda gang: gang not in accounts.starving.get(node, {}))
     first = waiting[0] if waiting else None
-    own = waits_by_rule(found.alternatives, found.source)
+    own = waits_by_rule(found.alternatives, found.source, found.policy)
     for gang in waiting:
         reason = as_far_as_read(by_rule(reason_of(accounts, gang), own), found.unread(accounts.gangs.names[gang]))
         key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)

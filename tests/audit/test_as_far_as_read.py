@@ -105,8 +105,9 @@ def slurm(folder: Path, of_gang: Mapping[str, Any], of_queue: Mapping[str, Any],
         own = " ".join(f"{key}={value}" for key, value in (of_gang if name == "a" else {}).items())
         inside = "gpu" if name == "a" else "other"
         jobs += (
-            f"JobId={number} JobName=w\n   UserId=u(1) Account={name} QOS=normal\n   JobState=PENDING Reason=Resources\n"
-            f"   Partition={inside} NumNodes=1 NumCPUs=1\n   TresPerNode=gres:gpu:h100:2 {own}\n\n"
+            f"JobId={number} JobName=w\n   UserId=u(1) Account={name} QOS=normal\n"
+            f"   JobState=PENDING Reason=Resources\n   Partition={inside} NumNodes=1 NumCPUs=1\n"
+            f"   TresPerNode=gres:gpu:h100:2 {own}\n\n"
         )
         own = " ".join(f"{key}={value}" for key, value in (of_queue if name == "a" else {}).items())
         parts += f"PartitionName={inside}\n   State=UP Nodes=n1 {own}\n\n"
@@ -127,13 +128,12 @@ def yarn(folder: Path, of_gang: Mapping[str, Any], of_queue: Mapping[str, Any], 
         named = [{"name": "memory-mb", "value": 1024 * gpus}, {"name": "yarn.io/gpu", "value": gpus}]
         return {"resourceInformations": {"resourceInformation": named}}
 
+    usage = {"partitionName": "", "used": amounts(0), "pending": amounts(2)}
+    leaf = {"type": "capacitySchedulerLeafQueueInfo", "resources": {"resourceUsagesByPartition": [usage]}}
     queues = [
-        {
-            "queueName": name, "queuePath": f"root.{name}", "state": "RUNNING", "type": "capacitySchedulerLeafQueueInfo",
-            "resources": {"resourceUsagesByPartition": [{"partitionName": "", "used": amounts(0), "pending": amounts(2)}]},
-        } | (of_gang if name == "a" else {})
+        leaf | {"queueName": name, "queuePath": f"root.{name}"} | (of_gang if name == "a" else {})
         for name in ("a", "b")
-    ]  # fmt: skip
+    ]
     root = {"type": "capacityScheduler", "queueName": "root", "queues": {"queue": queues}}
     return [
         written(folder, "capacity-scheduler.xml", text=f"<configuration>{text}</configuration>"),
@@ -149,6 +149,11 @@ def yarn(folder: Path, of_gang: Mapping[str, Any], of_queue: Mapping[str, Any], 
 Reader = Callable[..., list[Path]]
 FILES: Mapping[str, Reader] = {each.__name__: each for each in (slurm, kueue, kai, volcano, armada, yarn)}
 SELECTOR = {"nodeSelector": {"zone": "x"}}
+CLAIM = {"template": {"spec": {"containers": [container(2)], "resourceClaims": [{"name": "x"}]}}}
+MEMORY = """Configuration data as of 2026-11-01T12:00:00
+PriorityType            = priority/multifactor
+SelectTypeParameters    = CR_Core_Memory
+"""
 
 
 def users(name: str) -> tuple[str, str]:
@@ -172,11 +177,7 @@ OF_GANGS = [
     ("slurm", {"Licenses": "matlab:1"}, "licenses ('matlab:1')"),
     ("slurm", {"MinMemoryNode": "64G"}, "minmemorynode ('64G')"),
     ("slurm", {"ReqNodeList": "n1"}, "reqnodelist ('n1')"),
-    (
-        "kueue",
-        {"template": {"spec": {"containers": [container(2)], "resourceClaims": [{"name": "x"}]}}},
-        "resourceClaims",
-    ),
+    ("kueue", CLAIM, "resourceClaims"),
     ("kueue", {"strange": 1}, "spec.podSets[].strange (1)"),
     ("kai", SELECTOR, "Pod, spec.nodeSelector"),
     ("kai", {"tolerations": [{"key": "x"}]}, "Pod, spec.tolerations"),
@@ -223,7 +224,7 @@ TAINT = {"spec": {"taints": [{"key": "maintenance", "effect": "NoSchedule"}]}}
 OF_ALL = [
     (
         "slurm",
-        "Configuration data as of 2026-11-01T12:00:00\nPriorityType = priority/multifactor\nSelectTypeParameters = CR_Core_Memory\n",
+        MEMORY,
         "CR_Core_Memory",
     ),
     (
