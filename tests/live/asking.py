@@ -73,7 +73,11 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     _limit_qos(slurm, case)
     if case.later:
         slurm.tell(case.later)
-        time.sleep(65)  # fair-share of new associations is computed with the next PriorityCalcPeriod, a minute at least
+        end = (
+            time.monotonic() + 70
+        )  # fair-share of new associations is computed with the next PriorityCalcPeriod, a minute
+        while not _computed(slurm) and time.monotonic() < end:
+            time.sleep(1)
     for job in case.running:
         _submit(slurm, job)
     time.sleep(2.5 if case.running else 0)
@@ -115,6 +119,12 @@ def _go(slurm: Cluster, going: Settings, quiet: float) -> None:
 def _rounds(slurm: Cluster) -> list[int]:
     """Return how many rounds the main scheduler has played, and how many backfill has."""
     return [int(each) for each in re.findall(r"Total cycles:\s*(\d+)", slurm.run("sdiag"))]
+
+
+def _computed(slurm: Cluster) -> bool:
+    """Say whether slurmctld has computed what every user used, of all: it does so in one go."""
+    rows = (line.split("|") for line in slurm.run("sshare", "-anP", "-o", "User,NormUsage").splitlines())
+    return all(used for user, used, *_ in rows if user)
 
 
 def compare(case: Case, folder: Path) -> Outcome:
