@@ -11,12 +11,11 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
-from fairopt.importing.slurm_facts import Facts, JobRecord, Key
+from fairopt.importing.slurm_facts import Facts, JobRecord
 from fairopt.importing.slurm_reasons import CAPS, reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import SlurmCommand, json_records, text_records
 from fairopt.importing.slurm_site import as_text, of_job, of_node
-from fairopt.importing.slurm_ties import settle_ties
-from fairopt.importing.slurm_unread import ADDED
+from fairopt.importing.slurm_unread import ADDED, Key, settled
 from fairopt.importing.slurm_values import CONFIGURATION, GPUS, UNTYPED, begins, said
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import Good
@@ -115,7 +114,7 @@ def _association(facts: Facts, job: JobRecord) -> Key:
 
 def _market(facts: Facts, gpus: int | None) -> tuple[Market, Callable[[str], tuple[str, ...]]]:
     usage = _usage(facts)
-    settle_ties(facts, usage)
+    facts.associations = settled(facts.associations, usage, facts.note)
     users = [key for key in facts.associations if key[1]]
     capacity = _capacity(facts, gpus)
     types = list(capacity)

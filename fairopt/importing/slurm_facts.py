@@ -12,15 +12,24 @@ from fairopt.importing.imported import ImportedQueue, Places, Unplaced
 from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, as_text, settings_of
-from fairopt.importing.slurm_unread import DOWN, HARMLESS, MEMORY, OTHERWISE, RATE, RESERVED, UNREAD, beside, unread
+from fairopt.importing.slurm_unread import (
+    DOWN,
+    HARMLESS,
+    MEMORY,
+    OTHERWISE,
+    RATE,
+    RESERVED,
+    UNREAD,
+    Key,
+    beside,
+    unread,
+)
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, exact, integer, shown
 from fairopt.program import INFINITY, Number
 
-#: (account, user, partition); an account has no user.
-Key = tuple[str, str, str]
 #: States in which a job holds GPUs, and in which it waits.
 RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO", "RESIZING", "RS"})
 RUNS |= {"STOPPED", "ST", "SIGNALING", "SI"}
