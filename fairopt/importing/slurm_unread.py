@@ -141,7 +141,7 @@ def beside(name: str) -> str:
 def settled(
     known: Mapping[Key, ImportedQueue], usage: Mapping[Key, Number], note: Callable[[str, str, object, str], None]
 ) -> dict[Key, ImportedQueue]:
-    """Return associations, of accounts that tie in the order in which Fair Tree took them, as their users' FairShare says.
+    """Return associations, of accounts that tie in the order of Fair Tree, as the FairShare of their users says it.
 
     Slurm takes tied accounts in the order of its own list, which no file holds: in 22.05 the newest first once it was
     started again, by name after an account was added meanwhile; since 23.11 by name. Classic multifactor, which states

@@ -88,7 +88,8 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     export(slurm, folder)
     (folder / "sprio").write_text(slurm.run("sprio", "-h", "-o", "%i|%Y|%f"), encoding="utf-8")
     before = len(_happened(slurm))
-    _go(slurm, going, 6 if case.preempts else 3)
+    # backfill stops jobs for another seconds after those that the main scheduler stopped are gone
+    _go(slurm, going, (18 if case.settings.backfill else 8) if case.preempts else 3)
     happened = _happened(slurm)[before:]
     (folder / "started").write_text("\n".join(job for job, what in happened if what == "started"), encoding="utf-8")
     (folder / "stopped").write_text("\n".join(job for job, what in happened if what == "stopped"), encoding="utf-8")
@@ -111,7 +112,7 @@ def _go(slurm: Cluster, going: Settings, quiet: float) -> None:
         if happened != seen:
             seen, since, own = happened, time.monotonic(), now
         waited = now >= own + quiet and (filled > first[1] or not going.backfill)
-        if time.monotonic() >= since + (quiet if waited else ROUNDS):
+        if time.monotonic() >= since + (quiet if waited else max(quiet, ROUNDS)):
             return
     raise RuntimeError("the schedulers of this tree did not come to rest")
 
