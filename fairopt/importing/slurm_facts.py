@@ -201,13 +201,17 @@ class Facts:
             if columns not in beside:
                 known, looked = taken.get(kind, record.value), UNREAD.get(kind, {})
                 beside[columns] = [each for each in record.value if each not in known or each in looked]
+            waits = kind is not SlurmCommand.JOB or _state(record) in WAITS
             for name in beside[columns]:
                 if value := said(record.value[name]):
-                    self._beside(kind, record, name, value, is_taken=name in taken.get(kind, record.value))
+                    is_taken = name in taken.get(kind, record.value)
+                    self._beside(kind, record, name, value, is_taken=is_taken, waits=waits)
 
-    def _beside(self, kind: SlurmCommand, record: ObjectPart, name: str, value: str, *, is_taken: bool) -> None:
-        """Note a column that is not read, or not everything in it."""
-        why = "" if kind is SlurmCommand.JOB and _state(record) not in WAITS else unread(kind, name, value)
+    def _beside(
+        self, kind: SlurmCommand, record: ObjectPart, name: str, value: str, *, is_taken: bool, waits: bool
+    ) -> None:
+        """Note a column that is not read, or not everything in it; of a job, whether it ``waits``."""
+        why = unread(kind, name, value) if waits else ""
         if why == MEMORY and not self._counts_memory and kind is SlurmCommand.JOB:
             return
         if not why and not is_taken:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cache
 
 from fairopt.importing.imported import ImportedQueue
 from fairopt.importing.slurm_records import SlurmCommand
@@ -128,6 +129,7 @@ def unread(kind: SlurmCommand, name: str, value: str) -> str:
     return "" if silent is None or silent.fullmatch(value) else why
 
 
+@cache
 def beside(name: str) -> str:
     """Return why a column has no place that no table here names, "" where that is not known.
 
