@@ -131,10 +131,11 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
         places.of("priority class", name, classes.part(name).value, FIELDS["priority class"])
         _class(scheduling, name)  # refuses what is none
     closed = {name for name, part in queues.items() if part.flag("cordoned", False)}
-    jobs = [job for job in found["job"].values() if _takes_part(job, queues, closed, places)]
-    gangs = list(_gangs(jobs, stock, type_of, label, scheduling, places))
+    times = {name: _place(job) for name, job in found["job"].items()}
+    jobs = {name: job for name, job in found["job"].items() if _takes_part(job, queues, closed, places)}
+    gangs = list(_gangs(jobs, times, stock, type_of, label, scheduling, places))
     used: dict[str, set[str]] = {}
-    for job in jobs:
+    for job in jobs.values():
         used.setdefault(job.text("queue"), set()).add(_class_of(job, scheduling))
     tiers = {_class(scheduling, each)[0] for row in used.values() for each in row}
     if len(used) > 1 and len(tiers) > 1:
@@ -258,9 +259,7 @@ def _cap(
 def _takes_part(job: ObjectPart, queues: Container[str], closed: Container[str], places: Places) -> bool:
     """Say whether a job runs or waits, and note where it does not."""
     name, queue, state = job.text("jobId"), job.text("queue"), job.text("state", "UNKNOWN")
-    # what is malformed is refused also where the job takes no part
-    _node(job)
-    _place(job)
+    _node(job)  # what is malformed is refused also where the job takes no part
     if queue not in queues:
         places.note("job, queue", name, queue, "no such queue is given")
     elif state not in _WAITS + _RUNS:
@@ -273,7 +272,8 @@ def _takes_part(job: ObjectPart, queues: Container[str], closed: Container[str],
 
 
 def _gangs(
-    jobs: Iterable[ObjectPart],
+    jobs: Mapping[str, ObjectPart],
+    times: Mapping[str, tuple[Fraction, int]],
     stock: Stock,
     type_of: Mapping[str, str],
     label: str,
@@ -282,19 +282,22 @@ def _gangs(
 ) -> Iterator[ImportedGang]:
     """Yield the jobs as gangs: those with one gangId together, and each other alone.
 
-    Within a queue the class's priority counts first, then the job's own, the lowest first, then the time.
+    Within a queue the class's priority counts first, then the job's own, the lowest first, then the time (``times``).
     """
     parts: dict[tuple[str, str, bool, tuple[str, ...]], list[tuple[ObjectPart, ImportedGang]]] = {}
-    for job in jobs:
+    for job in jobs.values():
         if (part := _part(job, stock, type_of, label, scheduling, places)) is not None:
             gang, runs = _spec(job).part("annotations").text(_GANG) or f"job {part.name}", part.on is not None
             parts.setdefault((part.user, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
     for members in parts.values():
         _complete(members, places)
     # a gang's turn comes with its last job. Source: jobiteration.go and queue_scheduler.go, QueuedGangIterator
-    first = [max(_place(job) for job, _ in row) for row in parts.values()]
+    first = [max(times[each.name] for _, each in row) for row in parts.values()]
     order = {place: at for at, place in enumerate(sorted(set(first)))}
     for ((_, _, runs, _), row), name, place in zip(parts.items(), _names(parts), first, strict=True):
+        if len(row) == 1:
+            yield row[0][1]._replace(name=name, allowed=None if runs else row[0][1].allowed, since=order[place])
+            continue
         other: dict[str, Fraction] = {}
         for _, each in row:
             add(other, each.other)  # type: ignore[arg-type]
@@ -373,13 +376,11 @@ def _part(
     if called not in scheduling.part("priorityClasses").value:
         why = "no such class is given: priority 0, not preemptible"
         places.note("job, podSpec.priorityClassName", name, called or "none", why)
-    tier, preemptible, _ = _class(scheduling, called)
-    _place(job)  # refuses what is no priority
+    (tier, preemptible, _), about = _class(scheduling, called), (("job", name), ("class", called))
     other = {name: whole[name] for name in stock.others if whole.get(name)}
     return ImportedGang(
-        name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible,
-        about=(("job", name), ("class", called)),
-    )  # fmt: skip
+        name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible, about=about
+    )
 
 
 def _class_of(job: ObjectPart, scheduling: ObjectPart) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -296,6 +296,7 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
 
 def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
     gangs, known, alike = [], _has_partitions(facts), dict[tuple[tuple[str, str], ...], dict[str, str]]()
+    known_about: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
     for name, job in sorted(facts.jobs.items(), key=_when):
         reason = "" if job.runs else reason_of(job.record.value)
         named = unavailable(job.record) if reason else []
@@ -313,14 +314,20 @@ def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
             if known:
                 said_of = of_job(job.record, job.owner[2], job.nodes, _finite(job.asked.get("cpu", 0)))
                 said_of = alike.setdefault(tuple(said_of.items()), said_of)
-            inside = job.owner[2].split(",")
-            about = (
-                ("job", said(job.record.value.get("jobid", ""))), ("qos", qos),
-                *(("partition", each) for each in inside),
-                *(("nodes", _offer(each, kind)) for each in ("", *inside) for kind in kinds),
-            )  # fmt: skip
+            shared = known_about.get(key := (qos, job.owner[2], *kinds))
+            if shared is None:
+                shared = known_about[key] = tuple(_about(qos, job.owner[2], kinds))
+            about = () if job.runs else (("job", said(job.record.value.get("jobid", ""))), *shared)
             gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, job.since, said_of, about))
     return gangs
+
+
+def _about(qos: str, partitions: str, kinds: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what speaks of every job of a QOS, in some partitions, on some types."""
+    yield "qos", qos
+    inside = partitions.split(",")
+    yield from (("partition", each) for each in inside)
+    yield from (("nodes", _offer(each, kind)) for each in ("", *inside) for kind in kinds)
 
 
 def _when(named: tuple[str, JobRecord]) -> tuple[Fraction, list[int]]:

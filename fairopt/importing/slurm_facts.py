@@ -23,6 +23,7 @@ from fairopt.importing.slurm_unread import (
     Key,
     beside,
     unread,
+    whose,
 )
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
@@ -107,16 +108,6 @@ class JobRecord(NamedTuple):
         since = moment(fields.get("submit") or fields.get("submittime", ""), f"{place}, Submit") or Fraction(0)
         nodes = hosts(fields.get("nodelist", ""), f"{place}, NodeList") if runs else []
         return JobRecord(record, runs, owner_of(record), asked, gpus, since, nodes)
-
-
-def _whose(kind: SlurmCommand, record: ObjectPart) -> str:
-    """Return the name of what a record is about: a job, a node, a partition, a QOS or an association."""
-    called = {
-        SlurmCommand.JOB: "jobid", SlurmCommand.NODE: "nodename", SlurmCommand.PARTITION: "partitionname",
-        SlurmCommand.QOS: "name", SlurmCommand.RESERVATION: "reservationname",
-    }  # fmt: skip
-    names = (called[kind],) if kind in called else ("account", "user", "partition")
-    return "/".join(filter(None, (said(record.value.get(each, "")) for each in names)))
 
 
 def owner_of(job: ObjectPart) -> Key:
@@ -217,7 +208,7 @@ class Facts:
         if not why and not is_taken:
             why = beside(name)
         if why:
-            self.note(kind.value, name, value, why, _whose(kind, record))
+            self.note(kind.value, name, value, why, "" if why in HARMLESS else whose(kind, record))
         elif not is_taken:
             self._other.setdefault(kind, {}).setdefault(name, value)
 

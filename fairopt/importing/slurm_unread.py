@@ -12,6 +12,8 @@ from functools import cache
 
 from fairopt.importing.imported import ImportedQueue
 from fairopt.importing.slurm_records import SlurmCommand
+from fairopt.importing.slurm_values import said
+from fairopt.problem.files.schema import ObjectPart
 from fairopt.program import INFINITY, Number
 
 #: (account, user, partition); an account has no user.
@@ -127,6 +129,16 @@ def unread(kind: SlurmCommand, name: str, value: str) -> str:
     """
     silent, why = UNREAD.get(kind, {}).get(name, (None, ""))
     return "" if silent is None or silent.fullmatch(value) else why
+
+
+def whose(kind: SlurmCommand, record: ObjectPart) -> str:
+    """Return the name of what a record is about: a job, a node, a partition, a QOS or an association."""
+    called = {
+        SlurmCommand.JOB: "jobid", SlurmCommand.NODE: "nodename", SlurmCommand.PARTITION: "partitionname",
+        SlurmCommand.QOS: "name", SlurmCommand.RESERVATION: "reservationname",
+    }  # fmt: skip
+    names = (called[kind],) if kind in called else ("account", "user", "partition")
+    return "/".join(filter(None, (said(record.value.get(each, "")) for each in names)))
 
 
 @cache
