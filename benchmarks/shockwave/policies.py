@@ -30,7 +30,7 @@ from fairopt.program import Array, Program
 SETTINGS = {120: (1e-3, 12.0), 220: (1e1, 5.0), 460: (1e-3, 15.0), 900: (1e5, 5.0)}
 
 
-class _Given(Objective):
+class Given(Objective):
     """Shares by a rule, without a program."""
 
     def formulate(self, jobs: JobMarket) -> Program:
@@ -48,7 +48,7 @@ class _Given(Objective):
 
 
 @dataclass(frozen=True)
-class EqualTime(_Given):
+class EqualTime(Given):
     """Every job the same part of the time, GPUs over jobs, whatever its gang (gandiva_fair_proportional.py)."""
 
     def rule(self, jobs: JobMarket) -> Array:
@@ -58,7 +58,7 @@ class EqualTime(_Given):
 
 
 @dataclass(frozen=True)
-class MostSteps(_Given):
+class MostSteps(Given):
     """The most steps a second, whatever a step is worth (max_sum_throughput.py); who makes as many a GPU gets as much.
 
     ``steps``: steps a second of a gang, by the job's name and its epochs a second.
@@ -83,7 +83,7 @@ class MostSteps(_Given):
 
 
 @dataclass(frozen=True)
-class NearlyLeastMakespan(_Given):
+class NearlyLeastMakespan(Given):
     """A makespan within 5% of the least, by halving, and a point inside of what meets it (min_total_duration.py).
 
     What a job needs is its remaining time over the makespan; the point is half way to where all GPUs are used.
@@ -109,7 +109,7 @@ def _inside(need: Array, gang: Array, jobs: JobMarket) -> Array:
 
 
 @dataclass(frozen=True)
-class Matching(_Given):
+class Matching(Given):
     """A gang that has been matched keeps 1 / GPUs of the time, and the others are matched to GPUs (allox.py).
 
     ``before``: the fractions so far, by name. Only a job of one GPU takes one; a gang is matched anew each time, and

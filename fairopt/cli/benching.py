@@ -178,14 +178,14 @@ def run_command(
 @app.command("report", cls=Once)
 def report_command(
     results: Annotated[list[Path], input_file("RESULTS", "Files of JSON lines that --json wrote.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML page to write.")],
+    output: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The HTML page to write.")],
     title: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The page's title; the specification's by default.")
     ] = None,
     json_: AsJson = False,
 ) -> None:
     """Write one HTML page with tables and pictures of results."""
-    require_place(output, "--output")
+    require_place(output, "--out")
     records = _read(results)
     titles = dict.fromkeys(Spec.parse(each.spec_text, "the results").title for each in environments(records).values())
     _write_report(records, output, title or " and ".join(titles) or "fairopt bench")

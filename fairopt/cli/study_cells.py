@@ -112,13 +112,13 @@ def play(
 
 def merge(cells: Sequence[Path], output: Path, *, json_: bool) -> None:
     """Put the files of all shards together; see `fairopt study merge`."""
-    require_place(output, "--output")
+    require_place(output, "--out")
     if output.exists():
-        raise BadInput(f"{output} is there already", place="--output", remedy="Name a new file")
+        raise BadInput(f"{output} is there already", place="--out", remedy="Name a new file")
     spec, records = _read(cells)
     results = StudyResults(spec, records)
     require_whole(results, len(cells))
-    with RecordsFile(output, KINDS, say, place="--output") as file:
+    with RecordsFile(output, KINDS, say, place="--out") as file:
         where = sorted(environments(records).values(), key=lambda each: each.spec_text == spec.source)
         for record in [*where, *results.cells]:
             file.add(record)

@@ -72,7 +72,7 @@ def run_command(
 @app.command("merge", cls=Once)
 def merge_command(
     cells: Annotated[list[Path], input_file("CELLS", "Files that shards wrote.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file of all cells to write.")],
+    output: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file of all cells to write.")],
     json_: AsJson = False,
 ) -> None:
     """Put the files of all shards together, each cell once.

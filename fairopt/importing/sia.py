@@ -32,30 +32,38 @@ def read(path: AnyPath) -> Trace:
     return read_workload(path, {name: hosts for name, (_, _, hosts) in TYPES.items()})
 
 
-def read_workload(path: AnyPath, hosts: Mapping[str, int], whole: bool = True) -> Trace:
+def read_workload(path: AnyPath, hosts: Mapping[str, int], whole: bool = True, fixed: bool = False) -> Trace:
     """Read a workload for a cluster of so many hosts of each type.
 
     ``whole`` False: a job runs with any number of GPUs, up to those of the type that has the fewest, as the source has
-    it for schedulers that do not tell types apart (multi_simulator_unaware.py, `max_num_replicas`).
+    it for schedulers that do not tell types apart (multi_simulator_unaware.py, `max_num_replicas`). ``fixed``: jobs
+    keep the batch and the GPUs that the workload states, for schedulers that choose neither.
     """
     rows, folder = workload(path), traces_of(path)
-    names = sorted(
-        {known(row["application"], APPLICATIONS, f"line {at}, application") for at, row in enumerate(rows, 2)}
-    )
-    made, work = {}, {}
-    for name in names:
+    own_of: list[tuple[str, int, int]] = [  # 0 GPUs and batch 0: the job chooses them
+        (
+            known(row["application"], APPLICATIONS, f"line {at}, application"),
+            fixed * int(row["num_replicas"]),
+            fixed * int(row["batch_size"]),
+        )
+        for at, row in enumerate(rows, 2)
+    ]
+    made, work, tables = {}, {}, dict[tuple[str, str], Measured]()
+    for name, set_gpus, batch in dict.fromkeys(own_of):
         measured, sizes = [], []
         for kind, count in hosts.items():
             suffix, each, _ = TYPES[kind]
             slow = 57 if (name, kind) == ("deepspeech2", "RTX2080Ti") else None  # what fits its memory
-            one = Measured(folder / name, APPLICATIONS[name][0], each, suffix, slow)
+            one = tables.setdefault((name, kind), Measured(folder / name, APPLICATIONS[name][0], each, suffix, slow))
             there = each * count if whole else min(TYPES[other][1] * many for other, many in hosts.items())
             most = min(MOST_GPUS, there, max(one.runs) // one.locals[0])
             powers = [2**at for at in range(10) if 2**at <= each]
             own = [*powers, *range(2 * each, most + 1, each)] if whole else range(1, most + 1)
-            sizes.append([gpus for gpus in own if gpus <= most])
+            sizes.append([gpus for gpus in ([set_gpus] if set_gpus else own) if gpus <= (there if fixed else most)])
             measured.append(one)
-        made[name] = profile_of(measured, sizes, slowdown=SLOWDOWN[name], restart=RESTART[name])
+        made[name, set_gpus, batch] = profile_of(
+            measured, sizes, [batch] if batch else None, slowdown=SLOWDOWN[name], restart=RESTART[name]
+        )
         work[name] = float(f"{measured[0].marks[-1]:.6g}")
     return Trace(
         Jobs.of(
@@ -63,9 +71,9 @@ def read_workload(path: AnyPath, hosts: Mapping[str, int], whole: bool = True) -
             tenant=[row["name"] for row in rows],
             types=list(hosts),
             arrival=[row["time"] for row in rows],
-            gpus=[made[row["application"]].sizes[0] for row in rows],
+            gpus=[made[own].sizes[0] for own in own_of],
             work=[work[row["application"]] for row in rows],
-            profiles=[made[row["application"]] for row in rows],
+            profiles=[made[own] for own in own_of],
             pattern=["intra"] * len(rows),
         )
     )

@@ -37,8 +37,9 @@ class Pollux(Policy):
     * ``apart``: at most one job that runs on several hosts is on each host, so that they do not share its network.
     * ``mixed``: None puts a job on one type. A number puts it on GPUs of any types that it suits, as if all were alike,
       and divides hosts into ones of at most so many GPUs. Where it gets several types, it keeps the one of which it has
-      most GPUs, the last of those; the others idle. Hosts that are as good are taken in an order that is drawn anew in
-      each round, from ``seed``. It is what Sia's authors play on clusters of several types.
+      most GPUs, the last of those; the others idle. A job that is to have another number of GPUs keeps those that it
+      has. Hosts that are as good are taken in an order that is drawn anew in each round, from ``seed``. It is what
+      Sia's authors play on clusters of several types.
 
     How many GPUs each job gets is found exactly, were all hosts one, by a dynamic program; then jobs are put onto hosts
     and each may, alone, change to what is better, until none does. The source searches by a genetic algorithm, at
@@ -241,6 +242,8 @@ class Sharing:
         """Return free GPUs for a job: on the fullest host with room, else on the emptiest; () for none."""
         found: list[Spots] = []
         types = open_with(self.queue, row, gpus)
+        if self.policy.mixed and (beside := self._beside(row, gpus, types)):
+            return beside
         options = [self.queue.hosts(gpu_type) for gpu_type in types]
         if self.policy.mixed:
             own = self.queue.cluster.type_of
@@ -258,6 +261,25 @@ class Sharing:
             if not missing:
                 found.append(tuple(sorted(spots)))
         return min(found, key=len, default=())
+
+    def _beside(self, row: int, gpus: int, types: list[int]) -> Spots:
+        """Return the GPUs that a job has, as many as it is to have, and more beside them; () where it cannot be so."""
+        now, own = dict(self.now(row)), self.queue.cluster.type_of
+        if not now or any(self.free[part] < held for part, held in now.items()):
+            return ()
+        others = [part for part in self._order if own[self.whole[part]] in types and part not in now]
+        if self.policy.apart:
+            others = [part for part in others if not self._across.get(part, 0)]
+        spots, missing = Counter[int](), gpus
+        for part in sorted(now, key=lambda part: -now[part]):
+            spots[part] = min(now[part], missing)
+            missing -= spots[part]
+        for part in [*now, *sorted(others, key=lambda part: -self.free[part])]:
+            more = min(self.free[part] - spots[part], missing)
+            spots[part], missing = spots[part] + more, missing - more
+        found = tuple(sorted((part, held) for part, held in spots.items() if held))
+        shared = self.policy.apart and len(found) > 1 and any(self._across.get(part, 0) for part, _ in found)
+        return () if missing or shared else found
 
 
 def cheapest(tables: Sequence[Array], total: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 From Coq Require Import List QArith String.
 From Verified Require Import Syntax Meaning Programs Decided Pareto Standing Shares Decisions Dominated NashBounds
-  Assigned Parts Efficient Frontier.
+  Assigned Efficient Frontier.
 Import ListNotations.
 
 Definition check_certificate (c : certificate) : result :=
@@ -20,7 +20,8 @@ Definition check_certificate (c : certificate) : result :=
   | Misreport m policy_name who report gain truth lie => check_misreport m policy_name who report gain truth lie
   | NashBounds m x gap lowest highest prices demand_duals =>
     check_nash_bounds m x gap lowest highest prices demand_duals
-  | Partial m x kept together apart => check_partial m x kept together apart
+  | NashBoundsWithin m x gap lowest highest costs owed duals =>
+    check_nash_bounds_within m x gap lowest highest costs owed duals
   | EfficientUpTo m x lambda v bound gap nodes => check_efficient m x lambda v bound gap nodes
   | Frontier m g p points lines gap told => check_frontier m g p points lines gap told
   | Gangs r types value bound gap grain root cases => check_gangs r types value bound gap grain root cases
@@ -42,7 +43,7 @@ Proof.
   - apply check_pareto_weights_sound.
   - apply check_misreport_sound.
   - apply check_nash_bounds_sound.
-  - apply check_partial_sound.
+  - apply check_nash_bounds_within_sound.
   - apply check_gangs_sound.
   - apply check_efficient_sound.
   - apply check_frontier_sound.

@@ -45,7 +45,7 @@ Fixpoint decide_all (l : list decision) : list (optima * chosen) + result :=
   | d :: l =>
     match decide d with
     | Refused r => inr r
-    | Told _ _ _ | Authors _ _ _ _ _ => inr (no "a range over optima of one policy is needed")
+    | Told _ _ _ | Alone _ _ _ _ | Authors _ _ _ _ _ => inr (no "a range over optima of one policy is needed")
     | Decided o c _ => match decide_all l with inl rest => inl ((o, c) :: rest) | inr r => inr r end
     end
   end.
@@ -89,7 +89,7 @@ Lemma decide_all_fine ds : match decide_all ds with
   end.
 Proof.
   induction ds as [|d ds IH]; simpl; [constructor|].
-  pose proof (decide_fine d) as h; destruct (decide d) as [o c s|p m author x v|s|r]; [|exact I|exact I|exact h].
+  pose proof (decide_fine d) as h; destruct (decide d) as [o c s|p m author x v|r m x s|s|r]; [|exact I|exact I|exact I|exact h].
   destruct (decide_all ds) as [l|r]; [|exact IH]; constructor; [split; apply h|exact IH].
 Qed.
 

@@ -1,17 +1,17 @@
 (** * What water filling leaves: max-min fair ratios, and these alone *)
 
 From Coq Require Import List QArith Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Optima Filling.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Optima Limits Filling.
 Import ListNotations.
 Local Open Scope Q_scope.
 
-Lemma fill_up_ok m norm x rounds : valid m -> sensible m x -> forall ratios,
+Lemma fill_up_ok m lim allowed norm x rounds : valid m -> limits_hold m lim allowed -> sensible m x -> forall ratios,
   List.length ratios = List.length (combine (users m) x) ->
-  fill_up m norm (combine (users m) x) rounds ratios = true ->
+  fill_up m lim norm (combine (users m) x) rounds ratios = true ->
   forall j u b, nth_error (combine (users m) x) j = Some (u, b) -> nth_error ratios j = Some None ->
-  forall y c, sensible m y -> nth_error y j = Some c -> fair_at m norm x u b y c.
+  forall y c, allowed y -> nth_error y j = Some c -> fair_at m norm x u b y c.
 Proof.
-  intros v sx; induction rounds as [|f rounds IH]; intros ratios len h j u b eh er y c sy ey; simpl in h.
+  intros v holds sx; induction rounds as [|f rounds IH]; intros ratios len h j u b eh er y c sy ey; simpl in h.
   - rewrite forallb_forall in h; specialize (h _ (nth_error_In _ _ er)); discriminate.
   - destruct (split _ _ _ _) as [[mu rest]|]; [|discriminate]; destruct (fixed_now _ _) as [now|]; [|discriminate].
     apply andb_true_iff in h; destruct h as [round h].
@@ -22,16 +22,16 @@ Proof.
     { rewrite <- held, nth_error_map in eh; rewrite <- rs, nth_error_map in er; unfold of_round in *.
       destruct (nth_error ls j) as [[[u' b'] [r' [mu' now']]]|]; [|discriminate]; simpl in *.
       injection eh as -> ->; injection er as ->; exists mu', now'; reflexivity. }
-    destruct el as (mu' & [|] & el); [exact (round_shows _ _ _ _ _ _ v sx held round u b None mu' y c j sy el ey)|].
+    destruct el as (mu' & [|] & el); [exact (round_shows _ _ _ _ _ _ _ _ v holds sx held round u b None mu' y c j sy el ey)|].
     refine (IH (map (after (level f)) ls) _ h j u b eh _ y c sy ey).
     + rewrite map_length, <- held at 1; unfold of_round; rewrite map_length; reflexivity.
     + rewrite nth_error_map; unfold of_round in *; rewrite el; reflexivity.
 Qed.
 
-Lemma is_filling_ok m n x rounds : is_filling m n x rounds = true -> valid m /\ max_min_fair m n x.
+Lemma is_filling_ok m lim allowed n x rounds : valid m -> limits_hold m lim allowed -> allowed x ->
+  is_filling m lim n x rounds = true -> fairest m allowed n x.
 Proof.
-  unfold is_filling; rewrite !andb_true_iff; intros [[v s] h]; apply valid_ok in v; apply (sensible_ok m x v) in s.
-  split; [exact v|split; [exact s|]]; intros y sy u b c i.
+  unfold is_filling; intros v holds ax h; destruct (holds x ax) as [s _]; split; [exact ax|]; intros y sy u b c i.
   destruct (has_at _ _ _ _ i) as (j & eu & e); pose proof (proj1 (nth_error_combine _ _ _ _ _) e) as [eb ec].
   cbv zeta in h; intro gain.
   assert (len : List.length (map (fun _ : user => @None Q) (users m)) = List.length (combine (users m) x)).
@@ -39,7 +39,7 @@ Proof.
   assert (eh : nth_error (combine (users m) x) j = Some (u, b)) by (apply nth_error_combine; auto).
   assert (er : nth_error (map (fun _ : user => @None Q) (users m)) j = Some None) by (rewrite nth_error_map, eu;
     reflexivity).
-  destruct (fill_up_ok m _ x rounds v s _ len h j u b eh er y c sy ec gain) as (w & b' & c' & k & less & le).
+  destruct (fill_up_ok m lim allowed _ x rounds v holds s _ len h j u b eh er y c sy ec gain) as (w & b' & c' & k & less & le).
   exists w, b', c'; split; [exact k|split; [exact less|]].
     rewrite !normal_now_ok in le; exact le.
 Qed.

@@ -1,7 +1,7 @@
 (** * Water filling: rounds of multipliers show that ratios are lexicographically max-min *)
 
 From Coq Require Import List QArith Qminmax Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Pareto Optima.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Decided Pareto Optima Limits.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -63,7 +63,7 @@ Fixpoint lines (i : N) (held : list (user * list Q)) (ratios : list (option Q)) 
   end.
 
 Section Round.
-Variables (m : market) (normal_of : user -> Q) (level : Q).
+Variables (lim : limits) (normal_of : user -> Q) (level : Q).
 
 Definition counts (l : of_round) : Q * user := let '((u, _), (_, (mu, _))) := l in (mul mu (/ normal_of u), u).
 
@@ -84,7 +84,7 @@ Definition own_part_of (l : of_round) : Q :=
 Definition round_fine (ls : list of_round) (duals : list dual) : bool :=
   forallb of_round_fine ls && existsb (fun l : of_round => snd (snd (snd l))) ls &&
     same (fast_sum (map free_part ls)) 1 &&
-  match bound_by (map counts ls) (sharing_row (context_of m)) 0 duals with
+  match bound_in lim (map counts ls) duals with
   | Some b => same (sub b (fast_sum (map fixed_part ls))) level && le b (fast_sum (map own_part_of ls))
   | None => false
   end.
@@ -95,7 +95,7 @@ Definition after (level : Q) (l : of_round) : option Q := let '(_, (r, (_, now))
 Definition fixed_now (n : N) (l : list N) : option (store unit) :=
   if forallb (fun i => N.ltb i n) l then Some (fold_left (fun s i => change_at (fun _ => tt) s i) l Empty) else None.
 
-Fixpoint fill_up (m : market) (normal_of : user -> Q) (held : list (user * list Q)) (rounds : list filling)
+Fixpoint fill_up (m : market) (lim : limits) (normal_of : user -> Q) (held : list (user * list Q)) (rounds : list filling)
     (ratios : list (option Q)) : bool :=
   match rounds with
   | [] => forallb (fun r => match r with Some _ => true | None => false end) ratios
@@ -104,15 +104,15 @@ Fixpoint fill_up (m : market) (normal_of : user -> Q) (held : list (user * list 
     match split n (held_by f) Empty [], fixed_now n (fixed f) with
     | Some (mu, rest), Some now =>
       let ls := lines 0 held ratios mu now in
-      round_fine m normal_of (level f) ls rest && fill_up m normal_of held rounds (map (after (level f)) ls)
+      round_fine lim normal_of (level f) ls rest && fill_up m lim normal_of held rounds (map (after (level f)) ls)
     | _, _ => false
     end
   end.
 
-Definition is_filling (m : market) (n : normaliser) (x : table) (rounds : list filling) : bool :=
-  valid_b m && sensible_b m x &&
-  (let all := all_weight m in
-   fill_up m (normal_now m all n) (combine (users m) x) rounds (map (fun _ => None) (users m))).
+(** [lim]: which allocations there are; whether the one that is given is among them is looked at elsewhere. *)
+Definition is_filling (m : market) (lim : limits) (n : normaliser) (x : table) (rounds : list filling) : bool :=
+  let all := all_weight m in
+  fill_up m lim (normal_now m all n) (combine (users m) x) rounds (map (fun _ => None) (users m)).
 
 (** ** What a round shows *)
 
@@ -173,20 +173,20 @@ Proof.
   assert (a / p <= l) by (apply Qle_shift_div_r; [exact p0|lra]). nra.
 Qed.
 
-Lemma round_shows m norm level x ls duals : valid m -> sensible m x -> map fst ls = combine (users m) x ->
-  round_fine m norm level ls duals = true ->
-  forall u b r mu y c j, sensible m y -> nth_error ls j = Some ((u, b), (r, (mu, true))) -> nth_error y j = Some c ->
+Lemma round_shows m lim allowed norm level x ls duals : valid m -> limits_hold m lim allowed -> sensible m x ->
+  map fst ls = combine (users m) x -> round_fine lim norm level ls duals = true ->
+  forall u b r mu y c j, allowed y -> nth_error ls j = Some ((u, b), (r, (mu, true))) -> nth_error y j = Some c ->
   fair_at m norm x u b y c.
 Proof.
-  intros v sx held; unfold round_fine; rewrite !andb_true_iff; intros [[[fine _] _] h].
-  destruct (bound_by _ _ _ _) as [B|] eqn:e; [|discriminate]; apply andb_true_iff in h; destruct h as [_ reach].
+  intros v holds sx held; unfold round_fine; rewrite !andb_true_iff; intros [[[fine _] _] h].
+  destruct (bound_in _ _ _) as [B|] eqn:e; [|discriminate]; apply andb_true_iff in h; destruct h as [_ reach].
   apply leP in reach; rewrite fast_sumE in reach; rewrite forallb_forall in fine.
-  intros u b r mu y c j sy ej ey gain.
+  intros u b r mu y c j ay ej ey gain; destruct (holds y ay) as [sy _].
   assert (us : map snd (map (counts norm) ls) = users m).
   { transitivity (map fst (map fst ls)).
     - rewrite !map_map; apply map_ext; intros [[? ?] [? [? ?]]]; reflexivity.
     - rewrite held; apply combine_fst; symmetry; apply sx. }
-  pose proof (bound_by_ok m _ us _ _ _ _ y 0 v sy e (fun d k g q => sharing_row_kept m d k g y 0 v sy q)) as le.
+  pose proof (bound_in_ok m lim allowed _ _ _ y v holds us ay e) as le.
   assert (ls_len : List.length (map (counts norm) ls) = List.length (users m)) by (rewrite <- us; symmetry;
     apply map_length).
   assert (lx : List.length (map (counts norm) ls) = List.length x) by (rewrite ls_len; symmetry; apply sx).

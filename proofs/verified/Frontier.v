@@ -34,6 +34,16 @@ Proof.
     unfold value; set (q := sum _ / _) in *; split; lra.
 Qed.
 
+(** The least gain, and the level where there is one. *)
+Definition gain_and_level (p : relaxed) (named : list (text * Q)) : option (Q * Q) :=
+  match p, named with
+  | EqualBy, [(a, q); (b, r)] =>
+    if same_text a ratio_word && same_text b level_word then Some (q, r)
+    else if same_text a level_word && same_text b ratio_word then Some (r, q) else None
+  | EqualBy, _ => None
+  | _, _ => option_map (fun z => (z, 0)) (only_named ratio_word named)
+  end.
+
 Definition point_value (m : market) (g : goal) (p : relaxed) (c : context) (mean : Q) (pt : tradeoff_point) : option Q :=
   let x := reached_by pt in
   let fails level := fails_by_b m p c mean (epsilon pt) x level in
@@ -49,9 +59,9 @@ Definition point_value (m : market) (g : goal) (p : relaxed) (c : context) (mean
     | _ => match named_values pt with [] => if fails 0 then Some (total_now m x) else None | _ => None end
     end
   | LeastGain =>
-    match only_named ratio_word (named_values pt) with
-    | Some z =>
-      if everybody m x (fun u b => le (mul (fair_now m (of_all c) u) z) (fast_dot (speedup u) b)) && fails 0
+    match gain_and_level p (named_values pt) with
+    | Some (z, lev) =>
+      if everybody m x (fun u b => le (mul (fair_now m (of_all c) u) z) (fast_dot (speedup u) b)) && fails lev
       then Some z else None
     | None => None
     end
@@ -69,7 +79,7 @@ Proof.
       destruct (fails_by_b _ _ _ _ _ _ _) eqn:f; [exact (done 0 f)|discriminate]).
     destruct (only_named _ _) as [z|]; [|discriminate].
     destruct (fails_by_b _ _ _ _ _ _ _) eqn:f; [exact (done z f)|discriminate].
-  - destruct (only_named _ _) as [z|]; [|discriminate]; destruct (everybody _ _ _) eqn:h; [|discriminate].
+  - destruct (gain_and_level _ _) as [[z lev]|]; [|discriminate]; destruct (everybody _ _ _) eqn:h; [|discriminate].
     destruct (fails_by_b _ _ _ _ _ _ _) eqn:f; [|discriminate]; simpl; intro e; injection e as <-.
     split; [exact s|split; [|exact (fails_by_ok _ _ _ _ _ f)]].
     intros u b i; rewrite everybody_ok in h; specialize (h u b i); apply leP in h.
@@ -210,8 +220,7 @@ Qed.
 
 Definition check_frontier (m : market) (g : goal) (p : relaxed) (points : list tradeoff_point) (lines : list tradeoff_line)
     (gap : Q) (told : option (list Q * (list Q * option (list Q)))) : result :=
-  if negb (covered g p) then NotCovered (word "the least gain at equal throughput")
-  else if negb (valid_b m) then no "the market is not valid"
+  if negb (valid_b m) then no "the market is not valid"
   else
     let c := context_of m in
     let mean := mean_now m in
@@ -234,7 +243,7 @@ Definition check_frontier (m : market) (g : goal) (p : relaxed) (points : list t
 Lemma check_frontier_sound m g p points lines gap told s :
   check_frontier m g p points lines gap told = Accepted s -> meaning s.
 Proof.
-  unfold check_frontier; destruct (covered g p) eqn:cov; [|discriminate]; destruct (valid_b m) eqn:va; [|discriminate].
+  unfold check_frontier; destruct (valid_b m) eqn:va; [|discriminate].
   apply valid_ok in va; cbv zeta; simpl negb; cbv iota.
   set (best := match told with Some t => most_by m t | None => None end).
   set (proved := match told with Some _ => true | None => _ end).
@@ -257,7 +266,7 @@ Proof.
   - unfold pairs; rewrite map_length; exact len.
   - intros q i; rewrite <- hg; unfold largest; destruct (excesses pairs lines) as [|q0 l]; [destruct i|].
     destruct (largest_from l q0) as [h k]; destruct i as [<-|i]; [exact h|exact (k q i)].
-  - intros l i eps' y t w; exact (line_fine_ok m g p l eps' y t va cov (above l i) w).
+  - intros l i eps' y t w; exact (line_fine_ok m g p l eps' y t va (above l i) w).
   - intros e v i; unfold pairs in i; apply in_map_iff in i; destruct i as (pt & e1 & i); injection e1 as <- <-.
     specialize (reach pt i); rewrite !andb_true_iff in reach; destruct reach as [[_ r] eff].
     destruct (point_value _ _ _ _ _ _) as [v|] eqn:pv; [|discriminate]; apply sameP in r.

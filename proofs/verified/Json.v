@@ -1,12 +1,13 @@
 (** * From the bytes of a file to a JSON value
 
     The reader is an automaton that looks at each byte once: [read] is a fold over the bytes, so it always ends, and
-    takes as many steps as the file has bytes.  A byte is a number from 0 to 255; a string is the list of its code
-    points.  What is refused is what [proofs/verifier/reading.py] refuses: what is no JSON, text that is no UTF-8, a key
-    that stands twice in an object, integers of more than 4,000 characters that are no string, deep nesting. *)
+    takes as many steps as the file has bytes, but for the keys of an object, which are sorted.  A byte is a number from 0
+    to 255; a string is the list of its code points.  What is refused is what [proofs/verifier/reading.py] refuses: what
+    is no JSON, text that is no UTF-8, a key that stands twice in an object, integers of more than 4,000 characters that
+    are no string, deep nesting. *)
 
 From Coq Require Import ZArith List String Ascii Bool Lia.
-From Verified Require Import Syntax.
+From Verified Require Import Syntax ReadKeys.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -87,7 +88,6 @@ Qed.
 (** ** Limits *)
 Definition most_plain_digits : Z := 4000.
 Definition most_depth : Z := 900.
-Definition most_keys : Z := 1000.
 
 (** ** Bytes and numbers by name: the program makes each of them once *)
 Definition space : Z := 32.
@@ -141,9 +141,10 @@ Inductive in_string :=
 | Digits (due : Z) (value : Z)
 | Bytes (due : Z) (value : Z) (least : Z).
 
-(** Where in a number; the last four are those of one with a point or an exponent. *)
+(** Where in a number; the last four are those of one with a point or an exponent; [Huge] has too many digits if it is
+    none of these. *)
 Inductive in_number :=
-  Minus | Zero | Whole | Point | Fractional (scale : Z) | Exponent (scale : Z) | Sign (scale : Z) (minus : bool)
+  Minus | Zero | Whole | Huge | Point | Fractional (scale : Z) | Exponent (scale : Z) | Sign (scale : Z) (minus : bool)
 | Power (scale : Z) (minus : bool) (power : Z).
 
 Inductive mode :=
@@ -159,7 +160,7 @@ Inductive mode :=
 (** Lists and objects that are open, the innermost first, with what they hold so far, the last first. *)
 Inductive frame :=
 | OpenArr (held : list json)
-| OpenObj (held : list (text * json)) (size : Z) (key : text).
+| OpenObj (held : list (text * json)) (key : text).
 
 Inductive state :=
 | At (stack : list frame) (depth : Z) (m : mode)
@@ -173,16 +174,15 @@ Definition complete (stack : list frame) (depth : Z) (v : json) : state :=
   match stack with
   | [] => At [] depth (Done v)
   | OpenArr held :: rest => At (OpenArr (v :: held) :: rest) depth After
-  | OpenObj held size key :: rest => At (OpenObj ((key, v) :: held) (size + 1) [] :: rest) depth After
+  | OpenObj held key :: rest => At (OpenObj ((key, v) :: held) [] :: rest) depth After
   end.
 
 Definition open (stack : list frame) (depth : Z) (f : frame) (m : mode) : state :=
   if depth <? most_depth then At (f :: stack) (depth + 1) m
   else Failed "lists and objects are nested too deeply".
 
-Definition close_object (rest : list frame) (depth : Z) (held : list (text * json)) (size : Z) : state :=
-  if most_keys <? size then Failed "an object has too many keys"
-  else if distinct (map fst held) then complete rest (depth - 1) (Obj (rev' held))
+Definition close_object (rest : list frame) (depth : Z) (held : list (text * json)) : state :=
+  if no_key_twice (map fst held) then complete rest (depth - 1) (Obj (rev' held))
   else Failed "a key stands twice in an object".
 
 Definition word (c : Z) : option (text * json) :=
@@ -198,7 +198,7 @@ Definition not_json : text := codes "not JSON that can be read".
 Definition begin (stack : list frame) (depth : Z) (empty : bool) (c : Z) : state :=
   if c =? quote then At stack depth (InString false [] Plain)
   else if c =? left_bracket then open stack depth (OpenArr []) (Value true)
-  else if c =? left_brace then open stack depth (OpenObj [] 0 []) (Key true)
+  else if c =? left_brace then open stack depth (OpenObj [] []) (Key true)
   else if c =? minus_sign then At stack depth (InNumber true Minus 0 1)
   else if c =? zero then At stack depth (InNumber false Zero 0 1)
   else if digit c then At stack depth (InNumber false Whole (c - zero) 1)
@@ -220,9 +220,9 @@ Definition after (stack : list frame) (depth : Z) (c : Z) : state :=
          if c =? comma then At stack depth (Value false)
          else if c =? right_bracket then complete rest (depth - 1) (Arr (rev' held))
          else Failed not_json
-       | OpenObj held size _ :: rest =>
+       | OpenObj held _ :: rest =>
          if c =? comma then At stack depth (Key false)
-         else if c =? right_brace then close_object rest depth held size
+         else if c =? right_brace then close_object rest depth held
          else Failed not_json
        | [] => Failed not_json
        end.
@@ -263,10 +263,13 @@ Definition in_number_step (stack : list frame) (depth : Z) (minus : bool) (n : i
     else Failed not_json
   | Zero => point_or_end (Int 0)
   | Whole =>
-    if digit c then
-      if length <? most_plain_digits then next Whole (value * newline + (c - zero))
-      else Failed "an integer that is no string has too many digits"
+    if digit c then if length <? most_plain_digits then next Whole (value * newline + (c - zero)) else next Huge (-1)
     else point_or_end (Int (if minus then - value else value))
+  | Huge =>
+    if digit c then next Huge (-1)
+    else if c =? point then next Point (-1)
+    else if (c =? small_e) || (c =? large_e) then next (Exponent 0) (-1)
+    else Failed "an integer that is no string has too many digits"
   | Point => if digit c then fractional 0 else Failed not_json
   | Fractional scale =>
     if digit c then fractional scale
@@ -355,7 +358,7 @@ Definition step (s : state) (c : Z) : state :=
       if blank c then s
       else if c =? quote then At stack depth (InString true [] Plain)
       else match stack with
-           | OpenObj [] _ _ :: rest =>
+           | OpenObj [] _ :: rest =>
              if empty && (c =? right_brace) then complete rest (depth - 1) (Obj []) else Failed not_json
            | _ => Failed not_json
            end
@@ -363,7 +366,7 @@ Definition step (s : state) (c : Z) : state :=
       if blank c then s
       else if c =? colon then
         match stack with
-        | OpenObj held size _ :: rest => At (OpenObj held size key :: rest) depth (Value false)
+        | OpenObj held _ :: rest => At (OpenObj held key :: rest) depth (Value false)
         | _ => Failed not_json
         end
       else Failed not_json

@@ -4,7 +4,7 @@
     its text as the value that it is.  So the reader refuses nothing that it should read, and mistakes nothing. *)
 
 From Coq Require Import ZArith List String Bool Lia.
-From Verified Require Import Syntax Json Numbers JsonText.
+From Verified Require Import Syntax ReadKeys Json Numbers JsonText.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -72,42 +72,39 @@ Qed.
 
 Definition member_text (kv : text * json) : text := let '(k, v) := kv in string_text k ++ 58 :: json_text v.
 
-Lemma run_key stack d held size key k rest empty : Forall scalar k ->
-  run (At (OpenObj held size key :: stack) d (Key empty)) (string_text k ++ 58 :: rest)
-  = run (At (OpenObj held size k :: stack) d (Value false)) rest.
+Lemma run_key stack d held key k rest empty : Forall scalar k ->
+  run (At (OpenObj held key :: stack) d (Key empty)) (string_text k ++ 58 :: rest)
+  = run (At (OpenObj held k :: stack) d (Value false)) rest.
 Proof.
   intros Fk. rewrite string_text_then, run_step.
-  change (step (At (OpenObj held size key :: stack) d (Key empty)) 34)
-    with (At (OpenObj held size key :: stack) d (InString true [] Plain)).
+  change (step (At (OpenObj held key :: stack) d (Key empty)) 34)
+    with (At (OpenObj held key :: stack) d (InString true [] Plain)).
   rewrite run_string_then by exact Fk. now rewrite run_step.
 Qed.
 
-Lemma run_members stack d k v l : Forall (fun kv => reads (snd kv)) ((k, v) :: l) -> forall held size empty key,
+Lemma run_members stack d k v l : Forall (fun kv => reads (snd kv)) ((k, v) :: l) -> forall held empty key,
   members_fit (d + 1) ((k, v) :: l) -> NoDup (map fst (rev held ++ (k, v) :: l)) ->
-  size + Z.of_nat (List.length ((k, v) :: l)) <= most_keys ->
-  run (At (OpenObj held size key :: stack) (d + 1) (Key empty)) (separated (map member_text ((k, v) :: l)) ++ [125])
+  run (At (OpenObj held key :: stack) (d + 1) (Key empty)) (separated (map member_text ((k, v) :: l)) ++ [125])
   = complete stack d (Obj (rev held ++ (k, v) :: l)).
 Proof.
-  revert k v; induction l as [|[k' v'] l IH]; intros k v F held size empty key [Fk [Fv Fl]] D L;
+  revert k v; induction l as [|[k' v'] l IH]; intros k v F held empty key [Fk [Fv Fl]] D;
     inversion F as [|? ? Rv Rl]; subst; cbn [snd] in Rv.
   - cbn [map separated member_text]. rewrite <- app_assoc, <- app_comm_cons, run_key by exact Fk.
     rewrite run_app, run_step, (Rv _ _ _ Fv 125) by (unfold ends; auto).
     cbn [complete step run]. unfold after. change (blank 125) with false. change (125 =? comma) with false.
-    change (125 =? right_brace) with true. cbv iota. unfold close_object. cbn [List.length] in L.
-    replace (most_keys <? size + 1) with false by (symmetry; apply Z.ltb_ge; lia).
+    change (125 =? right_brace) with true. cbv iota. unfold close_object.
     assert (N : NoDup (map fst ((k, v) :: held))).
     { apply NoDup_rev in D. rewrite <- map_rev, rev_app_distr, rev_involutive in D. exact D. }
-    apply distinctP in N. rewrite N. replace (d + 1 - 1) with d by lia.
+    apply no_key_twiceP in N. rewrite N. replace (d + 1 - 1) with d by lia.
     unfold rev'. now rewrite rev_append_rev, app_nil_r.
   - change (separated (map member_text ((k, v) :: (k', v') :: l)))
       with ((string_text k ++ 58 :: json_text v) ++ 44 :: separated (map member_text ((k', v') :: l))).
     rewrite <- !app_assoc. rewrite <- !app_comm_cons. rewrite run_key by exact Fk.
     rewrite run_app, run_step, (Rv _ _ _ Fv 44) by (unfold ends; auto).
     cbn [complete step]. unfold after. change (blank 44) with false. change (44 =? comma) with true. cbv iota.
-    rewrite (IH k' v' Rl ((k, v) :: held) (size + 1) false [] Fl).
+    rewrite (IH k' v' Rl ((k, v) :: held) false [] Fl).
     + cbn [rev]. now rewrite <- app_assoc.
     + cbn [rev]. now rewrite <- app_assoc.
-    + cbn [List.length] in *. rewrite Nat2Z.inj_succ in *. lia.
 Qed.
 
 (** ** Every value *)
@@ -133,15 +130,15 @@ Proof.
         all_fit (d + 1) l').
       { induction l' as [|w l' IH]; cbn; [easy|]. intros [Fw Fl]. split; [exact Fw | exact (IH Fl)]. }
       exact (G (v :: l) Fit).
-  - intros c E. f_equal. destruct Fit as [Deep [D [L Fit]]]. rewrite run_step.
-    replace (step (At stack d (Value empty)) 123) with (At (OpenObj [] 0 [] :: stack) (d + 1) (Key true)).
+  - intros c E. f_equal. destruct Fit as [Deep [D Fit]]. rewrite run_step.
+    replace (step (At stack d (Value empty)) 123) with (At (OpenObj [] [] :: stack) (d + 1) (Key true)).
     2:{ cbn [step]. change (blank 123) with false. cbv iota. unfold begin. change (123 =? quote) with false.
         change (123 =? left_bracket) with false. change (123 =? left_brace) with true. cbv iota. unfold open.
         now replace (d <? most_depth) with true by (symmetry; apply Z.ltb_lt; exact Deep). }
     destruct l as [|[k v] l].
     + cbn. now replace (d + 1 - 1) with d by lia.
     + change (map (fun '(k, v) => string_text k ++ 58 :: json_text v) ((k, v) :: l)) with (map member_text ((k, v) :: l)).
-      rewrite (run_members stack d k v l H [] 0 true []); [reflexivity| |exact D|exact L].
+      rewrite (run_members stack d k v l H [] true []); [reflexivity| |exact D].
       assert (G : forall l',
         (fix all l := match l with [] => True | (k, v) :: l => Forall scalar k /\ fits (d + 1) v /\ all l end) l' ->
         members_fit (d + 1) l').

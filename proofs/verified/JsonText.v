@@ -53,7 +53,7 @@ Fixpoint fits (d : Z) (v : json) : Prop :=
   | Str s => Forall scalar s
   | Arr l => d < most_depth /\ (fix all l := match l with [] => True | v :: l => fits (d + 1) v /\ all l end) l
   | Obj l =>
-    d < most_depth /\ NoDup (map fst l) /\ Z.of_nat (List.length l) <= most_keys
+    d < most_depth /\ NoDup (map fst l)
     /\ (fix all l := match l with [] => True | (k, v) :: l => Forall scalar k /\ fits (d + 1) v /\ all l end) l
   end.
 
@@ -179,7 +179,7 @@ Definition as_good_as (s after : state) : Prop := forall c, ends c -> step s c =
 
 Lemma beyond_step stack d v c : ends c -> beyond (complete stack d v) c = step (complete stack d v) c.
 Proof.
-  intros E. destruct stack as [|[held|held size key] rest]; cbn [complete beyond step]; try reflexivity.
+  intros E. destruct stack as [|[held|held key] rest]; cbn [complete beyond step]; try reflexivity.
 Qed.
 
 Lemma whole_ends stack d minus n value length v c :

@@ -192,6 +192,9 @@ Definition rule_word (r : rule) : text :=
   | WaterFilling Isolated => word "water-filling, isolated"
   | NashWelfare => word "nash-welfare"
   | OefEfficient => word "oef-efficient"
+  | PartialAllocation => word "partial-allocation"
+  | SplitEqually false => word "equal-split"
+  | SplitEqually true => word "second-price-trading"
   | OfAuthor name => name
   end.
 Definition same_rule (r r' : rule) : bool :=
@@ -199,11 +202,13 @@ Definition same_rule (r r' : rule) : bool :=
   | OfProgram MaxEfficiency, OfProgram MaxEfficiency | OfProgram OefNoncooperative, OfProgram OefNoncooperative
   | OfProgram OefCooperative, OfProgram OefCooperative | OfProgram MaxMin, OfProgram MaxMin
   | WaterFilling OwnPartition, WaterFilling OwnPartition | WaterFilling EqualTime, WaterFilling EqualTime
-  | WaterFilling Isolated, WaterFilling Isolated | NashWelfare, NashWelfare | OefEfficient, OefEfficient => true
+  | WaterFilling Isolated, WaterFilling Isolated | NashWelfare, NashWelfare | OefEfficient, OefEfficient
+  | PartialAllocation, PartialAllocation | SplitEqually true, SplitEqually true
+  | SplitEqually false, SplitEqually false => true
   | _, _ => false
   end.
 Lemma same_rule_ok r r' : same_rule r r' = true -> r = r'.
-Proof. destruct r as [[]|[]| | |], r' as [[]|[]| | |]; simpl; congruence. Qed.
+Proof. destruct r as [[]|[]| | | |[]|], r' as [[]|[]| | | |[]|]; simpl; congruence. Qed.
 
 Definition check_rewards (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q)
     (o : optima) (before : chosen) (o' : optima) (after : chosen) : result :=

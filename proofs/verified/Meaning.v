@@ -9,7 +9,7 @@
 
 From Coq Require Import List QArith Qminmax.
 From Verified Require Import Syntax.
-From Verified Require Export Owed Gangs Plans.
+From Verified Require Export Owed Gangs Plans SecondPrice.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -195,17 +195,41 @@ Definition maximises_nash (x : table) : Prop :=
   sensible x /\ (forall u b, has x u b -> 0 < value u b) /\
   forall y powers, sensible y -> by_weights powers -> nash_welfare powers y <= nash_welfare powers x.
 
-(** Whoever has as much Nash welfare as [x] is within bounds; and nobody has e^(unit * gap) times as much: that is
-    more than all powers (1 + unit * gap / n)^n.  With logarithms: sums of weight * log throughput differ by less than
-    the gap. *)
-Definition nash_within (x : table) (gap : Q) (lowest highest : list Q) : Prop :=
+(** Within entitlements, as it is told what they make of groups.  A user's floor is what it can use of its guarantee; a
+    guarantee without bound is none. *)
+Definition floor_of (e : entitlements) (i : nat) (u : user) : list Q :=
+  used u (map (fun j => match limit_at (guarantees e) i j with
+    | Some g => match limit_at (caps e) i j with Some c => Qmin g c | None => g end
+    | None => 0 end) (seq 0 (length (capacity m)))).
+Definition people_in (e : entitlements) (g : nat) : list nat :=
+  filter (fun i => existsb (Nat.eqb g) (path e i)) (seq 0 (people m)).
+Definition lent_of (o : owed_told) : list Q := match lent_told o with Some l => l | None => capacity m end.
+Definition within_told (e : entitlements) (o : owed_told) (y : table) : Prop :=
+  sensible y /\
+  (forall i u b j, nth_error (combine (users m) y) i = Some (u, b) -> (j < length (capacity m))%nat ->
+    nth j (floor_of e i u) 0 <= nth j b 0 /\ up_to (nth j b 0) (limit_at (caps e) i j)) /\
+  (forall j, (j < length (capacity m))%nat -> given y j <= nth j (lent_of o) 0) /\
+  (forall g j, (g < length (groups e))%nat -> (j < length (capacity m))%nat ->
+    let all := sum (map (fun i => cell y i j) (people_in e (people m + g))) in
+    cell (floors_told o) g j <= all /\ up_to all (limit_at (caps e) (people m + g) j)).
+Definition among (owed : option owed_told) (y : table) : Prop :=
+  match entitled m, owed with
+  | Some e, Some o => within_told e o y
+  | None, None => sensible y
+  | _, _ => False
+  end.
+
+(** Whoever is allowed and has as much Nash welfare as [x] is within bounds; and nobody has e^(unit * gap) times as much:
+    that is more than all powers (1 + unit * gap / n)^n, or as much where the gap is 0.  With logarithms: sums of
+    weight * log throughput differ by less than the gap, or not at all. *)
+Definition nash_within (allowed : table -> Prop) (x : table) (gap : Q) (lowest highest : list Q) : Prop :=
   feasible x /\
   (forall u b, has x u b -> 0 < value u b /\ match demand u with Some d => sum b <= d | None => True end) /\
   forall unit powers, times_weights unit powers ->
-    (forall y, sensible y -> nash_welfare powers x <= nash_welfare powers y ->
+    (forall y, allowed y -> nash_welfare powers x <= nash_welfare powers y ->
       forall i u b, nth_error (combine (users m) y) i = Some (u, b) ->
         nth i lowest 0 <= value u b <= nth i highest 0) /\
-    (exists n, forall y, sensible y ->
+    (exists n, forall y, allowed y ->
       nash_welfare powers y <= power (1 + unit * gap / inject_Z (Z.of_nat n)) n * nash_welfare powers x).
 
 (** *** Water filling: ratios of throughputs to what a normaliser says are lexicographically max-min *)
@@ -221,11 +245,13 @@ Definition normal (n : normaliser) (u : user) : Q :=
     value u (own_part u) * match demand u with Some d => Qmin 1 (d / gpus) | None => 1 end
   end.
 (** Whoever has more elsewhere has it from somebody whose ratio is not larger than its own. *)
-Definition max_min_fair (n : normaliser) (x : table) : Prop :=
-  sensible x /\ forall y, sensible y -> forall u b c, In (u, (b, c)) (combine (users m) (combine x y)) ->
+Definition fairest (allowed : table -> Prop) (n : normaliser) (x : table) : Prop :=
+  allowed x /\ forall y, allowed y -> forall u b c, In (u, (b, c)) (combine (users m) (combine x y)) ->
     value u b < value u c ->
     exists v b' c', In (v, (b', c')) (combine (users m) (combine x y)) /\ value v c' < value v b' /\
       value v b' / normal n v <= value u b / normal n u.
+
+Definition max_min_fair : normaliser -> table -> Prop := fairest sensible.
 
 (** At rates that are told, ratios are to what a unit of weight is worth, in units of the mean weight. *)
 Definition unit_of (n : normaliser) (u : user) : Q :=
@@ -235,21 +261,21 @@ Definition reach (n : normaliser) (y : table) (goals : list Q) : Prop :=
   forall i u b q, nth_error (combine (users m) y) i = Some (u, b) -> nth_error goals i = Some q ->
     unit_of n u * q <= value u b.
 (** A round: nobody can rise further at these rates, and who is fixed has what it has wherever all have theirs. *)
-Definition one_rise (n : normaliser) (had rate : list Q) (level : Q) (now_fixed : list N) : Prop :=
-  (forall y l, sensible y -> reach n y (risen had rate l) -> l <= level) /\
+Definition one_rise (allowed : table -> Prop) (n : normaliser) (had rate : list Q) (level : Q) (now_fixed : list N) : Prop :=
+  (forall y l, allowed y -> reach n y (risen had rate l) -> l <= level) /\
   forall i, In i now_fixed -> 0 < nth (N.to_nat i) rate 0 /\
-    forall y u b, sensible y -> reach n y (risen had rate level) ->
+    forall y u b, allowed y -> reach n y (risen had rate level) ->
       nth_error (combine (users m) y) (N.to_nat i) = Some (u, b) ->
       value u b == unit_of n u * nth (N.to_nat i) (risen had rate level) 0.
 (** Round after round, until all are fixed; who is fixed rises no more. *)
-Fixpoint rises (n : normaliser) (x : table) (had : list Q) (done : list N) (rounds : list (list Q * (Q * list N))) :
-  Prop := match rounds with
+Fixpoint rises (allowed : table -> Prop) (n : normaliser) (x : table) (had : list Q) (done : list N)
+    (rounds : list (list Q * (Q * list N))) : Prop := match rounds with
   | [] => forall i, (i < length (users m))%nat -> In (N.of_nat i) done
   | (rate, (level, now_fixed)) :: rounds =>
       length rate = length (users m) /\ (forall r, In r rate -> 0 <= r) /\ now_fixed <> [] /\
       (forall i, In i done -> nth (N.to_nat i) rate 0 == 0) /\
-      one_rise n had rate level now_fixed /\ reach n x (risen had rate level) /\
-      rises n x (risen had rate level) (now_fixed ++ done) rounds
+      one_rise allowed n had rate level now_fixed /\ reach n x (risen had rate level) /\
+      rises allowed n x (risen had rate level) (now_fixed ++ done) rounds
   end.
 
 (** *** Efficient OEF: envy-free, with fair shares, Pareto-efficient; the largest total of those *)
@@ -288,22 +314,6 @@ Definition frontier_is (g : goal) (p : relaxed) (points : list (Q * Q)) (gap : Q
     (exists y, within_by g p eps y (line_at points eps) /\ (efficient = true -> pareto_efficient y)) /\
     forall y t, within_by g p eps y t -> t <= line_at points eps + gap.
 
-(** *** What a rule may decide *)
-Definition optimum (r : rule) (x : table) : Prop :=
-  match r with
-  | OfProgram p => exists t, reaches p x t /\ none_beyond p t
-  | NashWelfare => maximises_nash x
-  | WaterFilling n => max_min_fair n x
-  | OefEfficient => sensible x /\ efficient_and_fair x /\ forall y, efficient_and_fair y -> total y <= total x
-  | OfAuthor _ => False
-  end.
-
-(** A sum of shares times weights. *)
-Definition weighted (weights x : table) : Q := sum (map (fun '(w, b) => dot w b) (combine weights x)).
-Definition extreme (r : rule) (highest : bool) (weights : table) (v : Q) : Prop :=
-  (exists x, optimum r x /\ weighted weights x == v) /\
-  forall x, optimum r x -> if highest then weighted weights x <= v else v <= weighted weights x.
-
 End Market.
 
 (** ** Partial allocation: Cole, Gkatzelis and Goel, Mechanism Design for Fair Division, EC 2013 *)
@@ -323,6 +333,25 @@ Definition leaves_parts (m : market) (x : table) : Prop :=
   feasible m x /\ exists powers together, by_weights m powers /\ maximises_nash m together /\
   forall i b, nth_error x i = Some b -> exists part whole, nth_error together i = Some whole /\
     keeps_part m powers together i part /\ Forall2 (fun share all => share == part * all) b whole.
+
+(** ** What a rule may decide *)
+Definition optimum (m : market) (r : rule) (x : table) : Prop :=
+  match r with
+  | OfProgram p => exists t, reaches m p x t /\ none_beyond m p t
+  | NashWelfare => maximises_nash m x
+  | WaterFilling n => max_min_fair m n x
+  | OefEfficient =>
+      sensible m x /\ efficient_and_fair m x /\ forall y, efficient_and_fair m y -> total m y <= total m x
+  | PartialAllocation => leaves_parts m x
+  | SplitEqually after_trades => is_split m after_trades x
+  | OfAuthor _ => False
+  end.
+
+(** A sum of shares times weights. *)
+Definition weighted (weights x : table) : Q := sum (map (fun '(w, b) => dot w b) (combine weights x)).
+Definition extreme (m : market) (r : rule) (highest : bool) (weights : table) (v : Q) : Prop :=
+  (exists x, optimum m r x /\ weighted weights x == v) /\
+  forall x, optimum m r x -> if highest then weighted weights x <= v else v <= weighted weights x.
 
 (** ** What is stated *)
 
@@ -365,8 +394,12 @@ Definition rewarded (m : market) (who : N) (report : list Q) (gain : Q) (before 
 (** What is told shows how the decision comes about. *)
 Definition settles (d : telling) (m : market) (x : table) : Prop :=
   match d with
-  | RatesTold n rates => valid m /\ sensible m x /\ exists rounds, map fst rounds = rates /\
-      rises m n x (map (fun _ => 0) (users m)) [] rounds
+  | FilledTold n rates owed => valid m /\ keeps_entitlements m x /\ among m owed x /\
+      match rates with
+      | None => fairest m (among m owed) n x
+      | Some rates => exists rounds, map fst rounds = rates /\
+          rises m (among m owed) n x (map (fun _ => 0) (users m)) [] rounds
+      end
   end.
 
 Definition meaning (s : statement) : Prop :=
@@ -401,8 +434,10 @@ Definition meaning (s : statement) : Prop :=
   | LevelsAre m x n => valid m /\ max_min_fair m n x
   | AsTold m x d => settles d m x
   | MaximisesNash m x => valid m /\ maximises_nash m x
-  | NashWithin m x gap lowest highest => valid m /\ nash_within m x gap lowest highest
+  | NashWithin m x gap lowest highest owed => valid m /\ keeps_entitlements m x /\
+      match owed with Some _ => among m owed x | None => True end /\ nash_within m (among m owed) x gap lowest highest
   | PartsLeft m x => valid m /\ leaves_parts m x
+  | SplitLeft m x after_trades => valid m /\ is_split m after_trades x
   | FrontierIs m g p points gap efficient => valid m /\ points <> [] /\ frontier_is m g p points gap efficient
   | BestEfficient m x v bound => valid m /\ efficient_and_fair m x /\ total m x == v /\
       forall y, efficient_and_fair m y -> total m y <= bound

@@ -1,7 +1,7 @@
 (** * Between which throughputs Nash welfare is largest, and how far an allocation is from it *)
 
 From Coq Require Import List QArith Qround Setoid Morphisms Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Optima Means Gaps Nash Paid.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Pareto Optima Means Gaps Nash Paid Limits Could Standing.
 Import ListNotations.
 Local Open Scope Q_scope.
 
@@ -37,11 +37,12 @@ Fixpoint own_terms (ws paid : list Q) : list Q :=
 Definition many_terms : N := 1000.
 Definition proves_gap (gap : Q) (count : nat) (terms : list Q) : bool :=
   let grain := mul gap (/ inject_Z (Z.of_N many_terms * Z.of_nat count)) in
-  lt 0 grain && le (mul (inject_Z (fold_left Z.add (map (rounded_up grain) terms) 0%Z)) grain) gap.
+  if nothing gap then le (fast_sum terms) gap else lt 0 grain && le (mul (inject_Z (fold_left Z.add (map (rounded_up grain) terms) 0%Z)) grain) gap.
 
 Lemma proves_gap_ok gap count terms : proves_gap gap count terms = true -> sum terms <= gap.
 Proof.
-  unfold proves_gap; rewrite andb_true_iff; intros [g h]; apply ltP in g; apply leP in h; rewrite mulE in h.
+  unfold proves_gap; destruct (nothing gap); [rewrite leP, fast_sumE; auto|].
+  rewrite andb_true_iff; intros [g h]; apply ltP in g; apply leP in h; rewrite mulE in h.
   eapply Qle_trans; [exact (rounded_sum _ terms g)|exact h].
 Qed.
 
@@ -101,7 +102,7 @@ Definition bounds_fine (gap w c low high : Q) : bool :=
   le 0 l && le l 1 && le 1 h
   && le (mul 2 gap) (mul w (mul (sub 1 l) (sub 1 l))) && le (mul (mul 2 h) gap) (mul w (mul (sub h 1) (sub h 1))).
 
-Lemma bounds_fine_ok gap w c low high v : bounds_fine gap w c low high = true -> 0 < gap -> 0 < w -> 0 < c -> 0 <= v ->
+Lemma bounds_fine_ok gap w c low high v : bounds_fine gap w c low high = true -> 0 <= gap -> 0 < w -> 0 < c -> 0 <= v ->
   (low <= v <= high) \/ exists l, log_at_most (mul c v / w) l /\ w * (l - (mul c v / w - 1)) < - gap.
 Proof.
   unfold bounds_fine; rewrite !andb_true_iff, !leP; cbv zeta; rewrite !mulE, !subE.
@@ -175,6 +176,11 @@ Proof. induction ks as [|k ks IH]; [reflexivity|]; simpl; fold (sum (map many ks
 
 Definition has_demand (u : user) : bool := match demand u with Some _ => true | None => false end.
 
+Definition bounds_all_fine (m : market) (gap : Q) (cs lowest highest : list Q) : bool :=
+  let ws := map weight (users m) in
+  same_length lowest ws && same_length highest ws &&
+    forallb (fun '((w, c), (low, high)) => bounds_fine gap w c low high) (combine (combine ws cs) (combine lowest highest)).
+
 Definition check_nash_bounds m x gap lowest highest prices demand_duals : result :=
   let duals := match demand_duals with Some l => l | None => map (fun _ => 0) (users m) end in
   let ws := map weight (users m) in
@@ -192,23 +198,46 @@ Definition check_nash_bounds m x gap lowest highest prices demand_duals : result
     if negb (lt 0 gap && forallb (lt 0) cs && forallb (lt 0) own) then no "somebody gets nothing, or pays nothing"
     else if negb (proves_gap gap count (times prices (capacity m) ++ demand_terms (users m) duals ++ own_terms ws paid))
     then no "prices and demand duals prove a larger gap"
-    else if same_length lowest ws && same_length highest ws &&
-            forallb (fun '((w, c), (low, high)) => bounds_fine gap w c low high)
-              (combine (combine ws cs) (combine lowest highest))
-    then Accepted (NashWithin m x gap lowest highest) else no "the bounds are closer than is proved"
+    else match entitled m with
+    | Some _ => no "what users are entitled to is not counted"
+    | None => if bounds_all_fine m gap cs lowest highest then Accepted (NashWithin m x gap lowest highest None)
+              else no "the bounds are closer than is proved"
+    end
+  end.
+
+(** Within entitlements, at any costs of a unit of throughput: multipliers bound what all throughputs cost. *)
+Definition check_nash_bounds_within m x gap lowest highest cs owed duals : result :=
+  let ws := map weight (users m) in
+  let own := throughputs_now m x in
+  if negb (valid_b m) then no "the market is not valid"
+  else match limits_of m (Some owed) with
+  | None => no "what is told does not fit the entitlements"
+  | Some (lim, inside) =>
+    if negb (inside x && keeps_entitlements_b m x) then no "the allocation breaks caps or guarantees, or what is told"
+    else if negb (same_length cs (users m) && le 0 gap && forallb (lt 0) cs && forallb (lt 0) own)
+      then no "somebody gets nothing, or pays nothing"
+    else match bound_in lim (combine cs (users m)) duals with
+    | None => no "the multipliers bound nothing"
+    | Some most =>
+      if negb (proves_gap gap (1 + 2 * List.length ws) (most :: own_terms ws (times cs own)))
+      then no "the multipliers prove a larger gap"
+      else if bounds_all_fine m gap cs lowest highest then Accepted (NashWithin m x gap lowest highest (Some owed))
+      else no "the bounds are closer than is proved"
+    end
   end.
 
 Section Within.
-Variables (m : market) (x : table) (gap : Q) (cs : list Q).
+Variables (m : market) (allowed : table -> Prop) (x : table) (gap : Q) (cs : list Q).
 Let ws := map weight (users m).
 Let own := throughputs_now m x.
 Hypothesis v : valid m.
 Hypothesis fx : feasible m x.
-Hypothesis gap_pos : 0 < gap.
+Hypothesis gap_nonneg : 0 <= gap.
+Hypothesis sensible_of : forall y, allowed y -> sensible m y.
 Hypothesis c_pos : forall q, In q cs -> 0 < q.
 Hypothesis own_pos : forall q, In q own -> 0 < q.
 Hypothesis lc : List.length cs = List.length ws.
-Hypothesis enough : forall y, sensible m y -> dot cs (throughputs m y) + sum (own_terms ws (times cs own)) <= gap.
+Hypothesis enough : forall y, allowed y -> dot cs (throughputs m y) + sum (own_terms ws (times cs own)) <= gap.
 
 Lemma w_pos q : In q ws -> 0 < q.
 Proof. intro i; apply in_map_iff in i; destruct i as (u & <- & i); apply v; exact i. Qed.
@@ -226,7 +255,8 @@ Proof. intros s i; destruct (in_throughputs _ _ _ i) as (u & b & h & ->); exact 
 Section Powers.
 Variables (unit : Q) (ks : list nat) (y : table).
 Hypothesis weights : times_weights m unit ks.
-Hypothesis sy : sensible m y.
+Hypothesis ay : allowed y.
+Let sy := sensible_of y ay.
 Let ts := over (times cs (throughputs m y)) ws.
 Let rs := over ws (times cs own).
 
@@ -270,7 +300,7 @@ Lemma together : dot (map many ks) ts + dot (map many ks) rs <= unit * gap + 2 *
 Proof.
   unfold ts, rs; rewrite (scaled_dot unit ks ws cs whole w_pos c_pos lc _ (ly y sy)).
   rewrite (scaled_own unit ks ws cs own whole w_pos c_pos own_pos lc lo).
-  pose proof (enough y sy) as h; apply (Qmult_le_l _ _ unit (proj1 weights)) in h; lra.
+  pose proof (enough y ay) as h; apply (Qmult_le_l _ _ unit (proj1 weights)) in h; lra.
 Qed.
 
 Lemma inside j u b c low high : nash_welfare m ks x <= nash_welfare m ks y ->
@@ -286,7 +316,7 @@ Proof.
   { destruct (Forall2_at _ _ _ _ _ whole ek) as (w & ew' & h); rewrite ew in ew'; injection ew' as <-; exact h. }
   assert (et := nth_over _ _ _ _ _ (nth_times _ _ _ _ _ ec ev) ew); fold ts in et.
   assert (w0 : 0 < weight u) by (apply v; exact (nth_error_In _ _ eu)).
-  destruct (bounds_fine_ok _ _ _ _ _ (value u b) fine gap_pos w0 (c_pos c (nth_error_In _ _ ec))
+  destruct (bounds_fine_ok _ _ _ _ _ (value u b) fine gap_nonneg w0 (c_pos c (nth_error_In _ _ ec))
     (y_nonneg y _ sy (nth_error_In _ _ ev))) as [h|(l & at_most & far)]; [exact h|exfalso].
   assert (small : powers_of ks ts * powers_of ks rs < 1).
   { apply (product_far ks ts rs j k _ l lt_ lr tn rn ek et at_most). pose proof together as t; rewrite kw.
@@ -314,8 +344,8 @@ Proof.
   assert (is : powers_of ks ts * powers_of ks rs == product all) by (unfold all; rewrite product_app, !flat_product;
     reflexivity).
   rewrite is, <- len; apply product_at_most; rewrite ?len.
-  - assert (0 < unit * gap / many n); [|lra]. apply Qlt_shift_div_l; [exact n0|].
-    rewrite Qmult_0_l; apply Qmult_lt_0_compat; [exact (proj1 weights)|exact gap_pos].
+  - assert (0 <= unit * gap / many n); [|lra]. apply Qle_shift_div_l; [exact n0|].
+    rewrite Qmult_0_l; apply Qmult_le_0_compat; [apply Qlt_le_weak; exact (proj1 weights)|exact gap_nonneg].
   - intros q i; unfold all in i; apply in_app_iff in i; destruct i as [i|i]; [apply tn|apply rn];
     exact (in_flat_inv _ _ _ i).
   - unfold all; rewrite sum_app, (flat_sum _ _ lt_), (flat_sum _ _ lr).
@@ -325,6 +355,39 @@ Proof.
 Qed.
 End Powers.
 End Within.
+
+(** What all costs bound bounds all throughputs, and Nash welfare. *)
+Lemma nash_within_ok m (allowed : table -> Prop) x gap cs lowest highest : valid m -> feasible m x -> everybody m x within_demand = true ->
+  0 <= gap -> (forall y, allowed y -> sensible m y) -> (forall q, In q cs -> 0 < q) ->
+  (forall q, In q (throughputs_now m x) -> 0 < q) -> List.length cs = List.length (users m) ->
+  (forall y, allowed y ->
+    dot cs (throughputs m y) + sum (own_terms (map weight (users m)) (times cs (throughputs_now m x))) <= gap) ->
+  bounds_all_fine m gap cs lowest highest = true -> nash_within m allowed x gap lowest highest.
+Proof.
+  intros v fx wd g sen c_pos own_pos lc' enough fine.
+  assert (lc : List.length cs = List.length (map weight (users m))) by (rewrite map_length; exact lc').
+  unfold bounds_all_fine in fine; rewrite !andb_true_iff, !same_lengthP, forallb_forall in fine.
+  destruct fine as [[l1 l2] bf]; split; [exact fx|split].
+  - intros u b h; split.
+    + assert (ho : In (fast_dot (speedup u) b) (throughputs_now m x)).
+      { unfold throughputs_now; apply in_map_iff; exists (u, b); auto. }
+      pose proof (own_pos _ ho) as p; rewrite fast_dotE in p; exact p.
+    + pose proof (proj1 (everybody_ok _ _ _) wd u b h) as w; unfold within_demand in w; destruct (demand u); [|exact I].
+      apply leP in w; rewrite fast_sumE in w; exact w.
+  - intros unit ks wt; split.
+    + intros y sy better i u b e.
+      assert (ew : nth_error (map weight (users m)) i = Some (weight u)).
+      { rewrite nth_error_map, (proj1 (proj1 (nth_error_combine _ _ _ _ _) e)); reflexivity. }
+      destruct (beside _ cs _ _ (eq_sym lc) ew) as [c eci].
+      destruct (beside _ lowest _ _ (eq_sym l1) ew) as [low el]; destruct (beside _ highest _ _ (eq_sym l2) ew) as
+        [high eh].
+      rewrite (nth_error_nth _ _ 0 el), (nth_error_nth _ _ 0 eh).
+      apply (inside m allowed x gap cs v fx g sen c_pos own_pos lc enough unit ks y wt sy i u b c low high better e eci).
+      apply (bf ((weight u, c), (low, high))). apply (nth_error_In _ i); apply nth_error_combine; split;
+        apply nth_error_combine; auto.
+    + exists (list_sum ks + list_sum ks)%nat; intros y sy.
+      exact (not_beyond m allowed x gap cs v fx g sen c_pos own_pos lc enough unit ks y wt sy).
+Qed.
 
 Lemma check_nash_bounds_sound m x gap lowest highest prices demand_duals s :
   check_nash_bounds m x gap lowest highest prices demand_duals = Accepted s -> meaning s.
@@ -344,14 +407,10 @@ Proof.
   destruct (forallb (lt 0) (throughputs_now m x)) eqn:op; [|discriminate]; rewrite forallb_forall in op; simpl negb;
     cbv iota.
   destruct (proves_gap _ _ _) eqn:pg; [|discriminate]; apply proves_gap_ok in pg; simpl negb; cbv iota.
-  destruct (same_length lowest _) eqn:l1; [|discriminate]; destruct (same_length highest _) eqn:l2; [|discriminate].
-  apply same_lengthP in l1; apply same_lengthP in l2.
-  destruct (forallb _ (combine (combine _ cs) _)) eqn:bf; [|discriminate]; rewrite forallb_forall in bf; simpl.
-  intro e; injection e as <-.
+  destruct (entitled m) eqn:ent; [discriminate|].
+  destruct (bounds_all_fine _ _ _ _ _) eqn:bf; [|discriminate]; intro e; injection e as <-.
   assert (c_pos : forall q, In q cs -> 0 < q) by (intros q i; apply ltP, cp, i).
   assert (own_pos : forall q, In q (throughputs_now m x) -> 0 < q) by (intros q i; apply ltP, op, i).
-  assert (lc : List.length cs = List.length (map weight (users m))).
-  { rewrite map_length; exact (proj1 (costs_length _ _ _ _ _ ec)). }
   assert (enough : forall y, sensible m y ->
     dot cs (throughputs m y) + sum (own_terms (map weight (users m)) (times cs (throughputs_now m x))) <= gap).
   { intros y sy; eapply Qle_trans; [|exact pg]. rewrite !sum_app.
@@ -360,24 +419,45 @@ Proof.
       simpl; fold (sum (times prices cap)); rewrite mulE, IH; reflexivity. }
     pose proof (paid_at_most m prices duals cs y v sy lp (fun q i => proj1 (leP 0 q) (pp q i))
       (fun u d i => df (u, d) i) ec); lra. }
-  split; [exact v|split; [exact fx|split]].
-  - intros u b h; split.
-    + assert (ho : In (fast_dot (speedup u) b) (throughputs_now m x)).
-      { unfold throughputs_now; apply in_map_iff; exists (u, b); auto. }
-      pose proof (own_pos _ ho) as p; rewrite fast_dotE in p; exact p.
-    + pose proof (proj1 (everybody_ok _ _ _) wd u b h) as w; unfold within_demand in w; destruct (demand u); [|exact I].
-      apply leP in w; rewrite fast_sumE in w; exact w.
-  - intros unit ks wt; split.
-    + intros y sy better i u b e.
-      assert (ew : nth_error (map weight (users m)) i = Some (weight u)).
-      { rewrite nth_error_map, (proj1 (proj1 (nth_error_combine _ _ _ _ _) e)); reflexivity. }
-      destruct (beside _ cs _ _ (eq_sym lc) ew) as [c eci].
-      destruct (beside _ lowest _ _ (eq_sym l1) ew) as [low el]; destruct (beside _ highest _ _ (eq_sym l2) ew) as
-        [high eh].
-      rewrite (nth_error_nth _ _ 0 el), (nth_error_nth _ _ 0 eh).
-      apply (inside m x gap cs v fx g c_pos own_pos lc enough unit ks y wt sy i u b c low high better e eci).
-      apply (bf ((weight u, c), (low, high))). apply (nth_error_In _ i); apply nth_error_combine; split;
-        apply nth_error_combine; auto.
-    + exists (list_sum ks + list_sum ks)%nat; intros y sy.
-      exact (not_beyond m x gap cs v fx g c_pos own_pos lc enough unit ks y wt sy).
+  split; [exact v|split; [unfold keeps_entitlements; rewrite ent; exact I|split; [exact I|]]].
+  apply (nash_within_ok m (among m None) x gap cs lowest highest v fx wd); auto.
+  - apply Qlt_le_weak, g.
+  - unfold among; rewrite ent; auto.
+  - exact (proj1 (costs_length _ _ _ _ _ ec)).
+  - unfold among; rewrite ent; exact enough.
+Qed.
+
+Lemma weighted_dot cs us : forall y,
+  weighted_sum (combine cs us) y == dot cs (map (fun '(u, b) => value u b) (combine us y)).
+Proof.
+  unfold weighted_sum; revert cs; induction us as [|u us IH]; intros [|c cs] [|b y]; try reflexivity.
+  simpl; fold (sum (map (fun '(q, v, b) => q * value v b) (combine (combine cs us) y))); rewrite IH; reflexivity.
+Qed.
+
+Lemma check_nash_bounds_within_sound m x gap lowest highest cs owed duals s :
+  check_nash_bounds_within m x gap lowest highest cs owed duals = Accepted s -> meaning s.
+Proof.
+  unfold check_nash_bounds_within; cbv zeta; destruct (valid_b m) eqn:v; [|discriminate]; apply valid_ok in v.
+  simpl negb; cbv iota; destruct (limits_of m (Some owed)) as [[lim inside]|] eqn:el; [|discriminate].
+  destruct (limits_of_ok _ _ _ _ v el) as [holds fits].
+  destruct (inside x) eqn:ix; [|discriminate]; destruct (keeps_entitlements_b m x) eqn:ke; [|discriminate].
+  destruct (same_length cs _) eqn:lc; [|discriminate]; apply same_lengthP in lc.
+  destruct (le 0 gap) eqn:g; [|discriminate]; apply leP in g.
+  destruct (forallb (lt 0) cs) eqn:cp; [|discriminate]; rewrite forallb_forall in cp.
+  destruct (forallb (lt 0) (throughputs_now m x)) eqn:op; [|discriminate]; rewrite forallb_forall in op; simpl negb; cbv iota.
+  destruct (bound_in _ _ _) as [most|] eqn:eb; [|discriminate].
+  destruct (proves_gap _ _ _) eqn:pg; [|discriminate]; apply proves_gap_ok in pg; simpl negb; cbv iota.
+  destruct (bounds_all_fine _ _ _ _ _) eqn:bf; [|discriminate]; intro e; injection e as <-.
+  pose proof (fits x ix) as ax; destruct (holds x ax) as [sx _]; pose proof (proj1 sx) as fx.
+  split; [exact v|split; [exact (keeps_entitlements_ok m x fx ke)|split; [exact ax|]]].
+  apply (nash_within_ok m (among m (Some owed)) x gap cs lowest highest v fx); auto.
+  - apply everybody_ok; intros u b h; unfold within_demand; destruct (proj2 sx u b h) as [_ w]; destruct (demand u);
+      [apply leP; rewrite fast_sumE; exact w|reflexivity].
+  - intros y ay; exact (proj1 (holds y ay)).
+  - intros q i; apply ltP, cp, i.
+  - intros q i; apply ltP, op, i.
+  - intros y ay; pose proof (combine_snd cs (users m) lc) as us.
+    pose proof (bound_in_ok m lim _ _ _ _ y v holds us ay eb) as le1; destruct (holds y ay) as [sy _].
+    cbn [sum fold_right map] in pg; unfold sum in pg; cbn [fold_right] in pg; fold (sum (own_terms (map weight (users m)) (times cs (throughputs_now m x)))) in pg.
+    pose proof (weighted_dot cs (users m) y) as e; fold (throughputs m y) in e; lra.
 Qed.

@@ -138,7 +138,8 @@ Proof.
   - replace (i + S j)%nat with (S i + j)%nat by lia; exact (IH apart x whole (S i) t j b eb).
 Qed.
 
-Lemma check_partial_sound m x kept together apart s : check_partial m x kept together apart = Accepted s -> meaning s.
+Lemma check_partial_sound m x kept together apart s : check_partial m x kept together apart = Accepted s ->
+  s = PartsLeft m x /\ valid m /\ leaves_parts m x.
 Proof.
   unfold check_partial; destruct (whole_weights m) as [unit ks].
   destruct (valid_b m) eqn:v; [|discriminate]; apply valid_ok in v.
@@ -146,7 +147,7 @@ Proof.
   destruct (lt 0 unit) eqn:u0; [|discriminate]; apply ltP in u0.
   destruct (in_proportion _ _ _) eqn:p; [|discriminate]; simpl negb; cbv iota.
   destruct (bought m together) eqn:h; [|discriminate]; destruct (parts_fine _ _ _ _ _ _ _ _) eqn:pf; [|discriminate].
-  intro e; injection e as <-; split; [exact v|split; [exact f|]].
+  intro e; injection e as <-; split; [reflexivity|split; [exact v|split; [exact f|]]].
   exists (map Z.to_nat ks), (fst together); split; [exists unit; split; [exact u0|exact (in_proportion_ok _ _ _ p)]|].
   split; [exact (bought_ok m together h)|]. exact (parts_fine_ok m _ _ v _ _ _ _ 0%nat pf).
 Qed.

@@ -80,9 +80,15 @@ Definition size {A : Type} (l : list A) : Z := Z.of_nat (List.length l).
 
 (** ** What is digested: JSON without blanks *)
 Definition json_list (l : list text) : text := codes "[" ++ join [comma] l ++ codes "]".
-(** Beyond ASCII by their numbers in UTF-16. *)
+(** Control characters by a letter where they have one; these and all beyond ASCII by their numbers in UTF-16. *)
 Definition json_character (c : Z) : text :=
   if (c =? quote) || (c =? backslash) then [backslash; c]
+  else if c =? 8 then [backslash; small_b]
+  else if c =? tab then [backslash; small_t]
+  else if c =? newline then [backslash; small_n]
+  else if c =? 12 then [backslash; small_f]
+  else if c =? return_ then [backslash; small_r]
+  else if c <? space then backslash :: 117 :: in_hex 4 c
   else if c <? 127 then [c]
   else if c <? 65536 then backslash :: 117 :: in_hex 4 c
   else backslash :: 117 :: in_hex 4 (55296 + (c - 65536) / 1024) ++ backslash :: 117 :: in_hex 4 (56320 + c mod 1024).

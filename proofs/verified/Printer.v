@@ -1,7 +1,7 @@
 (** * What is printed of a statement: the same words as [proofs/verifier] prints *)
 
 From Coq Require Import ZArith NArith QArith List String Bool.
-From Verified Require Decisions.
+From Verified Require Lies Decisions.
 From Verified Require Import Syntax Json Numbers Sha256 Rounds Print PrintPlan ReadMarkets Reader.
 Import ListNotations.
 Local Open Scope string_scope.
@@ -114,7 +114,7 @@ Definition rule_shown (r : rule) (m : market) : text :=
   | OfProgram p => policy_shown p m
   | WaterFilling n => filling_word n
   | NashWelfare => codes "nash-welfare"
-  | OefEfficient => codes "oef-efficient"
+  | OefEfficient | PartialAllocation | SplitEqually _ => Lies.rule_word r
   | OfAuthor author => quoted author
   end.
 
@@ -190,9 +190,9 @@ Definition always_or_not (always : bool) : text :=
   codes (if always then "whatever optima are chosen"
          else "by the two decisions given; where optima tie, the policy may choose others").
 
-Definition rewards (named : text) (m : market) (who : N) (report : list Q) (gain : Q) (always : bool) : text :=
+Definition rewards (named : text) (m : market) (who : N) (report : list Q) (gain : Q) (how : text) : text :=
   named ++ codes " rewards " ++ user_named m who ++ codes " for reporting " ++ row_shown report ++ codes ": "
-    ++ shown gain ++ codes " more, " ++ always_or_not always.
+    ++ shown gain ++ codes " more, " ++ how.
 
 Definition extreme_shown (named : text) (m : market) (highest : bool) (weights : table) (value : Q) : text :=
   codes "over all optima of " ++ named ++ codes ", the " ++ codes (if highest then "maximum" else "minimum") ++ codes
@@ -204,11 +204,20 @@ Definition better (what : text) (m : market) (who : N) (gain : Q) : text :=
 
 Definition told_shown (d : telling) : text :=
   match d with
-  | RatesTold n _ => ratios_to n ++ codes " rise as far as they can, as " ++ Decisions.told_word d
-      ++ codes " makes them"
+  | FilledTold n rates _ =>
+    ratios_to n ++ codes match rates with Some _ => " rise as far as they can, as " | None => " are lexicographically max-min, as " end
+      ++ Decisions.told_word d ++ codes " makes them"
   end.
-Definition told_notes (d : telling) : list text :=
-  match d with RatesTold _ rates => [codes "the rates are, in each round, " ++ table_shown rates] end.
+Definition owed_shown (m : market) (o : owed_told) : text :=
+  let lent := table_shown [Meaning.lent_of m o] in
+  codes "floors of groups, and GPUs that are lent, are as told: "
+    ++ match floors_told o with [] => lent | floors => table_shown floors ++ codes " and " ++ lent end.
+Definition told_notes (m : market) (d : telling) : list text :=
+  match d with
+  | FilledTold _ rates owed =>
+    match owed with Some o => [owed_shown m o] | None => [] end
+      ++ match rates with Some rates => [codes "the rates are, in each round, " ++ table_shown rates] | None => [] end
+  end.
 
 Definition goal_word (g : goal) : text :=
   codes match g with TotalEfficiency => "total_efficiency" | LeastGain => "least_gain" end.
@@ -259,18 +268,24 @@ Definition print (s : statement) : text :=
   | OptimaDominated m r who gain =>
     about (better (codes "any optimum of " ++ rule_shown r m) m who gain) [market_shown m]
   | ParetoEfficient m x => about (codes "the allocation is Pareto-efficient") [market_shown m; allocation_shown x]
-  | Rewards m r who report gain always => about (rewards (rule_shown r m) m who report gain always) [market_shown m]
+  | Rewards m r who report gain always =>
+    let how := match r with SplitEqually _ => codes "and the policy leaves no choice" | _ => always_or_not always end in
+    about (rewards (rule_shown r m) m who report gain how) [market_shown m]
   | LevelsAre m x n =>
     about (ratios_to n ++ codes " are lexicographically max-min, as " ++ filling_word n ++ codes " makes them")
       [market_shown m; allocation_shown x]
-  | AsTold m x d => about (told_shown d) (told_notes d ++ [market_shown m; allocation_shown x])
+  | AsTold m x d => about (told_shown d) (told_notes m d ++ [market_shown m; allocation_shown x])
   | MaximisesNash m x => about (codes "the allocation maximises Nash welfare") [market_shown m; allocation_shown x]
-  | NashWithin m x gap lowest highest =>
+  | NashWithin m x gap lowest highest owed =>
     about (codes "wherever Nash welfare is largest, the throughputs of the users are at least " ++ row_shown lowest
              ++ codes " and at most " ++ row_shown highest
-             ++ codes "; the sum of weight * log throughput of this allocation is less than " ++ shown gap
+             ++ codes "; the sum of weight * log throughput of this allocation is "
+             ++ codes match owed with Some _ => "at most " | None => "less than " end ++ shown gap
              ++ codes " below the largest")
-      [market_shown m; allocation_shown x]
+      (match owed with Some o => [codes "within entitlements; " ++ owed_shown m o] | None => [] end
+         ++ [market_shown m; allocation_shown x])
+  | SplitLeft m x after_trades =>
+    about (codes "the allocation is that of " ++ Lies.rule_word (SplitEqually after_trades)) [market_shown m; allocation_shown x]
   | PartsLeft m x =>
     about (codes "the allocation is one that partial-allocation may leave, up to 1/10**12 of each bundle")
       [market_shown m; allocation_shown x]
@@ -299,10 +314,10 @@ Definition print (s : statement) : text :=
       [round_shown r]
   | AsToldReward before after m who report gain =>
     about (codes "by what each of the two decisions tells, "
-             ++ rewards (Decisions.told_word before) m who report gain false)
+             ++ rewards (Decisions.told_word before) m who report gain (always_or_not false))
       [codes "rates, floors of groups and lent GPUs are as told; whether the policy's is not decided here";
-       codes "on the truth " ++ join (codes "; ") (told_notes before);
-       codes "on the misreport " ++ join (codes "; ") (told_notes after); market_shown m]
+       codes "on the truth " ++ join (codes "; ") (told_notes m before);
+       codes "on the misreport " ++ join (codes "; ") (told_notes m after); market_shown m]
   | PlanKept p => about (plan_shown p) [batch_shown (of_batch p)]
   | ExtremeIs m r highest weights value =>
     about (extreme_shown (rule_shown r m) m highest weights value) [market_shown m]
@@ -312,7 +327,7 @@ Definition print (s : statement) : text :=
       [not_decided; program_shown p; market_shown m; allocation_shown x]
   | AuthorsReward before after m author who report gain always =>
     about (codes "by the two embedded programs, which the author of " ++ quoted author ++ codes " wrote, "
-             ++ rewards (quoted author) m who report gain always)
+             ++ rewards (quoted author) m who report gain (always_or_not always))
       [not_decided; codes "on the truth " ++ program_shown before ++ codes "; on the misreport " ++ program_shown after;
        market_shown m]
   | AuthorsExtreme p m author highest weights value =>

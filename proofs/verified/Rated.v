@@ -1,7 +1,7 @@
 (** * Water filling at rates that are told: multipliers show how far ratios rise, and who is held down *)
 
 From Coq Require Import List QArith Lqa Lia Bool String.
-From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Pareto Optima Filling.
+From Verified Require Import Syntax Meaning Sums Programs Markets Allocations Policies Pareto Optima Limits Filling.
 Import ListNotations.
 Local Open Scope Q_scope.
 Local Open Scope list_scope.
@@ -46,7 +46,7 @@ Proof.
 Qed.
 
 Section Round.
-Variables (m : market) (unit : user -> Q).
+Variables (m : market) (lim : limits) (unit : user -> Q).
 
 Definition weighs (it : item) : Q * user := let '((u, _), (_, (_, q))) := it in (mul q (/ unit u), u).
 Definition item_fine (level : Q) (it : item) : bool :=
@@ -56,7 +56,7 @@ Definition of_had (it : item) : Q := let '(_, (a, (_, q))) := it in mul q a.
 Definition of_rate (it : item) : Q := let '(_, (_, (r, q))) := it in mul q r.
 Definition round_rises (level : Q) (ls : list item) (duals : list dual) : bool :=
   forallb (item_fine level) ls && same (fast_sum (map of_rate ls)) 1 &&
-  match bound_by (map weighs ls) (sharing_row (context_of m)) 0 duals with
+  match bound_in lim (map weighs ls) duals with
   | Some b => same (sub b (fast_sum (map of_had ls))) level
   | None => false
   end.
@@ -84,15 +84,15 @@ Proof.
   rewrite mulE, Qred_correct, fast_dotE in h; auto.
 Qed.
 
-Lemma rises_at_most level ls duals y : valid m -> sensible m y -> map (fun it : item => fst (fst it)) ls = users m ->
+Lemma rises_at_most allowed level ls duals y : valid m -> limits_hold m lim allowed -> allowed y -> map (fun it : item => fst (fst it)) ls = users m ->
   round_rises level ls duals = true -> forall l, sum (map (beyond l) (combine ls y)) <= level - l.
 Proof.
-  intros v sy us; unfold round_rises; rewrite !andb_true_iff, forallb_forall; intros [[fine one] h] l.
-  destruct (bound_by _ _ _ _) as [B|] eqn:e; [|discriminate]; apply sameP in h; apply sameP in one.
+  intros v holds ay us; destruct (holds y ay) as [sy _]; unfold round_rises; rewrite !andb_true_iff, forallb_forall.
+  intros [[fine one] h] l; destruct (bound_in _ _ _) as [B|] eqn:e; [|discriminate]; apply sameP in h; apply sameP in one.
   rewrite subE, !fast_sumE in *.
   assert (counted : map snd (map weighs ls) = users m).
   { rewrite <- us, map_map; apply map_ext; intros [[u b] [a [r q]]]; reflexivity. }
-  pose proof (bound_by_ok m _ counted _ _ _ _ y 0 v sy e (fun d k g q => sharing_row_kept m d k g y 0 v sy q)) as le.
+  pose proof (bound_in_ok m lim allowed _ _ _ y v holds counted ay e) as le.
   rewrite beyond_sum.
   - rewrite one; lra.
   - intros it i; pose proof (item_fine_ok level it (fine it i)) as f; destruct it as [[u b] [a [r q]]]; apply f.
@@ -104,7 +104,7 @@ End Round.
 Definition fixed_fine (n : N) (rate : list Q) (mu : store Q) (done l : list N) : bool :=
   some l && forallb (fun i => N.ltb i n && lt 0 (nth (N.to_nat i) rate 0) && lt 0 (multiplier mu i)
                               && negb (existsb (N.eqb i) done)) l.
-Fixpoint rise_up (m : market) (unit : user -> Q) (held : list (user * list Q)) (had : list Q) (done : list N)
+Fixpoint rise_up (m : market) (lim : limits) (unit : user -> Q) (held : list (user * list Q)) (had : list Q) (done : list N)
     (rates : table) (rounds : list filling) : bool :=
   let n := N.of_nat (List.length (users m)) in
   match rates, rounds with
@@ -113,16 +113,15 @@ Fixpoint rise_up (m : market) (unit : user -> Q) (held : list (user * list Q)) (
     match split n (held_by f) Empty [] with
     | Some (mu, rest) =>
       same_length rate (users m) && forallb (fun i => nothing (nth (N.to_nat i) rate 0)) done &&
-      fixed_fine n rate mu done (fixed f) && round_rises m unit (level f) (items_of 0 held had rate mu) rest &&
-      rise_up m unit held (risen had rate (level f)) (fixed f ++ done) rates rounds
+      fixed_fine n rate mu done (fixed f) && round_rises lim unit (level f) (items_of 0 held had rate mu) rest &&
+      rise_up m lim unit held (risen had rate (level f)) (fixed f ++ done) rates rounds
     | None => false
     end
   | _, _ => false
   end.
-Definition is_rising (m : market) (n : normaliser) (x : table) (rates : table) (rounds : list filling) : bool :=
-  valid_b m && sensible_b m x &&
-  (let all := all_weight m in
-   rise_up m (unit_now m all n) (combine (users m) x) (map (fun _ => 0) (users m)) [] rates rounds).
+Definition is_rising (m : market) (lim : limits) (n : normaliser) (x : table) (rates : table) (rounds : list filling) : bool :=
+  let all := all_weight m in
+  rise_up m lim (unit_now m all n) (combine (users m) x) (map (fun _ => 0) (users m)) [] rates rounds.
 
 Lemma risen_at had rate level j a r : nth_error had j = Some a -> nth_error rate j = Some r ->
   nth_error (risen had rate level) j = Some (Qred (a + r * level)).
@@ -131,12 +130,15 @@ Proof.
 Qed.
 
 Section Rises.
-Variables (m : market) (n : normaliser) (x : table).
+Variables (m : market) (lim : limits) (allowed : table -> Prop) (n : normaliser) (x : table).
 Hypothesis va : valid m.
-Hypothesis sx : sensible m x.
+Hypothesis holds : limits_hold m lim allowed.
+Hypothesis ax : allowed x.
 Notation unit := (unit_now m (all_weight m) n).
 Notation held := (combine (users m) x).
 
+Lemma sx : sensible m x.
+Proof. exact (proj1 (holds x ax)). Qed.
 Lemma held_length : List.length held = List.length (users m).
 Proof. rewrite combine_length, (proj1 (proj1 (proj1 sx))); apply Nat.min_id. Qed.
 
@@ -145,7 +147,7 @@ Variables (had rate : list Q) (mu : store Q) (level : Q) (rest : list dual).
 Hypothesis lh : List.length had = List.length (users m).
 Hypothesis lr : List.length rate = List.length (users m).
 Notation ls := (items_of 0 held had rate mu).
-Hypothesis round : round_rises m unit level ls rest = true.
+Hypothesis round : round_rises lim unit level ls rest = true.
 
 Lemma the_users : map (fun it : item => fst (fst it)) ls = users m.
 Proof.
@@ -160,7 +162,7 @@ Proof.
 Qed.
 
 (** Who reaches a level has nothing less than its part at it. *)
-Lemma beyond_nonneg y l : sensible m y -> reach m n y (risen had rate l) ->
+Lemma beyond_nonneg y l : allowed y -> reach m n y (risen had rate l) ->
   forall p, In p (combine ls y) -> 0 <= beyond unit l p.
 Proof.
   intros sy h [[[u b] [a [r q]]] c] i; destruct (has_at _ _ _ _ i) as (j & e1 & e2).
@@ -173,10 +175,10 @@ Proof.
 Qed.
 
 Lemma rises_once now_fixed done : fixed_fine (N.of_nat (List.length (users m))) rate mu done now_fixed = true ->
-  one_rise m n had rate level now_fixed /\ reach m n x (risen had rate level).
+  one_rise m allowed n had rate level now_fixed /\ reach m n x (risen had rate level).
 Proof.
   intro ff; split; [split|].
-  - intros y l sy h; pose proof (rises_at_most m unit level ls rest y va sy the_users round l) as le.
+  - intros y l sy h; pose proof (rises_at_most m lim unit allowed level ls rest y va holds sy the_users round l) as le.
     pose proof (sum_nonneg (beyond unit l) _ (beyond_nonneg y l sy h)); lra.
   - intros i ifx; unfold fixed_fine in ff; rewrite andb_true_iff, forallb_forall in ff; destruct ff as [_ ff].
     specialize (ff i ifx); rewrite !andb_true_iff, !ltP, N.ltb_lt in ff; destruct ff as [[[il r0] q0] _].
@@ -189,7 +191,7 @@ Proof.
     destruct (nth_error rate j) as [r|] eqn:er; [|apply nth_error_None in er; lia].
     assert (at_j := items_at held 0 had rate mu j (u, b) a r (proj2 (nth_error_combine _ _ _ _ _) (conj eu eb)) ea er).
     replace (0 + N.of_nat j)%N with i in at_j by (unfold j; lia).
-    pose proof (rises_at_most m unit level ls rest y va sy the_users round level) as le.
+    pose proof (rises_at_most m lim unit allowed level ls rest y va holds sy the_users round level) as le.
     assert (zero := sum_zero_each (beyond unit level) (combine ls y) (beyond_nonneg y level sy h)
       ltac:(lra) _ (combine_has _ _ _ _ _ at_j ec)).
     destruct (all_fine _ (nth_error_In _ _ at_j)) as (p & _ & _ & _).
@@ -217,8 +219,8 @@ Qed.
 End One.
 
 Lemma rise_up_ok rounds : forall rates had done, List.length had = List.length (users m) ->
-  rise_up m unit held had done rates rounds = true ->
-  exists told, map fst told = rates /\ rises m n x had done told.
+  rise_up m lim unit held had done rates rounds = true ->
+  exists told, map fst told = rates /\ rises m allowed n x had done told.
 Proof.
   induction rounds as [|f rounds IH]; intros [|rate rates] had done lh h; try discriminate; simpl in h.
   - exists []; split; [reflexivity|]; intros i l; rewrite forallb_forall in h.
@@ -238,9 +240,9 @@ Proof.
 Qed.
 End Rises.
 
-Lemma is_rising_ok m n x rates rounds : is_rising m n x rates rounds = true -> settles (RatesTold n rates) m x.
+Lemma is_rising_ok m lim allowed n x rates rounds : valid m -> limits_hold m lim allowed -> allowed x ->
+  is_rising m lim n x rates rounds = true -> exists told, map fst told = rates /\
+    rises m allowed n x (map (fun _ => 0) (users m)) [] told.
 Proof.
-  unfold is_rising; rewrite !andb_true_iff; intros [[v s] h]; apply valid_ok in v; apply (sensible_ok m x v) in s.
-  split; [exact v|split; [exact s|]]; cbv zeta in h.
-  exact (rise_up_ok m n x v s rounds rates _ [] (map_length _ _) h).
+  intros v holds ax h; exact (rise_up_ok m lim allowed n x v holds ax rounds rates _ [] (map_length _ _) h).
 Qed.

@@ -43,11 +43,6 @@ Definition market_of (whole : bool) (j : json) : outcome market :=
   let* _ := require (forallb (fun u => forallb (fun q => 0 <=? Qnum q) (speedup u)) users) NoCertificate
               "a speedup is negative" in
   Ok (Market types capacity users entitled).
-(** The same, where this program knows no entitlements. *)
-Definition not_entitled (j : json) : outcome market :=
-  let* m := market_of true j in
-  let* _ := require (match entitled m with None => true | _ => false end) Unknown "entitlements" in
-  Ok m.
 
 Definition table_of (m : market) (j : json) : outcome Syntax.table := Decode.table (user_count m) (type_count m) j.
 
@@ -72,7 +67,7 @@ Definition row_of_json (variables : N) (j : json) : outcome row :=
   let* l := object_of (keys ["terms"; "lower"; "upper"]) [] j in
   let* terms := field l "terms" (list_of (pair_of natural_of number)) in
   let* _ := require (forallb (fun '(v, _) => (v <? variables)%N) terms
-                     && no_key_twice (map (fun '(v, _) => [v]) terms)) NoCertificate "a term is strange" in
+                     && no_key_twice (map (fun '(v, _) => [Z.of_N v]) terms)) NoCertificate "a term is strange" in
   let* lower := field l "lower" bound_of in
   let* upper := field l "upper" bound_of in
   Ok (Row terms lower upper).
@@ -104,7 +99,7 @@ Definition dual_of (j : json) : outcome (text * list N * Q) :=
 
 Definition duals_of (j : json) : outcome (list dual) :=
   let* l := list_of dual_of j in
-  let key '(word, at_, _) := map Z.to_N word ++ 1114112%N :: at_ in
+  let key '(word, at_, _) := word ++ 1114112 :: map Z.of_N at_ in
   let* _ := require (no_key_twice (map key l)) NoCertificate "a row has two multipliers" in
   Ok (map (fun '(word, at_, q) => Dual word at_ q) l).
 

@@ -1,7 +1,7 @@
 (** * From JSON to the entitlements of a market *)
 
-From Coq Require Import ZArith QArith List String Bool.
-From Verified Require Import Syntax Json Numbers Decode.
+From Coq Require Import ZArith QArith List String Bool Mergesort Orders.
+From Verified Require Import Syntax ReadKeys Json Numbers Decode.
 Import ListNotations.
 Local Open Scope string_scope.
 Local Open Scope list_scope.
@@ -13,14 +13,13 @@ Fixpoint put_in (j : nat) (l : list nat) : list nat :=
   | [] => [j]
   | i :: rest => if Nat.eqb j i then l else if Nat.ltb j i then j :: l else i :: put_in j rest
   end.
-Fixpoint word_before (a b : text) : bool :=
-  match a, b with
-  | [], _ => true
-  | _, [] => false
-  | x :: a, y :: b => (x <? y) || ((x =? y) && word_before a b)
-  end.
-Fixpoint put_good (g : text * Q) (l : list (text * Q)) : list (text * Q) :=
-  match l with [] => [g] | h :: rest => if word_before (fst g) (fst h) then g :: l else h :: put_good g rest end.
+Module ByResource <: TotalLeBool.
+  Definition t : Type := text * Q.
+  Definition leb (a b : t) := not_beyond (fst a) (fst b).
+  Lemma leb_total a b : leb a b = true \/ leb b a = true.
+  Proof. apply not_beyond_total. Qed.
+End ByResource.
+Module ResourcesSorted := Sort ByResource.
 
 Definition most_gpus : Q := 1000000 # 1.
 
@@ -37,7 +36,7 @@ Definition gang_of (users kinds : list text) (j : json) : outcome gang :=
     | _ => unreadable "no object"
     end) in
   let* user := field l "user" (position users) in
-  Ok (Gang user gpus (fold_right put_in [] allowed) (fold_right put_good [] other)).
+  Ok (Gang user gpus (fold_right put_in [] allowed) (ResourcesSorted.sort other)).
 
 Definition good_of (j : json) : outcome (text * text) :=
   let* l := object_of (keys ["resource"; "flavor"]) [] j in

@@ -1,8 +1,7 @@
 (** * From the bytes of a file to a certificate
 
     Which keys each kind has, and which of them may be left out, is as in [proofs/verifier]. What this program does not
-    know is said to be unknown, never passed over: speedups within bounds, entitlements of
-    water filling and of bounds on Nash welfare, and the kinds [unknown_kinds]. *)
+    know is said to be unknown, never passed over, such as speedups within bounds. *)
 
 From Coq Require Import ZArith NArith QArith List String Ascii Bool.
 From Verified Require Import Syntax Json Numbers Decode ReadKeys ReadRounds ReadOwed ReadMarkets.
@@ -42,16 +41,26 @@ Definition filling_of (known : list text) (j : json) : outcome filling :=
   let* duals := field l "duals" duals_of in
   Ok (Filling level fixed duals).
 
+(** A row for each group. *)
+Definition owed_of (m : market) (j : json) : outcome owed_told :=
+  let* l := object_of (keys ["floors"]) (keys ["lent"]) j in
+  let count := match entitled m with Some e => List.length (groups e) | None => O end in
+  let* floors := field l "floors" (Decode.table count (type_count m)) in
+  let* lent := field l "lent" (or_null (numbers (type_count m))) in
+  Ok (OwedTold floors lent).
+
 Definition levels_of (l : json) : outcome decision :=
   let* l := object_of (keys ["market"; "allocation"; "rounds"]) (keys ["normaliser"; "owed"; "rates"]) l in
-  let* m := field l "market" not_entitled in
+  let* m := field l "market" (market_of true) in
   let* x := field l "allocation" (table_of m) in
-  let* _ := require (absent l "owed") NoCertificate "what is owed is what entitlements make of groups" in
+  let* owed := field l "owed" (or_null (owed_of m)) in
+  let* _ := require (match entitled m, owed with Some _, Some _ | None, None => true | _, _ => false end) NoCertificate
+              "what is owed is what entitlements make of groups" in
   let* n := field l "normaliser" (or_null (choice normalisers)) in
   let* rounds := field l "rounds" (list_of (filling_of (names_of m))) in
   let* rates := field l "rates" (or_null (Decode.table (List.length rounds) (user_count m))) in
   let n := match n with Some n => n | None => OwnPartition end in
-  Ok (match rates with Some rates => Rated m x n rates rounds | None => Levels m x n rounds end).
+  Ok (match rates, owed with None, None => Levels m x n rounds | _, _ => Filled m x n rates owed rounds end).
 
 Definition equilibrium_of (l : json) : outcome decision :=
   let* l := object_of (keys ["market"; "allocation"; "prices"]) (keys ["demand_duals"]) l in
@@ -81,7 +90,8 @@ Definition embedded_of (l : json) : outcome decision :=
 
 Fixpoint subject (d : decision) : market :=
   match d with
-  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Efficient m _ _ _ _ _ _ | Rated m _ _ _ _ | Equilibrium m _ _ _ | Embedded _ _ _ _ _ _ m _ _ => m
+  | Optimality m _ _ _ _ _ | Levels m _ _ _ | Efficient m _ _ _ _ _ _ | Filled m _ _ _ _ _ | Equilibrium m _ _ _
+  | Partial m _ _ _ _ | Traded m _ _ | Embedded _ _ _ _ _ _ m _ _ => m
   | Extreme of _ _ _ _ _ _ => subject of
   end.
 
@@ -114,7 +124,40 @@ Definition efficient_of {A : Type} (made : market -> Syntax.table -> list Q -> Q
   let* nodes := field l "nodes" (list_of (branch_of m)) in
   Ok (made m x weights value bound gap nodes).
 
-Definition unknown_kinds : list string := ["trace"].
+Definition bought_of (m : market) (j : json) : outcome (Syntax.table * list Q) :=
+  let* l := object_of (keys ["allocation"; "prices"]) [] j in
+  let* x := field l "allocation" (table_of m) in
+  let* prices := field l "prices" (numbers (type_count m)) in
+  Ok (x, prices).
+
+Definition of_partial (l : json) : outcome decision :=
+  let* l := object_of (keys ["market"; "allocation"; "kept"; "together"; "apart"]) [] l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* kept := field l "kept" (numbers (user_count m)) in
+  let* together := field l "together" (bought_of m) in
+  let* each := field l "apart" (fun j => let* l := items j in exactly_many (user_count m) l) in
+  let* apart := all_of (fun '(i, j) =>
+    if Nat.eqb (user_count m) 1 then Ok ([], []) else bought_of (Meaning.market_without m i) j)
+    (combine (seq 0 (user_count m)) each) in
+  Ok (Partial m x kept together apart).
+
+Definition trade_of (known kinds : list text) (j : json) : outcome trade :=
+  let* l := object_of (keys ["buyer"; "seller"; "fast"; "slow"; "price"; "fast_amount"; "slow_amount"]) [] j in
+  let* buyer := field l "buyer" (position known) in
+  let* seller := field l "seller" (position known) in
+  let* fast := field l "fast" (position kinds) in
+  let* slow := field l "slow" (position kinds) in
+  let* price := field l "price" number in
+  let* bought := field l "fast_amount" number in
+  let* paid := field l "slow_amount" number in
+  Ok (Trade buyer seller fast slow price bought paid).
+Definition of_trace (l : json) : outcome decision :=
+  let* l := object_of (keys ["market"; "allocation"]) (keys ["trades"]) l in
+  let* m := field l "market" (market_of false) in
+  let* x := field l "allocation" (table_of m) in
+  let* trades := field l "trades" (or_null (list_of (trade_of (names_of m) (types m)))) in
+  Ok (Traded m x trades).
 
 (** The word that says what a certificate states, and the rest of it. *)
 Definition opened (j : json) : outcome (text * fields) :=
@@ -135,7 +178,8 @@ Definition choice_of (kind : text) (l : fields) : outcome decision :=
   else if is_kind kind "bound" && has l "shares" then embedded_of (Obj l)
   else if is_kind kind "bound" then rejected "a bound on a bare program does not say whose shares it decides"
   else if is_kind kind "efficient" then efficient_of Efficient (Obj l)
-  else if existsb (is_kind kind) ["partial"; "trace"] then not_covered (codes "the kind " ++ kind)
+  else if is_kind kind "partial" then of_partial (Obj l)
+  else if is_kind kind "trace" then of_trace (Obj l)
   else rejected "a certificate inside of another is no decision".
 
 Definition extreme_of (l : fields) : outcome decision :=
@@ -224,8 +268,20 @@ Definition of_misreport (l : json) : outcome certificate :=
   let* lie := field l "lie" decision_of in
   Ok (Misreport m p i report gain truth lie).
 
+Definition nash_bounds_within (l : fields) : outcome certificate :=
+  let* l := object_of (keys ["market"; "allocation"; "gap"; "lower"; "upper"; "costs"; "duals"; "owed"]) [] (Obj l) in
+  let* m := field l "market" (market_of true) in
+  let* x := field l "allocation" (table_of m) in
+  let* costs := field l "costs" (numbers (user_count m)) in
+  let* _ := require (match entitled m with Some _ => true | None => false end) NotProved "there are no entitlements" in
+  let* owed := field l "owed" (owed_of m) in
+  let* duals := field l "duals" duals_of in
+  let* lower := field l "lower" (numbers (user_count m)) in
+  let* upper := field l "upper" (numbers (user_count m)) in
+  let* gap := field l "gap" amount in
+  Ok (NashBoundsWithin m x gap lower upper costs owed duals).
 Definition of_nash_bounds (l : fields) : outcome certificate :=
-  let* _ := require (negb (has l "costs")) Unknown "bounds on Nash welfare within entitlements" in
+  if has l "costs" then nash_bounds_within l else
   let* l := object_of (keys ["market"; "allocation"; "gap"; "lower"; "upper"; "prices"; "demand_duals"]) [] (Obj l) in
   let* m := field l "market" (market_of false) in
   let* x := field l "allocation" (table_of m) in
@@ -235,24 +291,6 @@ Definition of_nash_bounds (l : fields) : outcome certificate :=
   let* upper := field l "upper" (numbers (user_count m)) in
   let* gap := field l "gap" positive in
   Ok (NashBounds m x gap lower upper prices duals).
-
-Definition bought_of (m : market) (j : json) : outcome (Syntax.table * list Q) :=
-  let* l := object_of (keys ["allocation"; "prices"]) [] j in
-  let* x := field l "allocation" (table_of m) in
-  let* prices := field l "prices" (numbers (type_count m)) in
-  Ok (x, prices).
-
-Definition of_partial (l : json) : outcome certificate :=
-  let* l := object_of (keys ["market"; "allocation"; "kept"; "together"; "apart"]) [] l in
-  let* m := field l "market" (market_of false) in
-  let* x := field l "allocation" (table_of m) in
-  let* kept := field l "kept" (numbers (user_count m)) in
-  let* together := field l "together" (bought_of m) in
-  let* each := field l "apart" (fun j => let* l := items j in exactly_many (user_count m) l) in
-  let* apart := all_of (fun '(i, j) =>
-    if Nat.eqb (user_count m) 1 then Ok ([], []) else bought_of (Meaning.market_without m i) j)
-    (combine (seq 0 (user_count m)) each) in
-  Ok (Partial m x kept together apart).
 
 Definition of_bound (l : fields) : outcome certificate :=
   if has l "shares" then let* d := embedded_of (Obj l) in Ok (Decide d)
@@ -288,7 +326,7 @@ Definition of_infeasibility (l : fields) : outcome certificate :=
     let* l := object_of (keys ["market"; "at_least"; "duals"]) [] (Obj l) in
     let* m := field l "market" (market_of false) in
     let* least := field l "at_least" (list_of (pair_of (user_at (names_of m)) number)) in
-    let* _ := require (no_key_twice (map (fun '(i, _) => [i]) least)) NoCertificate "a name stands twice" in
+    let* _ := require (no_key_twice (map (fun '(i, _) => [Z.of_N i]) least)) NoCertificate "a name stands twice" in
     let* duals := field l "duals" duals_of in
     Ok (Infeasible m least duals).
 
@@ -344,14 +382,12 @@ Definition certificate_of (j : json) : outcome certificate :=
   else if is_kind kind "pareto_weights" then of_pareto_weights (Obj l)
   else if is_kind kind "misreport" then of_misreport (Obj l)
   else if is_kind kind "nash_bounds" then of_nash_bounds l
-  else if is_kind kind "partial" then of_partial (Obj l)
   else if is_kind kind "gangs" then of_gangs l
   else if is_kind kind "efficient" then efficient_of EfficientUpTo (Obj l)
   else if is_kind kind "frontier" then of_frontier (Obj l)
   else if is_kind kind "bound" then of_bound l
   else if is_kind kind "infeasibility" then of_infeasibility l
   else if is_kind kind "extreme" then let* d := extreme_of l in Ok (Decide d)
-  else if existsb (is_kind kind) ["optimality"; "levels"; "equilibrium"] then let* d := choice_of kind l in Ok (Decide
-    d)
-  else if existsb (is_kind kind) unknown_kinds then not_covered (codes "the kind " ++ kind)
+  else if existsb (is_kind kind) ["optimality"; "levels"; "equilibrium"; "partial"; "trace"]
+    then let* d := choice_of kind l in Ok (Decide d)
   else unreadable "it is a certificate of no kind that there is".

@@ -85,6 +85,13 @@ Record offer := Offer {
   admitted : bool }.
 Record plan := Plan { planned_by : text; of_batch : batch; schedules : list schedule; offers : list offer }.
 
+(** Beside entitlements: floors of groups by type, and GPUs of each type that are lent ([None]: all). *)
+Record owed_told := OwedTold { floors_told : table; lent_told : option (list Q) }.
+
+(** ** Trades between users: GPUs of a fast type for slow ones, at a price in these; positions of users and types *)
+Record trade := Trade {
+  buyer : nat; seller : nat; fast_type : nat; slow_type : nat; trade_price : Q; fast_amount : Q; slow_amount : Q }.
+
 (** ** Words *)
 
 Inductive policy := MaxEfficiency | OefNoncooperative | OefCooperative | MaxMin.
@@ -113,9 +120,15 @@ Record branch := Branch { lacks : list (N * N); circle : list (N * N); bounded_b
 Inductive decision :=
 | Optimality (m : market) (p : policy) (x : table) (value : Q) (duals : list dual) (named : list (text * Q))
 | Levels (m : market) (x : table) (n : normaliser) (rounds : list filling)
-(** Ratios rise, in each round, as fast as it is told for each user. *)
-| Rated (m : market) (x : table) (n : normaliser) (rates : table) (rounds : list filling)
+(** By what is told: ratios rise alike or, in each round, as fast as it is told for each user. *)
+| Filled (m : market) (x : table) (n : normaliser) (rates : option table) (owed : option owed_told)
+    (rounds : list filling)
 | Equilibrium (m : market) (x : table) (prices : list Q) (demand_duals : option (list Q))
+(** What each keeps of its bundle in [together]; bundles and prices of all, and of all but each (nothing is asked of a
+    user alone). *)
+| Partial (m : market) (x : table) (kept : list Q) (together : table * list Q) (apart : list (table * list Q))
+(** An equal split; and what second-price trading makes of it, by these trades. *)
+| Traded (m : market) (x : table) (trades : option (list trade))
 (** The largest total among envy-free, efficient allocations with fair shares; a tree bounds it. *)
 | Efficient (m : market) (x : table) (lambda : list Q) (value bound gap : Q) (nodes : list branch)
 (** Over all optima of a decision, the largest ([highest]) or smallest sum of shares times weights. *)
@@ -139,9 +152,8 @@ Inductive certificate :=
 | ParetoWeights (m : market) (x : table) (lambda prices : list Q) (demand_duals : option (list Q))
 | Misreport (m : market) (policy_name : text) (who : N) (report : list Q) (gain : Q) (truth lie : decision)
 | NashBounds (m : market) (x : table) (gap : Q) (lowest highest prices : list Q) (demand_duals : option (list Q))
-(** What each keeps of its bundle in [together]; bundles and prices of all, and of all but each (nothing is asked of a
-    user alone). *)
-| Partial (m : market) (x : table) (kept : list Q) (together : table * list Q) (apart : list (table * list Q))
+(** Within entitlements: what a unit of throughput costs each, and multipliers. *)
+| NashBoundsWithin (m : market) (x : table) (gap : Q) (lowest highest costs : list Q) (owed : owed_told) (duals : list dual)
 | Gangs (r : round) (types : list (option N)) (value bound gap : Q) (grain : option Q) (root : tolled)
     (cases : option (list case))
 (** The same, where value and bound need not meet. *)
@@ -155,10 +167,11 @@ Inductive certificate :=
 
 (** A policy as a statement names it. *)
 Inductive rule :=
-| OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OefEfficient | OfAuthor (policy_name : text).
+| OfProgram (p : policy) | WaterFilling (n : normaliser) | NashWelfare | OefEfficient | PartialAllocation
+| SplitEqually (after_trades : bool) | OfAuthor (policy_name : text).
 
-(** What somebody tells of a decision, beside the market: rates of water filling. *)
-Inductive telling := RatesTold (n : normaliser) (rates : table).
+(** What somebody tells of a decision, beside the market: rates of water filling, and what entitlements make of groups. *)
+Inductive telling := FilledTold (n : normaliser) (rates : option table) (owed : option owed_told).
 
 (** What is proved.  [possible]: whether the allocation is feasible. *)
 Inductive statement :=
@@ -179,8 +192,9 @@ Inductive statement :=
 | LevelsAre (m : market) (x : table) (n : normaliser)
 | AsTold (m : market) (x : table) (d : telling)
 | MaximisesNash (m : market) (x : table)
-| NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q)
+| NashWithin (m : market) (x : table) (gap : Q) (lowest highest : list Q) (owed : option owed_told)
 | PartsLeft (m : market) (x : table)
+| SplitLeft (m : market) (x : table) (after_trades : bool)
 | BestEfficient (m : market) (x : table) (value bound : Q)
 (** Points are of epsilon and value. *)
 | FrontierIs (m : market) (g : goal) (p : relaxed) (points : list (Q * Q)) (gap : Q) (efficient : bool)

@@ -43,10 +43,19 @@ Definition of_schedules (j : json) : answer :=
 (** A file packed by gzip begins so. *)
 Definition packed (bytes : list Z) : bool := match bytes with 31 :: 139 :: _ => true | _ => false end.
 
+(** A run is written as a line for each round, too: of such a file the first line is looked at. *)
+Fixpoint first_line (found bytes : list Z) : list Z :=
+  match bytes with c :: rest => if c =? newline then rev' found else first_line (c :: found) rest | [] => rev' found end.
+Definition no_document (bytes : list Z) (why : text) : answer :=
+  match read (first_line [] bytes) with
+  | Ok (Obj l) => if is_run l then NotCovered "a run" else Unreadable why
+  | _ => Unreadable why
+  end.
+
 Definition verify (bytes : list Z) : answer :=
   if packed bytes then NotCovered "a packed file" else
   match read bytes with
-  | Error _ why => Unreadable why
+  | Error _ why => no_document bytes why
   | Ok (Obj l as j) =>
     if is_run l then NotCovered "a run"
     else if has l "certificate" then
@@ -77,7 +86,9 @@ Definition status (a : answer) : Z :=
 Theorem verify_sound bytes s : verify bytes = Accepted s -> meaning s.
 Proof.
   unfold verify. destruct (packed bytes); [discriminate|].
-  destruct (read bytes) as [[| | | | | |l]|what why]; try discriminate. destruct (is_run l); [discriminate|].
+  destruct (read bytes) as [[| | | | | |l]|what why]; try discriminate.
+  2:{ unfold no_document; destruct (read _) as [[| | | | | |l]|]; try discriminate; now destruct (is_run l). }
+  destruct (is_run l); [discriminate|].
   destruct (has l "certificate"); [|destruct (has l "schedules"); [|discriminate]].
   - destruct (certificate_of (Obj l)) as [c|what why]; [|now destruct what].
     destruct (check_certificate c) as [s'|why|what] eqn:found; cbn; try discriminate.

@@ -36,6 +36,8 @@ MOST_TEXT = 2**29
 MOST_LINE = 2**24
 #: So many are read at once.
 PIECE = 2**20
+#: The most lists and objects in each other, which is less than Python's own limit.
+MOST_DEPTH = 900
 #: The most characters in a packed file: so many, and so many for each of its own; runs have up to 30.
 MOST_UNPACKED, MOST_RATIO = 2**18, 100
 #: The most digits of long numbers for each character of a packed file: of digits of chance there are 2.4.
@@ -73,7 +75,8 @@ def require(holds: object, place: str, otherwise: str) -> None:
 
 def within(amount: int, most: Number, place: str, what: str) -> None:
     """Refuse work beyond a limit: ``amount`` of ``what``, of which at most ``most`` are decided."""
-    require(amount <= most, place, f"{shown(amount)} {what} are too many to decide; the limit is {most}")
+    if amount > most:  # a message costs more than the comparison
+        raise Unreadable(f"{place}: {shown(amount)} {what} are too many to decide; the limit is {most}")
 
 
 @dataclass
@@ -92,7 +95,8 @@ class Budget:
 
 def whole(written: str, place: str, most: int = MOST_DIGITS) -> int:
     """Return the integer that a string of at most so many digits stands for."""
-    require(_WHOLE.fullmatch(written), place, f"{brief(written)} is no integer")
+    if not _WHOLE.fullmatch(written):
+        raise Unreadable(f"{place}: {brief(written)} is no integer")
     within(len(written), most, place, "digits of a number")
     return int(Decimal(written))  # unlike int(written), not limited to 4,300 digits
 
@@ -247,10 +251,16 @@ def distinct(names: list[str], place: str) -> list[str]:
 def parsed(written: str, place: str = "document") -> Any:
     """Return what a JSON text says; no object may have a key twice."""
     try:
-        return _JSON.decode(written)
+        found = _JSON.decode(written)
     except (ValueError, RecursionError) as error:
         what = "give a certificate, a recorded run or a schedule"
         raise Unreadable(f"{place}: not JSON that can be read: {brief(error)}; {what}") from error
+    level, depth = [found], 0
+    while level := [each for each in level if type(each) in (dict, list)]:
+        depth += 1
+        within(depth, MOST_DEPTH, place, "lists and objects in each other")
+        level = [inner for each in level for inner in (each.values() if type(each) is dict else each)]
+    return found
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -121,6 +121,18 @@ def test_sias_jobs_run_on_three_types_with_sizes_of_each(checkout: Path) -> None
     assert runs["A100"] == [1, 2, 4, 8, 16]
 
 
+def test_sias_jobs_may_keep_their_gangs_and_batches(checkout: Path) -> None:
+    path = checkout / "workloads" / "philly" / "bert-6.csv"
+    jobs = sia.read_workload(path, {"T4": 6, "A100": 2}, fixed=True).jobs
+    with path.open(encoding="utf-8") as stream:
+        rows = [(int(row["num_replicas"]), int(row["batch_size"])) for row in csv.DictReader(stream)]
+    assert jobs.gpus.tolist() == [gpus for gpus, _ in rows]
+    told = [({gpus for gpus, *_ in each.throughput}, {each[2] for each in each.throughput}) for each in jobs.profiles]
+    assert told == [({gpus}, {batch}) for gpus, batch in rows]
+    free = sia.read_workload(path, {"T4": 6, "A100": 2}).jobs
+    assert jobs.work.tolist() == free.work.tolist()
+
+
 @pytest.mark.parametrize("policy", [Sia(), Pollux(), Optimus()])
 def test_they_can_be_played(policy: Any, checkout: Path) -> None:
     trace = sia.read(checkout / "workloads" / "philly" / "bert-6.csv").as_(float)

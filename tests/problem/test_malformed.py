@@ -13,7 +13,7 @@ from malformed import malformed_market_texts
 from fairopt.errors import BadInput
 from fairopt.problem import read_market
 
-AT_LEAST = [300, pytest.param(1_000, marks=pytest.mark.slow)]
+AT_LEAST = [100, pytest.param(1_000, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("at_least", AT_LEAST)

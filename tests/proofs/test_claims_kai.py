@@ -10,9 +10,13 @@ from fairopt.proofs.claims.kai.reclaiming import played
 from fairopt.proofs.ledger.entries import Entry, read_package
 
 ROWS = list(read_package("fairopt.proofs.claims.kai"))
+#: Rows that take seconds.
+CAMPAIGN = {"kai-quota-protected", "kai-surplus"}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=row.id, marks=[pytest.mark.slow] if row.id in CAMPAIGN else []) for row in ROWS]
+)
 def test_the_verdict_follows(row: Entry) -> None:
     finding, _ = row.recompute()
     assert row.follows(finding), finding

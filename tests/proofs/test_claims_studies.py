@@ -27,7 +27,7 @@ name = "tiny"
 seeds = 3
 length = 300
 policies = [{ policy = "srtf" }, { policy = "tiresias" }]
-traces = [{ generator = "fft-traces", parameters = { jobs = 8 } }]
+traces = [{ generator = "fft-traces", parameters = { jobs = 4 } }]
 clusters = [{ file = "@fft-cluster" }]
 compare = [{ measure = "jct_mean", better = "less" }]
 """

@@ -11,7 +11,8 @@ CAMPAIGN = {
     *("own-vertices", "own-lies-cooperative", "own-lies-noncooperative", "own-under-reporting"),
     *("own-lies-coalitions", "own-lies-sybils", "own-lies-weights"),
     *("own-lies-max-min", "own-lies-nash", "own-lies-trading", "own-demands"),
-    *("own-truthful-efficient-3x2", "own-two-types-closed-form"),
+    *("own-truthful-efficient-3x2", "own-two-types-closed-form", "own-ranges-two-by-two"),
+    *("own-three-improvement", "own-three-small"),
     *("own-pareto-loss", "own-price-of-envy-freeness", "own-equilibrium-two-types", "own-above-gavel-range"),
 }
 ROWS = [

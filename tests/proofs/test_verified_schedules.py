@@ -36,7 +36,7 @@ def both(written: str, path: Path, proved: Proved) -> tuple[tuple[int, str], tup
     return (status, one_line(said[0])), proved.report(path)
 
 
-@pytest.mark.parametrize("most", counts(15, 10_000))
+@pytest.mark.parametrize("most", counts(5, 10_000))
 @pytest.mark.parametrize("what", EVERY)
 def test_what_is_right_is_accepted_and_what_is_wrong_is_not(what: str, most: int, tmp_path: Path) -> None:
     """And so each with a change at some of its places in every run, at all in the campaign."""

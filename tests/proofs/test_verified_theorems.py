@@ -26,7 +26,7 @@ def test_page_quotes_what_statements_mean() -> None:
     page = (root / "docs" / "concepts" / "proved-meaning.md").read_text(encoding="utf-8")
     meant = "".join(
         (root / "proofs" / "verified" / name).read_text(encoding="utf-8")
-        for name in ("Meaning.v", "Owed.v", "Gangs.v", "Plans.v")
+        for name in ("Meaning.v", "Owed.v", "Gangs.v", "Plans.v", "SecondPrice.v")
     )
     blocks, meant = (
         re.sub(r"\(\*.*?\*\)", "", text, flags=re.DOTALL)

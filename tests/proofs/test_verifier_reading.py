@@ -83,6 +83,7 @@ def refusals() -> dict[str, Callable[[], object]]:
         "here: 1000001 slots are too many": lambda: reading.within(1_000_001, 10**6, "here", "slots"),
         "document: not JSON": lambda: reading.parsed("{"),
         "document: not JSON that can be read: maximum recursion": lambda: reading.parsed("[" * 100_000),
+        "document: 901 lists and objects in each other are too many": lambda: reading.parsed("[" * 901 + "]" * 901),
         "a key stands twice": lambda: reading.parsed('{"a": {"b": 1, "b": 2}}'),
     }
 

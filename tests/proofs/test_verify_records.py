@@ -85,7 +85,7 @@ def quietly_accepted(lines: list[dict[str, Any]]) -> bool:
 ODD: tuple[Any, ...] = (None, 7, [0], {"x": 1})
 
 
-@pytest.mark.parametrize("step", counts(3, 1))
+@pytest.mark.parametrize("step", counts(9, 1))
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_nothing_that_stands_anywhere_makes_it_stumble(odd: Any, step: int, tmp_path: Path) -> None:
     """What is no run cannot be read, or is rejected; there is no other error. Each place has some of the values."""

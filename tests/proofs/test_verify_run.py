@@ -56,7 +56,7 @@ def test_a_run_worked_out_by_hand() -> None:
     assert [each["job"] for each in data["standing"]] == ["j4"]
 
 
-@pytest.mark.parametrize("settings", counts(12, 40))
+@pytest.mark.parametrize("settings", counts(5, 40))
 @pytest.mark.parametrize("number", [Fraction, float])
 @pytest.mark.parametrize("policy", [ShortestRemainingTimeFirst(), Lender(seed=5)], ids=lambda policy: policy.name)
 def test_runs_are_accepted(policy: Policy, number: type, settings: int) -> None:
@@ -303,7 +303,7 @@ def test_a_change_at_places_of_a_small_document(most: int) -> None:
     assert 0 < stood < total / 4  # what a run does not depend on may change: the size of a state that never moves
 
 
-@pytest.mark.parametrize("seed", seeds(2, 4))
+@pytest.mark.parametrize("seed", seeds(1, 4))
 def test_changes_of_larger_documents(seed: int) -> None:
     for setting in sample_settings(1, seed=20 + seed, jobs=(5, 8)):
         data = documented(Lender(seed=seed), setting)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn_seeds import seeds
+from drawn_seeds import counts, seeds
 
 from fairopt.problem import Market
 from fairopt.problem.ranges import shrunk, with_error
@@ -132,9 +132,10 @@ def test_an_error_up_to_which_it_holds_is_exact() -> None:
     assert seen >= 5
 
 
-def test_efficiency_in_bounds_is_that_at_their_corners() -> None:
+@pytest.mark.parametrize("count", counts(60, 120))
+def test_efficiency_in_bounds_is_that_at_their_corners(count: int) -> None:
     seen, asked = Counter[Answer](), ParetoEfficiency()
-    for market, shares in drawn(asked, 60, seed=3):
+    for market, shares in drawn(asked, count, seed=3):
         verdict = asked.check(market, shares)
         seen[verdict.answer] += 1
         if verdict.holds is not None:

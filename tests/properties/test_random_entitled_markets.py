@@ -294,7 +294,7 @@ def owed(market: Market) -> Entitlements:
     return market.entitlements
 
 
-@pytest.mark.parametrize("count", counts(25, 50))
+@pytest.mark.parametrize("count", counts(12, 50))
 @pytest.mark.parametrize(("asked", "definition"), DEFINITIONS, ids=[each.name for each, _ in DEFINITIONS])
 def test_answer_and_margin_are_those_of_the_worst_case(
     asked: AllocationProperty, definition: Callable[[Stand], Iterator[SlackCase]], count: int
@@ -322,7 +322,7 @@ def test_answer_and_margin_are_those_of_the_worst_case(
     assert answers == {Answer.HOLDS, Answer.FAILS}
 
 
-@pytest.mark.parametrize("count", counts(12, 25))
+@pytest.mark.parametrize("count", counts(6, 25))
 @pytest.mark.parametrize(
     ("asked", "definition"),
     [*DEFINITIONS[:5], (WholeGpuConservation(), starting)],

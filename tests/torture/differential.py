@@ -1,8 +1,9 @@
 """Two verifiers side by side: the one in Python and the one that Coq proves say the same of the same file.
 
-`python tests/torture/differential.py` asks both about 300,000 certificates that both know, two of three as policies,
-properties and programs write them, spelled in many ways, the third forged as in the other trials. Interrupted, the same
-command goes on. A difference is a fault of one of the two: the file is kept in the journal.
+`python tests/torture/differential.py` asks both about 300,000 certificates that both know, 20,000 of each kind that is
+rare or new among them: two of three as policies, properties and programs write them, spelled in many ways, the third
+forged as in the other trials. Interrupted, the same command goes on. A difference is a fault of one of the two: the
+file is kept in the journal.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import tempfile
 import time
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import IO, Any
@@ -27,6 +29,7 @@ from certificate_kinds import BY_HAND
 from certificate_samples import of_entitlements, of_market, of_programs, within_entitlements
 from changed import changed_bytes, changed_values
 from evidence import changed
+from newer import COUNTEREXAMPLES, GROUPS, drawn_rounds, group
 from tampering import is_number
 
 from fairopt.cli.verified import PROGRAM, VERDICTS
@@ -43,6 +46,21 @@ from fairopt.schedules.document import document
 from fairopt.testing.samples import entitled_markets, guaranteed_market, sample_markets
 
 CERTIFICATES = 300_000
+#: At least so many of each of these; of which there are few, so many times as many are made.
+EACH = 20_000
+#: The proved verifier is asked about so many files at once.
+AHEAD = 200
+TIMES = {
+    "rates that are told": 26,
+    "bounds on Nash welfare": 40,
+    "gangs": 24,
+    "frontiers": 20,
+    "programs inside certificates": 7,
+    "ranges over optima": 11,
+    "misreports": 6,
+    "entitlements": 2,
+    COUNTEREXAMPLES: 13,
+}
 #: Of each certificate as it is written, so many with other names, and so many that are forged: a third of all.
 RENAMED, FORGED = 3, 2
 #: Where only one kind is asked about, so many times as many, since some kinds are rare.
@@ -97,12 +115,20 @@ class Proved:
     def __init__(self) -> None:
         self._process = subprocess.Popen([PROGRAM, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
+    def ask(self, paths: Iterable[Path]) -> None:
+        """Ask about files; `answer` has the answers, in order."""
+        into = _open(self._process.stdin)
+        into.write("".join(f"{path}\n" for path in paths).encode())
+        into.flush()
+
     def report(self, path: Path) -> tuple[int, str]:
         """Return the exit status of a file, and what is said of it."""
-        into, out = _open(self._process.stdin), _open(self._process.stdout)
-        into.write(f"{path}\n".encode())
-        into.flush()
-        said = out.readline().decode("ascii").rstrip("\n").partition(": ")[2]
+        self.ask([path])
+        return self.answer()
+
+    def answer(self) -> tuple[int, str]:
+        """Return the exit status of the next file that was asked about, and what is said of it."""
+        said = _open(self._process.stdout).readline().decode("ascii").rstrip("\n").partition(": ")[2]
         return next(status for verdict, status in VERDICTS.items() if said.startswith(verdict)), said
 
     def __enter__(self) -> Proved:
@@ -134,6 +160,7 @@ def genuine(seed: int, only: str = "") -> Iterator[Any]:
     for market in sample_markets(1, seed=10_000 + seed, users=users, types=types, demands=draw.random() < 0.6):
         yield from (each.certificate.to_json() for each in of_market(market, draw))
     yield from (each.certificate.to_json() for each in of_programs(draw, 40))
+    yield from drawn_rounds(draw, 2)
     yield from draw.sample(list(BY_HAND.values()), 8)
 
 
@@ -218,22 +245,31 @@ def _under(data: Any, word: str) -> Iterator[str]:
 
 
 def kind_of(data: Any) -> str:
-    """Return what a certificate is called in the counts."""
-    return str(data.get("certificate", SCHEDULES)) + (ENTITLED if "entitlements" in data.get("market", {}) else "")
+    """Return what a certificate is called in the counts: the first of `TIMES` that it is among, or its kind."""
+    if "certificate" not in data:
+        return SCHEDULES
+    return next((name for name in TIMES if name in GROUPS and GROUPS[name](data)), str(data["certificate"]))
 
 
-def files(seed: int, only: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a seed, or those of one kind: of each what it is called in the counts, and its bytes."""
-    draw, times = Random(f"files {seed}"), OF_ONE_KIND if only else 1
+def files(seed: int, only: str = "", enough: Collection[str] = ()) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a seed, or those of one kind: of each what it is called in the counts, and its bytes.
+
+    ``enough`` names kinds of which no more than usual are made.
+    """
+    draw = Random(f"files {seed}")
     whole = [json.loads(json.dumps(each)) for each in (*genuine(seed, only), *(BY_HAND.values() if only else ()))]
     whole = [each for each in whole if only in ("", each.get("certificate"), each.get("property"), kind_of(each))]
-    for data in whole:
-        kind = kind_of(data)
+    named = [(kind_of(each), each) for each in whole]
+    if only in ("", COUNTEREXAMPLES):
+        named += [(COUNTEREXAMPLES, each) for each in draw.sample(group(COUNTEREXAMPLES), 4)]
+    others = [each for _, each in named]
+    for kind, data in named:
+        times = OF_ONE_KIND if only else 1 if kind in enough else TIMES.get(kind, 1)
         yield f"{kind}, as written", spelled(respelled(data, draw) if draw.random() < 0.5 else data, draw)
-        for _ in range(RENAMED * times):
+        for _ in range((1 + RENAMED) * times - 1):
             yield f"{kind}, renamed", spelled(respelled(renamed(data, draw), draw), draw)
         for _ in range(FORGED * times):
-            yield f"{kind}, forged", forged(data, whole, draw)
+            yield f"{kind}, forged", forged(data, others, draw)
 
 
 def differ(asked: tuple[int, str], proved: tuple[int, str]) -> bool:
@@ -243,13 +279,10 @@ def differ(asked: tuple[int, str], proved: tuple[int, str]) -> bool:
     return asked != proved if front.FINE in (asked[0], proved[0]) else asked[0] != proved[0]
 
 
-def play(seed: int, proved: Proved, path: Path, only: str = "") -> Block:
+def play(seed: int, proved: Proved, path: Path, only: str = "", enough: Collection[str] = ()) -> Block:
     """Ask both verifiers about the files of a seed, or of one kind."""
     counts, block = Counter[str](), Block(seed)
-    for name, content in files(seed, only):
-        path.write_bytes(content)
-        status, said = front.report(path)
-        here, there = (status, one_line(said[0])), proved.report(path)
+    for name, content, here, there in _answers(files(seed, only, enough), proved, path):
         verdict = next(word for word, code in VERDICTS.items() if code == there[0]).rstrip(": ")
         counts[f"{name}: {'difference' if differ(here, there) else verdict}"] += 1
         if differ(here, there):
@@ -259,15 +292,35 @@ def play(seed: int, proved: Proved, path: Path, only: str = "") -> Block:
     return block
 
 
+def _answers(
+    made: Iterator[tuple[str, bytes]], proved: Proved, path: Path
+) -> Iterator[tuple[str, bytes, tuple[int, str], tuple[int, str]]]:
+    """Yield each file with what the two say of it; the proved one is asked ahead: neither waits for the other."""
+    while some := list(islice(made, AHEAD)):
+        paths = [path.with_stem(f"{path.stem}{at}") for at in range(len(some))]
+        for each, (_, content) in zip(paths, some, strict=True):
+            each.write_bytes(content)
+        proved.ask(paths)
+        for each, (name, content) in zip(paths, some, strict=True):
+            status, said = front.report(each)
+            yield name, content, (status, one_line(said[0])), proved.answer()
+
+
 def read(journal: Path) -> list[Block]:
     """Return the blocks that a journal has; a last line that breaks off is played again."""
     lines = journal.read_text(encoding="utf-8").splitlines(keepends=True) if journal.exists() else []
     return [Block(**json.loads(line)) for line in lines if line.endswith("\n")]
 
 
-def known(blocks: Iterable[Block]) -> int:
-    """Return how many certificates there were of kinds that both know."""
-    return sum(count for name, count in summed(blocks).items() if not name.endswith(": NOT COVERED"))
+def known(blocks: Iterable[Block], kind: str = "") -> int:
+    """Return how many certificates there were that both know, or how many of one kind."""
+    counts = summed(blocks).items()
+    return sum(count for name, count in counts if name.startswith(kind) and not name.endswith(": NOT COVERED"))
+
+
+def plenty(blocks: list[Block], each: int) -> list[str]:
+    """Return the names in `TIMES` of which there were so many."""
+    return [name for name in TIMES if known(blocks, f"{name}, ") >= each]
 
 
 def summed(blocks: Iterable[Block]) -> Counter[str]:
@@ -278,13 +331,18 @@ def summed(blocks: Iterable[Block]) -> Counter[str]:
 def rows(blocks: list[Block]) -> Iterator[str]:
     """Yield the counts as a table in Markdown, a row a kind."""
     counts, verdicts = summed(blocks), ["accepted", "REJECTED", "cannot be read", "NOT COVERED", "difference"]
-    yield "| certificates | number | accepted by both | rejected by both | read by neither | not covered | different |"
-    yield "|---|---:|---:|---:|---:|---:|---:|"
-    names = sorted({name.rpartition(": ")[0] for name in counts})
-    told = [(name, [counts[f"{name}: {verdict}"] for verdict in verdicts]) for name in names]
-    whole = [sum(column) for column in zip(*(each for _, each in told), strict=True)]
-    for name, each in [*told, ("**all**", whole)]:
-        yield f"| {name} | {sum(each):,} | {' | '.join(f'{count:,}' for count in each)} |"
+    yield "| certificates | number | forged | accepted | rejected | cannot be read | not covered | different |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    told = dict[str, list[int]]()
+    for name, count in counts.items():
+        made, _, verdict = name.rpartition(": ")
+        kind, _, how = made.rpartition(", ")
+        row = told.setdefault(kind, [0] * (2 + len(verdicts)))
+        for at in (0, *([1] if how == "forged" else []), 2 + verdicts.index(verdict)):
+            row[at] += count
+    whole = [sum(column) for column in zip(*told.values(), strict=True)]
+    for kind, row in [*sorted(told.items()), ("**all**", whole)]:
+        yield f"| {kind} | {' | '.join(f'{count:,}' for count in row)} |"
 
 
 def put_into(text: str, blocks: list[Block]) -> str:
@@ -297,7 +355,8 @@ def main() -> int:
     """Ask what is still to be asked, print differences and counts; exit status 1 where there is a difference."""
     parser = ArgumentParser(prog="differential", description=__doc__)
     parser.add_argument("--journal", type=Path, default=Path("build/differential.jsonl"), help="what is done already")
-    parser.add_argument("--certificates", type=int, default=CERTIFICATES, help="so many of kinds that both know")
+    parser.add_argument("--certificates", type=int, default=CERTIFICATES, help="so many that both know")
+    parser.add_argument("--each", type=int, default=EACH, help="and so many of each kind that is rare or new")
     parser.add_argument("--minutes", type=float, default=24 * 60.0, help="stop after so many minutes")
     parser.add_argument("--only", metavar="KIND", default="", help="of this kind or property; not beside --write")
     parser.add_argument("--write", type=Path, help="put the counts into this page")
@@ -311,13 +370,16 @@ def main() -> int:
     given.journal.parent.mkdir(parents=True, exist_ok=True)
     with (
         given.journal.open("w", encoding="utf-8") as stream,
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(dir=MEMORY) as folder,
         Proved() as proved,
     ):
         for block in done:  # without a line that broke off
             stream.write(json.dumps(asdict(block)) + "\n")
-        while asked < given.certificates and time.monotonic() < until:
-            block = play(seed, proved, Path(folder) / "file.json", given.only)
+        while time.monotonic() < until:
+            enough = plenty(done, given.each)
+            if asked >= given.certificates and (given.only or len(enough) == len(TIMES)):
+                break
+            block = play(seed, proved, Path(folder) / "file.json", given.only, enough)
             done.append(block)
             stream.write(json.dumps(asdict(block)) + "\n")
             stream.flush()

@@ -56,8 +56,13 @@ def group(name: str) -> list[Any]:
 @cache
 def rounds() -> list[Any]:
     """Return what is proved of small rounds of gangs, drawn at random."""
-    draw, found = Random("rounds"), list[Any]()
-    while len(found) < 30:
+    return drawn_rounds(Random("rounds"), 30)
+
+
+def drawn_rounds(draw: Random, count: int) -> list[Any]:
+    """Return what is proved of so many small rounds of gangs."""
+    found = list[Any]()
+    while len(found) < count:
         jobs, types = draw.randint(2, 5), draw.randint(1, 3)
         cost = np.array([[draw.randint(-6, 6) for _ in range(types)] for _ in range(jobs)], dtype=float)
         gangs = np.array([draw.choice([1, 1, 2, 3]) for _ in range(jobs)])

@@ -31,13 +31,12 @@ def test_both_say_the_same(seed: int, tmp_path: Path) -> None:
 
 #: Of what is worked out by hand, what the proved verifier does not decide.
 OPEN = """
-UP_TO_2 UP_TO_4 ENVIOUS NEVER EFFICIENT_IN_RANGE DOMINATED_IN_RANGE GUARANTEED EQUAL_SPLIT TRADING TRADING_3
-RATED WITHIN NASH_COSTS_NOTHING LIE
+UP_TO_2 UP_TO_4 ENVIOUS NEVER EFFICIENT_IN_RANGE DOMINATED_IN_RANGE NASH_COSTS_NOTHING
 """
 
 
 @BUILT
-@pytest.mark.parametrize("most", counts(8, 1_000))
+@pytest.mark.parametrize("most", counts(3, 1_000))
 @pytest.mark.parametrize("name", BY_HAND)
 def test_what_is_worked_out_by_hand_is_accepted_and_what_is_forged_is_not(name: str, most: int, tmp_path: Path) -> None:
     data, draw, path = json.loads(json.dumps(BY_HAND[name])), Random(name), tmp_path / "file.json"
@@ -56,13 +55,16 @@ def test_what_is_worked_out_by_hand_is_accepted_and_what_is_forged_is_not(name: 
 class Wrong:
     """It accepts everything, with a statement of its own."""
 
-    def report(self, path: Path) -> tuple[int, str]:
+    def ask(self, paths: list[Path]) -> None:
+        pass
+
+    def answer(self) -> tuple[int, str]:
         return 0, "accepted: all is well"
 
 
 def test_a_difference_is_kept_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = [(f"{name}, as written", json.dumps(each).encode()) for name, each in BY_HAND.items()]
-    monkeypatch.setattr("differential.files", lambda seed, only: iter(drawn))
+    drawn = [(f"{name}, as written", json.dumps(each).encode()) for name, each in [*BY_HAND.items()][::6]]
+    monkeypatch.setattr("differential.files", lambda seed, only, enough: iter(drawn))
     block = play(0, Wrong(), tmp_path / "file.json")
     assert [json.loads(each["file"]) for each in block.differences] == [json.loads(each) for _, each in drawn]
     assert sum(block.counts.values()) == len(drawn)
@@ -93,11 +95,12 @@ def test_what_is_renamed_is_still_proved() -> None:
 def test_counts_go_into_the_page_and_a_line_that_broke_off_is_played_again(tmp_path: Path) -> None:
     blocks = [
         Block(0, {"bound, forged: REJECTED": 2}),
-        Block(1, {"bound, forged: REJECTED": 1, "envy, forged: accepted": 1}),
+        Block(1, {"bound, forged: REJECTED": 1, "envy, as written: accepted": 1}),
     ]
     page = put_into(f"before\n{differential.BEGIN}\nold\n{differential.END}\nafter", blocks)
-    assert "| bound, forged | 3 | 0 | 3 | 0 | 0 | 0 |" in page
-    assert "| **all** | 4 | 1 | 3 | 0 | 0 | 0 |" in page
+    assert "| bound | 3 | 3 | 0 | 3 | 0 | 0 | 0 |" in page
+    assert "| envy | 1 | 0 | 1 | 0 | 0 | 0 | 0 |" in page
+    assert "| **all** | 4 | 3 | 1 | 3 | 0 | 0 | 0 |" in page
     assert "old" not in page
     assert page.endswith("\nafter")
     journal = tmp_path / "journal.jsonl"

@@ -182,10 +182,10 @@ def test_the_traces_show_a_fault(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_agreement(name: str) -> None:
-    assert [seed for seed in range(3) if not agree(name, seed)] == []
+    assert [seed for seed in range(2) if not agree(name, seed)] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_agreement_on_500_traces(name: str) -> None:
-    assert [seed for seed in range(3, 505) if not agree(name, seed)] == []
+    assert [seed for seed in range(2, 505) if not agree(name, seed)] == []

@@ -143,7 +143,7 @@ def test_first_in_first_out_within_a_virtual_cluster(overtake: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("settings", counts(2, 4))
+@pytest.mark.parametrize("settings", counts(1, 4))
 @pytest.mark.parametrize("policy", [HiveD(overtake=True), HiveD(opportunistic=True)], ids=repr)
 def test_options_conform(policy: HiveD, settings: int) -> None:
     round_suite(judge, settings=settings).run([policy]).require_complete()

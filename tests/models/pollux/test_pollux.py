@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction as F
-from itertools import product
+from itertools import pairwise, product
 from random import Random
 from typing import Any
 
@@ -177,6 +177,19 @@ def test_a_job_on_mixed_types_keeps_most_and_the_others_idle_as_long_as_it_runs(
         ] == ([(kept, 4)] * 3 if kept else [(kept, 2)] * 6)
         assert sum(gpus for _, gpus in records[1].ran[0].spots) == 4
         assert len({each.ran[0].spots for each in records[1:]}) == 1
+
+
+def test_a_job_keeps_its_gpus_when_it_gets_more_or_fewer_where_types_mix() -> None:
+    rows = [[gpus, hosts, 1, gpus] for gpus in range(1, 9) for hosts in range(1, gpus + 1)]
+    jobs = Jobs.of(gpus=[1, 1], work=[10**6] * 2, types=["T4"], profiles=[Profile.of(rows)] * 2, arrival=[0, 600])
+    cluster = Cluster.uniform({"T4": (4, 2)})
+    for seed in range(10):
+        records = list(run(Pollux(restart=0, mixed=2, seed=seed), Trace(jobs), cluster, length=60, rounds=15))
+        spots = [each.ran[0].spots for each in records[1:]]
+        for before, after in pairwise(spots):
+            hosts = [{host for host, _ in each} for each in (before, after)]
+            assert hosts[0] <= hosts[1] or hosts[1] <= hosts[0], (seed, before, after)
+        assert len({*spots}) > 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)
