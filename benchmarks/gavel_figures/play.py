@@ -112,7 +112,7 @@ def taken(policy: Policy, trace: Trace, wanted: range) -> list[float]:
     ends: dict[int, float] = {}
     missing = set(wanted)
     for changes in Engine(policy, trace, cluster, length=ROUND):
-        ends |= changes.completed
+        ends |= {job: float(end) for job, end in changes.completed.items()}
         missing -= changes.completed.keys()
         if not missing:
             break

@@ -20,14 +20,14 @@ from fairopt.audit.alternatives import (
     waits_by_rule,
 )
 from fairopt.audit.reading import read_source, with_rates, with_speedups
-from fairopt.audit.reasons import Cause, Reason, by_rule, reason_of
+from fairopt.audit.reasons import Cause, Reason, as_far_as_read, by_rule, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Unplaced
+from fairopt.importing.imported import Imported, Unplaced, nothing_unread
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
@@ -54,7 +54,8 @@ class Audit(Tabular):
     * ``alternatives``: what policies would give, and ``rules``: these policies.
     * ``verdicts``: ``properties`` of what is held, by name.
     * ``unplaced``: what the file says and the market has no place for. ``scheduler_rules``: the scheduler's own, in
-      words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it.
+      words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it,
+      and ``unread`` and ``policy``.
 
     What is broken, what would mend it, and `declared` are computed when they are asked for.
 
@@ -76,6 +77,8 @@ class Audit(Tabular):
     scheduler_rules: Mapping[str, str]
     stated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     counted: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
+    unread: Callable[[str], tuple[str, ...]] = nothing_unread
+    policy: str = ""
 
     form = ResultForm(
         "Who is starved, who borrows, and why.",
@@ -320,7 +323,9 @@ def audit(
         accounts=accounts,
         source=source.importer,
         rows=tuple(statuses(accounts)),
-        reasons={user: by_rule(reason, waits) for user, reason in found.items()},
+        reasons={
+            user: as_far_as_read(by_rule(reason, waits), source.unread(reason.gang)) for user, reason in found.items()
+        },
         alternatives=others,
         properties=asked,
         verdicts=verdicts,
@@ -329,6 +334,8 @@ def audit(
         scheduler_rules=source.rules,
         stated=source.declared,
         counted=source.counted,
+        unread=source.unread,
+        policy=source.policy,
     )
 
 

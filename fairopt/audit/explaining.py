@@ -16,7 +16,7 @@ from fairopt.audit.alternatives import Alternative, alternative, is_large, own_r
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
 from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS, plain
-from fairopt.audit.reasons import Reason, ahead, by_rule, reason_of
+from fairopt.audit.reasons import NOT_READ, NOTHING, Reason, ahead, as_far_as_read, by_rule, named, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
@@ -215,9 +215,9 @@ def explain(
     wanted = sensitivities if sensitivities is not None else policies is not None or not is_large(found.market)
     waiting.sort(key=lambda gang: gang not in accounts.starving.get(node, {}))
     first = waiting[0] if waiting else None
-    own = waits_by_rule(found.alternatives, found.source)
+    own = waits_by_rule(found.alternatives, found.source, found.policy)
     for gang in waiting:
-        reason = by_rule(reason_of(accounts, gang), own)
+        reason = as_far_as_read(by_rule(reason_of(accounts, gang), own), found.unread(accounts.gangs.names[gang]))
         key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)
         same[key] = replace(same[key], gangs=same[key].gangs + 1) if key in same else reason
     return Explanation(
@@ -226,13 +226,18 @@ def explain(
         path=tuple(accounts.said.nodes[group] for group in accounts.above(node)),
         waits=tuple(same.values()),
         mends=tuple(mends(accounts, node)),
-        loans=tuple(_loans(accounts, first)) if first is not None else (),
+        loans=tuple(_loans(accounts, first, found.unread(accounts.gangs.names[first]))) if first is not None else (),
         sensitivities=tuple(_sensitivities(found, node, first, watch)) if wanted else (),
     )
 
 
-def _loans(accounts: EntitlementAccounts, gang: int) -> Iterator[Loan]:
-    """Yield the least that has to be given to a gang on each type, the type with the least first."""
+def _loans(accounts: EntitlementAccounts, gang: int, unread: Sequence[str]) -> Iterator[Loan]:
+    """Yield the least that has to be given to a gang on each type, the type with the least first.
+
+    ``unread``: what the files say of it and the rule does not read.
+    """
+    nothing = (NOT_READ.format(named(unread)) if unread else NOTHING).removeprefix(": ")
+    more = [f"and what the rule does not read must let it: {named(unread)}"] if unread else []
     gangs, found = accounts.gangs, []
     user, gpus, name = int(gangs.user[gang]), gangs.size(gang), gangs.names[gang]
     spare, on_free = beside_served(accounts)
@@ -265,7 +270,7 @@ def _loans(accounts: EntitlementAccounts, gang: int) -> Iterator[Loan]:
             total, free = total + missing, free + missing
         goods = SpareGoods(accounts).missing(goods_of(accounts, [gang], j))
         first = tuple(gangs.names[each] for each in ahead(accounts, gang, j, free, goods))
-        found.append(Loan(name, kind, total, tuple(steps or ["nothing in the file stops it"]), first))
+        found.append(Loan(name, kind, total, (*steps, *more) if steps else (nothing,), first))
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
 
 

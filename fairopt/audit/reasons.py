@@ -36,6 +36,8 @@ class Cause(enum.Enum):
 
 #: What is said where GPUs are free for a gang, and no account keeps it from them.
 NOTHING = ": nothing in the file stops it"
+#: The same where the files say something of it that the rule does not read.
+NOT_READ = ": nothing that the rule reads stops it, and it does not read {}"
 
 
 def are(count: Number) -> str:
@@ -138,6 +140,29 @@ def by_rule(reason: Reason, waits: Sequence[Mapping[str, str]]) -> Reason:
         replace(each, cause=Cause.RULE, words=f"{each.words.partition(NOTHING)[0]}: {said[0]}")
         if each.cause is Cause.OPEN
         else each
+        for each in reason.stops
+    )
+    return replace(reason, stops=tuple(stops))
+
+
+def named(unread: Sequence[str]) -> str:
+    """Return the first things that a rule does not read, and how many more there are."""
+    more = len(unread) - NAMED
+    return "; ".join(unread[:NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def as_far_as_read(reason: Reason, unread: Sequence[str]) -> Reason:
+    """Return the reason with what the files say of the gang and the rule does not read, where nothing else stops it.
+
+    >>> open_ = Reason("a", "A", 4, False, (Stop("H100", Cause.OPEN, f"4 H100 are free{NOTHING}"),))
+    >>> print(as_far_as_read(open_, ["scontrol show job, features ('nvlink')"]).stops[0].words)
+    4 H100 are free: nothing that the rule reads stops it, and it does not read scontrol show job, features ('nvlink')
+    """
+    if not unread:
+        return reason
+    instead = NOT_READ.format(named(unread))
+    stops = (
+        replace(each, words=each.words.replace(NOTHING, instead)) if each.cause is Cause.OPEN else each
         for each in reason.stops
     )
     return replace(reason, stops=tuple(stops))

@@ -241,7 +241,7 @@ def whatif(
     asked = [f"{key}={value}" for key, value in settings.items()] if isinstance(settings, Mapping) else settings
     made = tuple(read_setting(each, old.market) for each in asked)
     if after is None:
-        changed = Imported(with_settings(old.market, made))
+        changed = Imported(with_settings(old.market, made), policy=old.policy, unread=old.unread)
         same = {key: value for key, value in how.items() if key not in ("speedups", "rates")}
         return WhatIf(old, audit(changed, importer=old.source, policies=old.rules, **same), made)
     return WhatIf(old, audit(after, importer=importer, policies=policies, **how), made)

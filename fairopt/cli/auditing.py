@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NoReturn
@@ -225,7 +226,7 @@ def explain(
         from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
 
         write_page(found, html, files)
-    show(json_, found.to_json(), lambda: audit_tables.explanation(found))
+    show(json_, found.to_json, lambda: audit_tables.explanation(found))
 
 
 def whatif(
@@ -281,9 +282,9 @@ def whatif(
         write_page(found, html, files)
     if emitter is not None:
         written = emitter(found.before.market, found.after.market)
-        show(json_, WhatIf.form.json(found, emitted=written), lambda: print(written, end=""))
+        show(json_, partial(WhatIf.form.json, found, emitted=written), lambda: print(written, end=""))
         if written == emitter(found.before.market, found.before.market):
             print(f"fairopt: --emit: {emit} has no object that says what changes here", file=sys.stderr)
     else:
-        show(json_, found.to_json(), lambda: audit_tables.what_if(found))
+        show(json_, found.to_json, lambda: audit_tables.what_if(found))
     raise typer.Exit(Exit.FAILS if found.broken else Exit.FINE)

@@ -307,9 +307,9 @@ def chosen(given: list[str] | None, group: str, make: Callable[[str], T]) -> lis
 
 
 def show(json_: bool, data: Any, print_table: Callable[[], None]) -> None:
-    """Print data as JSON, or as a table."""
+    """Print data, or what a function returns that makes it, as JSON; or a table."""
     if json_:
-        print_json(data)
+        print_json(data() if callable(data) else data)
     else:
         print_table()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.armada_objects import FIELDS, RULES
+from fairopt.importing.armada_objects import FIELDS, HARMLESS, RULES
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import (
     TAKEN,
@@ -18,7 +18,7 @@ from fairopt.importing.imported import (
     entitlements_of,
     market_of,
 )
-from fairopt.importing.kubernetes import Objects, Stock, add, pod_requests
+from fairopt.importing.kubernetes import Objects, Stock, add, is_ready, pod_requests
 from fairopt.importing.volcano import is_gpu
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -54,7 +54,7 @@ def read(*paths: AnyPath, label: str = PRODUCT, resource: str | None = None) -> 
     internal/common/types/scheduling.go, internal/scheduler/scheduling/constraints/constraints.go (limits),
     internal/scheduler/jobdb/comparison.go (order), docs/scheduling_and_preempting_jobs.md.
     """
-    places = Places()
+    places = Places(HARMLESS)
     found: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in FIELDS}
     with in_files(paths):
         for path in paths:
@@ -131,10 +131,11 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
         places.of("priority class", name, classes.part(name).value, FIELDS["priority class"])
         _class(scheduling, name)  # refuses what is none
     closed = {name for name, part in queues.items() if part.flag("cordoned", False)}
-    jobs = [job for job in found["job"].values() if _takes_part(job, queues, closed, places)]
-    gangs = list(_gangs(jobs, stock, type_of, label, scheduling, places))
+    times = {name: _place(job) for name, job in found["job"].items()}
+    jobs = {name: job for name, job in found["job"].items() if _takes_part(job, queues, closed, places)}
+    gangs = list(_gangs(jobs, times, stock, type_of, label, scheduling, places))
     used: dict[str, set[str]] = {}
-    for job in jobs:
+    for job in jobs.values():
         used.setdefault(job.text("queue"), set()).add(_class_of(job, scheduling))
     tiers = {_class(scheduling, each)[0] for row in used.values() for each in row}
     if len(used) > 1 and len(tiers) > 1:
@@ -150,7 +151,11 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
         [stock.amounts[kind] for kind in stock.types],
         weight=[1 if node.weight is None else node.weight for node in nodes.values()],
     )
-    return Imported(market, places.unplaced, rules=RULES)
+    of: dict[str, tuple[str, Callable[[str], list[str] | None] | None]] = {
+        "job": ("job", None), "submitted job": ("job", None), "priority class": ("class", None),
+        "Queue": ("queue", None), "Node": ("type", {name: [kind] for name, kind in type_of.items()}.get),
+    }  # fmt: skip
+    return Imported(market, places.unplaced, rules=RULES, unread=places.unread(gangs, of))
 
 
 # -- what there is, and what queues may have -----------------------------------------------------------------------
@@ -180,6 +185,8 @@ def _stock(
             places.note("Node, status.allocatable", name, each, "a node has GPUs of one resource here")
         if node.part("spec").flag("unschedulable", False):
             places.note("Node, spec.unschedulable", name, "true", "it is counted all the same")
+        if not is_ready(node):
+            places.note("Node, condition Ready", name, "not True", "it is counted all the same")
         for each in gpus[:1]:
             kind = node.at("metadata.labels").text(label) or each
             if types.setdefault(kind, each) != each:
@@ -252,9 +259,7 @@ def _cap(
 def _takes_part(job: ObjectPart, queues: Container[str], closed: Container[str], places: Places) -> bool:
     """Say whether a job runs or waits, and note where it does not."""
     name, queue, state = job.text("jobId"), job.text("queue"), job.text("state", "UNKNOWN")
-    # what is malformed is refused also where the job takes no part
-    _node(job)
-    _place(job)
+    _node(job)  # what is malformed is refused also where the job takes no part
     if queue not in queues:
         places.note("job, queue", name, queue, "no such queue is given")
     elif state not in _WAITS + _RUNS:
@@ -267,7 +272,8 @@ def _takes_part(job: ObjectPart, queues: Container[str], closed: Container[str],
 
 
 def _gangs(
-    jobs: Iterable[ObjectPart],
+    jobs: Mapping[str, ObjectPart],
+    times: Mapping[str, tuple[Fraction, int]],
     stock: Stock,
     type_of: Mapping[str, str],
     label: str,
@@ -276,19 +282,22 @@ def _gangs(
 ) -> Iterator[ImportedGang]:
     """Yield the jobs as gangs: those with one gangId together, and each other alone.
 
-    Within a queue the class's priority counts first, then the job's own, the lowest first, then the time.
+    Within a queue the class's priority counts first, then the job's own, the lowest first, then the time (``times``).
     """
     parts: dict[tuple[str, str, bool, tuple[str, ...]], list[tuple[ObjectPart, ImportedGang]]] = {}
-    for job in jobs:
+    for job in jobs.values():
         if (part := _part(job, stock, type_of, label, scheduling, places)) is not None:
             gang, runs = _spec(job).part("annotations").text(_GANG) or f"job {part.name}", part.on is not None
             parts.setdefault((part.user, gang, runs, (part.on,) if part.on else ()), []).append((job, part))
-    for (_, gang, _, _), members in parts.items():
-        _complete(gang, members, places)
+    for members in parts.values():
+        _complete(members, places)
     # a gang's turn comes with its last job. Source: jobiteration.go and queue_scheduler.go, QueuedGangIterator
-    first = [max(_place(job) for job, _ in row) for row in parts.values()]
+    first = [max(times[each.name] for _, each in row) for row in parts.values()]
     order = {place: at for at, place in enumerate(sorted(set(first)))}
     for ((_, _, runs, _), row), name, place in zip(parts.items(), _names(parts), first, strict=True):
+        if len(row) == 1:
+            yield row[0][1]._replace(name=name, allowed=None if runs else row[0][1].allowed, since=order[place])
+            continue
         other: dict[str, Fraction] = {}
         for _, each in row:
             add(other, each.other)  # type: ignore[arg-type]
@@ -299,6 +308,7 @@ def _gangs(
             other=other,
             preemptible=all(each.preemptible for _, each in row),
             since=order[place],
+            about=tuple(dict.fromkeys(thing for _, each in row for thing in each.about)),
         )
 
 
@@ -317,16 +327,17 @@ def _names(parts: Mapping[tuple[str, str, bool, tuple[str, ...]], list[tuple[Obj
     ]
 
 
-def _complete(gang: str, members: Sequence[tuple[ObjectPart, ImportedGang]], places: Places) -> None:
+def _complete(members: Sequence[tuple[ObjectPart, ImportedGang]], places: Places) -> None:
     """Note where a gang has fewer jobs than it says, or jobs that may not run on the same types."""
+    first = members[0][1].name
     said = _spec(members[0][0]).part("annotations").text(_MEMBERS)
     if said and said != str(len(members)):
         got = f"{len(members)} of {said} jobs"
-        places.note(f"job, annotation {_MEMBERS}", gang, got, "the others are in another state, or not given")
+        places.note(f"job, annotation {_MEMBERS}", first, got, "the others are in another state, or not given")
     allowed = [part.allowed or () for _, part in members]
     if not set(allowed[0]).intersection(*allowed):
         why = "a gang has GPUs of one type here: those of its first job"
-        places.note("job, types of a gang", gang, allowed[-1], why)
+        places.note("job, types of a gang", first, allowed[-1], why)
 
 
 def _allowed(members: Sequence[Iterable[str]]) -> list[str]:
@@ -365,11 +376,10 @@ def _part(
     if called not in scheduling.part("priorityClasses").value:
         why = "no such class is given: priority 0, not preemptible"
         places.note("job, podSpec.priorityClassName", name, called or "none", why)
-    tier, preemptible, _ = _class(scheduling, called)
-    _place(job)  # refuses what is no priority
+    (tier, preemptible, _), about = _class(scheduling, called), (("job", name), ("class", called))
     other = {name: whole[name] for name in stock.others if whole.get(name)}
     return ImportedGang(
-        name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible
+        name, job.text("queue"), rounded, allowed, allowed[0] if runs else None, other, tier, preemptible, about=about
     )
 
 

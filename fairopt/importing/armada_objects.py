@@ -36,6 +36,11 @@ _PLACING = "where on the nodes a pod may run is known by GPU type only"
 _RATES = "how many jobs are started in a cycle or a second is not modelled"
 _POOLS = "one pool is read: all nodes together"
 _MARKET = "scheduling by price is not modelled"
+_TIME, _IGNORED, _REQUESTS = "how long a job runs is not known", "Armada ignores it", "requests are what counts"
+_ALLOCATABLE, _WHATEVER = "what is allocatable counts", "a node counts whatever its conditions"
+_PROTECTED = "who is above his fair share is not stopped by the importer"
+#: Reasons of what keeps no job from starting.
+HARMLESS = (_TIME, _IGNORED, _REQUESTS, _ALLOCATABLE, _WHATEVER, _PROTECTED)
 
 
 def _pod(before: str) -> dict[str, str]:
@@ -43,14 +48,14 @@ def _pod(before: str) -> dict[str, str]:
     return (
         pod_fields(before, _PLACING)
         | fields(TAKEN, "priorityClassName nodeSelector", before)
-        | fields("how long a job runs is not known", "activeDeadlineSeconds", before)
+        | fields(_TIME, "activeDeadlineSeconds", before)
     )
 
 
 #: Of a job, as it is submitted (JobSubmitRequestItem) and as it is kept (Job).
 _SPEC = (
     fields(TAKEN, "priority requiredNodeLabels schedulingResourceRequirements.requests created")
-    | {"schedulingResourceRequirements.limits": "requests are what counts"}
+    | {"schedulingResourceRequirements.limits": _REQUESTS}
     | fields(TAKEN, "armadaproject.io/gangId armadaproject.io/gangCardinality", "annotations.")
     | {
         "annotations.armadaproject.io/gangNodeUniformityLabel": "how near a gang's nodes are is not modelled",
@@ -67,7 +72,7 @@ _SPEC = (
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "Queue": fields(TAKEN, "apiVersion kind name priorityFactor cordoned resourceLimitsByPriorityClassName")
     | fields(BOOKKEEPING, "permissions userOwners groupOwners labels labelsDeprecated retryPolicies")
-    | {"resourceLimits": "Armada ignores it"},
+    | {"resourceLimits": _IGNORED},
     "submitted job": _SPEC | fields(BOOKKEEPING, "externalJobUri"),
     "job": fields(TAKEN, "jobId queue state submittedTs latestRunId")
     | fields(TAKEN, "runId jobId node state", "jobRuns[].")
@@ -81,7 +86,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "maximumResourceFractionToSchedule maximumSchedulingRate maximumSchedulingBurst maximumPerQueueSchedulingRate "
         "maximumPerQueueSchedulingBurst maxQueueLookback",
     )
-    | {"protectedFractionOfFairShare": "who is above his fair share is not stopped by the importer"}
+    | {"protectedFractionOfFairShare": _PROTECTED}
     | fields(_MARKET, "experimentalIndicativePricing experimentalIndicativeShare")
     | fields(
         BOOKKEEPING,
@@ -98,8 +103,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "Node": {**NODE}
     | {
         "spec.taints": _PLACING,
-        "status.capacity": "what is allocatable counts",
-        "status.conditions": "a node counts whatever its conditions",
+        "status.capacity": _ALLOCATABLE,
+        "status.conditions": _WHATEVER,
     },
 }
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -28,6 +29,11 @@ class Unplaced(NamedTuple):
         return f"{self.place}: {self.value}: {self.why}"
 
 
+def nothing_unread(gang: str) -> tuple[str, ...]:
+    """Return that everything that the files say of a gang is read."""
+    return ()
+
+
 class Imported(NamedTuple):
     """A problem of a file of another tool, and what it could not take over.
 
@@ -36,7 +42,8 @@ class Imported(NamedTuple):
     file add up to it, where the problem does not hold what it takes. ``importer`` is the name of who read it, "" where
     nobody asked for a name. ``rules``: which rule of the scheduler makes it so, in words, by the value of an audit's
     `fairopt.audit.Cause`. ``policy``: the name of the policy that is the scheduler's rule by these files, "" where they
-    do not say.
+    do not say. ``unread`` says, by the name of a pending gang, what the files say of it, of its queue or of nodes for
+    it that may stop it and that the rule does not read, in words.
     """
 
     problem: Any
@@ -46,10 +53,14 @@ class Imported(NamedTuple):
     importer: str = ""
     rules: Mapping[str, str] = MappingProxyType({})
     policy: str = ""
+    unread: Callable[[str], tuple[str, ...]] = nothing_unread
 
 
 class ImportedGang(NamedTuple):
-    """What a user of another tool asks for, as `Gangs` has it: it runs ``on`` a type, or waits for one ``allowed``."""
+    """What a user of another tool asks for, as `Gangs` has it: it runs ``on`` a type, or waits for one ``allowed``.
+
+    ``about``: the things that speak of it beside its queue and its types, as `Places.unread` calls them.
+    """
 
     name: str
     user: str
@@ -61,6 +72,7 @@ class ImportedGang(NamedTuple):
     preemptible: bool = True
     since: Number = 0
     settings: Mapping[str, str] = MappingProxyType({})
+    about: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -207,20 +219,26 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {})
 class Places:
     """Collects what has no place: one entry for each kind of it, with a count and the first value.
 
+    ``harmless``: the reasons of what keeps no gang from starting; `MINOR` ones are among them.
+
     >>> places = Places()
     >>> places.of("Queue", "a", {"spec": {"weight": 2, "type": "x"}}, {"spec.weight": TAKEN})
     >>> print(*places.unplaced)
     Queue, spec.type: 'x' ('a'): no field that is known here
     """
 
-    def __init__(self) -> None:
+    def __init__(self, harmless: Iterable[str] = ()) -> None:
+        self._harmless = frozenset((*MINOR, *harmless))
         self._roots: dict[tuple[str, int], _Field] = {}
         self._seen: dict[tuple[str, str], list[Any]] = {}
+        self._told: dict[str, dict[str, object]] = {}  # what may stop a gang: by place and the object's name
 
     def note(self, where: str, name: str, value: object, why: str) -> None:
-        """Remember that ``value`` of the object ``name`` has no place; ``where`` is the kind of place."""
+        """Remember that ``value`` of the object ``name`` has no place; ``where`` is its kind, and the place in it."""
         first = self._seen.setdefault((where, why), [name, value, 0])
         first[2] += 1
+        if why not in self._harmless:
+            self._told.setdefault(where, {}).setdefault(name, value)
 
     def of(self, kind: str, name: str, value: Mapping[str, Any], known: Mapping[str, str]) -> None:
         """Note the fields that ``known`` does not call `TAKEN`: it says by dotted path why one has no place.
@@ -243,7 +261,7 @@ class Places:
                     deeper = below[key] = field.to(f"{field.path}.{key}" if field.path else str(key))
                 if deeper.taken:
                     continue
-                if deeper.leaf and deeper.seen is not None:  # nearly all
+                if deeper.leaf and deeper.seen is not None and deeper.told is None:  # nearly all
                     deeper.seen[2] += bool(each) or each not in _EMPTY
                 else:
                     self._walk(name, deeper, each)
@@ -255,8 +273,12 @@ class Places:
                 self._walk(name, items, each)
         elif field.why and (found or found not in _EMPTY):
             if field.seen is None:
-                field.seen = self._seen.setdefault((f"{field.kind}, {field.where}", field.why), [name, found, 0])
+                where = f"{field.kind}, {field.where}"
+                field.seen = self._seen.setdefault((where, field.why), [name, found, 0])
+                field.told = None if field.why in self._harmless else self._told.setdefault(where, {})
             field.seen[2] += 1
+            if field.told is not None:
+                field.told.setdefault(name, found)
 
     @property
     def listed(self) -> tuple[Unplaced, ...]:
@@ -276,6 +298,54 @@ class Places:
         minor_last = sorted(grouped.items(), key=lambda each: each[0][1] in MINOR)
         return tuple(_entry(kind, why, list(dict(fields).items())) for (kind, why), fields in minor_last)
 
+    def unread(
+        self,
+        gangs: Iterable[ImportedGang],
+        of: Mapping[str, tuple[str, Callable[[str], Iterable[str] | None] | None]],
+        above: Mapping[str, str] = MappingProxyType({}),
+    ) -> Callable[[str], tuple[str, ...]]:
+        """Return what says, of a pending gang by its name, what was noted that may stop it, in words.
+
+        A thing is a kind and a name. Of each gang speak the things in its ``about``, "queue" and the name of its queue
+        and of those ``above``, and "type" and the name of each type on which it may run. ``of``: by kind of object, the
+        kind of thing of which such an object speaks, and what returns the names of these for the object's own; None for
+        the same name. Objects of other kinds speak of every gang.
+
+        >>> places = Places()
+        >>> places.note("Queue, spec.type", "a", "x", "kinds of queues are not modelled")
+        >>> gangs = [ImportedGang(name, name, 1, None, None, {}) for name in "ab"]
+        >>> unread = places.unread(gangs, {"Queue": ("queue", None)})
+        >>> unread("a"), unread("b")
+        (("Queue, spec.type ('x')",), ())
+        """
+        waiting = {gang.name: gang for gang in gangs if gang.on is None} if self._told else {}
+
+        @cache
+        def things() -> Mapping[tuple[str, str], Mapping[str, object]]:
+            said: dict[tuple[str, str], dict[str, object]] = {}
+            for where, fields in self._told.items():
+                kind, names = next((of[each] for each in of if f"{where}, ".startswith(f"{each}, ")), ("", None))
+                for name, value in fields.items():
+                    for each in ("",) if not kind else (name,) if names is None else names(name) or ():
+                        said.setdefault((kind, each), {}).setdefault(where, value)
+            return said
+
+        def unread(name: str) -> tuple[str, ...]:
+            if name not in waiting:
+                return ()
+            gang, queues = waiting[name], [waiting[name].user]
+            while (over := above.get(queues[-1])) and over not in queues:
+                queues.append(over)
+            about = [
+                *gang.about,
+                *(("queue", each) for each in queues),
+                *(("type", each) for each in gang.allowed or ()),
+            ]
+            rows = (things().get(each, {}).items() for each in (*about, ("", "")))
+            return tuple(dict.fromkeys(_told(where, value) for row in rows for where, value in row))
+
+        return unread
+
 
 def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:
     """Return what is said of the fields of one kind of object that have no place for the same reason."""
@@ -290,10 +360,13 @@ class _Field:
     """What is known of the fields at one dotted path, found once for all objects of a kind; "[]" stands for items.
 
     ``above`` and ``lists``: whether an object and a list there are looked into; ``leaf``: neither. ``taken``: it is
-    read, whatever stands there. Else ``why`` it has no place and ``where``, and what was ``seen`` there.
+    read, whatever stands there. Else ``why`` it has no place and ``where``, what was ``seen`` there, and where that may
+    stop a gang, what was ``told`` there, by the object's name.
     """
 
-    __slots__ = ("_table", "above", "below", "items", "kind", "leaf", "lists", "path", "seen", "taken", "where", "why")
+    __slots__ = (
+        "_table", "above", "below", "items", "kind", "leaf", "lists", "path", "seen", "taken", "told", "where", "why",
+    )  # fmt: skip
 
     def __init__(self, kind: str, path: str, known: Mapping[str, str], above: set[str], begins: Sequence[str]) -> None:
         self.kind, self.path, self._table = kind, path, (known, above, begins)
@@ -301,6 +374,7 @@ class _Field:
         self.below: dict[str, _Field] = {}
         self.items: _Field | None = None
         self.seen: list[Any] | None = None
+        self.told: dict[str, object] | None = None
         why, where = known.get(path), path
         if why is None:
             begin = next((each for each in begins if path.startswith(each)), None)
@@ -312,6 +386,11 @@ class _Field:
     def to(self, path: str) -> _Field:
         """Return the field at a path below."""
         return _Field(self.kind, path, *self._table)
+
+
+def _told(where: str, value: object) -> str:
+    last = where.rpartition(" or ")[2]  # of several commands that print it
+    return last if isinstance(value, dict | list) else f"{last} ({_short(value)})"
 
 
 def _short(value: object) -> str:

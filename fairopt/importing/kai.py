@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import floor
 from pathlib import Path
@@ -52,7 +52,7 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     Source: pkg/apis/scheduling/v2 and v2alpha2, pkg/scheduler/cache/cluster_info/cluster_info.go and
     pkg/scheduler/plugins/proportion/proportion.go at d5bc503a; docs/plugins/snapshot.md.
     """
-    places, params = Places(), {"scheduler": "kai-scheduler", "pool": kai.POOL}
+    places, params = Places(kai.HARMLESS), {"scheduler": "kai-scheduler", "pool": kai.POOL}
     kinds = {kind: (VERSIONS[kind].rpartition("/")[0], known) for kind, known in FIELDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
         found = objects(_documents(paths, params, places), kinds, places)
@@ -154,7 +154,21 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
     stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}
     declared = {name: said for name, said in stated.items() if said}
-    return Imported(market, places.unplaced, declared, _requested(asked, sliced, parents, own), rules=RULES)
+
+    def groups_of(pod: str) -> list[str]:
+        metadata = found["Pod"][pod].part("metadata")
+        group = metadata.part("annotations").text("pod-group-name")
+        return ["/".join(filter(None, (metadata.text("namespace"), group))), pod, f"{pod} (pod)"]
+
+    counted = _requested(asked, sliced, parents, own)
+    nodes_of = {name: [called.get(pool, "")] for name, pool in pool_of.items()} | {kind: [kind] for kind in types}
+    of: dict[str, tuple[str, Callable[[str], list[str] | None] | None]] = {
+        "PodGroup": ("gang", None), "PodGroup with slices of GPUs": ("gang", None), "Queue": ("queue", None),
+        "Pod": ("gang", groups_of), "Node": ("type", nodes_of.get),
+        "PriorityClass": ("class", None), "BindRequest": ("request", None),
+    }  # fmt: skip
+    unread = places.unread(gangs, of, parents)
+    return Imported(market, places.unplaced, declared, counted, rules=RULES, unread=unread)
 
 
 def _told_nodes(found: Objects, nodes: Mapping[str, Amounts], others: Sequence[tuple[str, Amounts]]) -> str:
@@ -336,5 +350,6 @@ def _workloads(
             called, kind = f"{name}+{number}" if number else name, types[queue]
             on = kind if together[0].runs else None
             row = (called, queue, takes["gpu"], [kind], on, takes, tier, preemptible, created)
-            gangs.append(ImportedGang(*row, {"kai.pods": told(together)} if kind in placed else {}))
+            settings = {"kai.pods": told(together)} if kind in placed else {}
+            gangs.append(ImportedGang(*row, settings, (("gang", name), ("class", chosen))))
     return asked, sliced, gangs

@@ -49,6 +49,13 @@ _WHERE = "where a gang may run is known by node pool only"
 _TIME = "how long a gang runs before it may be stopped is not modelled"
 _DEVICES = "GPUs of dynamic resource allocation are not counted"
 _MOVES = "at most 16 gangs move for one, and those of a reclaim too"
+_THOUGHT = "what the scheduler thought when it was written"
+_OF_GROUP = "the pod group's priority counts"
+_BOUND = "a pod that is being bound holds what it asks for"
+_SEARCH = "the search is not cut short"
+_LOOKED = "all gangs of a queue are looked at"
+#: Reasons of what keeps no gang from starting.
+HARMLESS = (_THOUGHT, _OF_GROUP, _BOUND, _SEARCH, _LOOKED, _TIME)
 _ACTIONS = ("allocate", "consolidation", "reclaim", "preempt")
 _OWN = own_names(
     "kai.scheduler/ run.ai/ runai/", f"{QUEUE} {_STOPS} kai.scheduler/podgroup-name kai.scheduler/top-owner-metadata"
@@ -62,14 +69,14 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | fields(TAKEN, "status.allocated status.requested status.allocatedNonPreemptible")
     | fields(BOOKKEEPING, "spec.displayName status.childQueues")
     | fields(_TIME, "spec.preemptMinRuntime spec.reclaimMinRuntime")
-    | {"status.conditions": "what the scheduler thought when it was written"},
+    | {"status.conditions": _THOUGHT},
     "PodGroup": {**OBJECT, **_OWN}
     | fields(TAKEN, "metadata.creationTimestamp spec.queue spec.minMember spec.priorityClassName spec.preemptibility")
     | fields("parts of a gang that start on their own are not modelled", "spec.minSubGroup spec.subGroups")
     | fields(_TIME, "spec.preemptionDelay spec.stalenessGracePeriod")
     | fields(BOOKKEEPING, "spec.markUnschedulable spec.schedulingBackoff")
-    | fields("what the scheduler thought when it was written", "conditions schedulingConditions", "status.")
-    | {"status.resourcesStatus": "what the scheduler thought when it was written"}
+    | fields(_THOUGHT, "conditions schedulingConditions", "status.")
+    | {"status.resourcesStatus": _THOUGHT}
     | {"spec.topologyConstraint": "how near to each other its pods must be is not modelled"},
     "Pod": {**OBJECT, **_OWN}
     | fields(TAKEN, "pod-group-name gpu-fraction gpu-fraction-num-devices gpu-memory", "metadata.annotations.")
@@ -86,7 +93,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "initContainers[].resources.limits containers[].restartPolicy",
         "spec.",
     )
-    | fields("the pod group's priority counts", "spec.priority spec.priorityClassName spec.preemptionPolicy")
+    | fields(_OF_GROUP, "spec.priority spec.priorityClassName spec.preemptionPolicy")
     | {"spec.resources": "resources of a whole pod are not counted", "spec.activeDeadlineSeconds": BOOKKEEPING}
     | fields(
         BOOKKEEPING,
@@ -101,7 +108,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | fields(BOOKKEEPING, "description preemptionPolicy"),
     "BindRequest": {**OBJECT}
     | fields(TAKEN, "spec.podName spec.selectedNode status.phase")
-    | fields("a pod that is being bound holds what it asks for", "receivedResourceType receivedGPU", "spec.")
+    | fields(_BOUND, "receivedResourceType receivedGPU", "spec.")
     | fields(BOOKKEEPING, "selectedGPUGroups predictedNUMAZones backoffLimit", "spec.")
     | fields(_DEVICES, "spec.resourceClaimAllocations spec.extendedResourceClaimAllocation")
     | fields(BOOKKEEPING, "reason failedAttempts", "status."),
@@ -122,8 +129,8 @@ SNAPSHOT: Mapping[str, str] = (
     )
     | {
         "config.actions": TAKEN,
-        "config.queueDepthPerAction": "all gangs of a queue are looked at",
-        "config.scenarioSearchBudgets": "the search is not cut short",
+        "config.queueDepthPerAction": _LOOKED,
+        "config.scenarioSearchBudgets": _SEARCH,
         "config.tiers[].plugins[].name": BOOKKEEPING,
         "config.tiers[].plugins[].arguments": "give the rule kValue as k, relcaimerSaturationMultiplier as saturation",
         "config.usageDBConfig": "past usage is not in a snapshot; the rule takes it from the market's entitlements",

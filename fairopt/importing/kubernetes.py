@@ -267,6 +267,12 @@ def _sort(
     known[kind][name] = ObjectPart(f"{path}: {kind} {name!r}", part.value)
 
 
+def is_ready(node: ObjectPart) -> bool:
+    """Say whether a node is ready, as far as its conditions say."""
+    conditions = node.part("status").parts("conditions")
+    return all(each.text("status") == "True" for each in conditions if each.text("type") == "Ready")
+
+
 def apply_list(items: Sequence[object]) -> str:
     """Return objects as JSON that ``kubectl apply --server-side -f`` takes."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.errors import BadInput
@@ -10,7 +10,7 @@ from fairopt.importing.documents import AMOUNTS, in_files
 from fairopt.importing.imported import Imported, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, add, documents, objects, unpacked
 from fairopt.importing.kueue_configuration import CONFIGURATIONS, KEY, settings_of
-from fairopt.importing.kueue_objects import GROUP, GROUPS, KINDS, RULES
+from fairopt.importing.kueue_objects import GROUP, GROUPS, HARMLESS, KINDS, NODES, ORDER, RULES
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
 from fairopt.importing.kueue_workloads import gangs_in
 from fairopt.numbers import in_full
@@ -41,7 +41,7 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     """
     if not paths:
         raise BadInput("no file", place="read", remedy="Give what kubectl get -o json printed")
-    places = Places()
+    places = Places(HARMLESS)
     kinds = {kind: (GROUPS.get(kind, GROUP), known) for kind, known in KINDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
         found = objects(unpacked(documents(paths), KEY, CONFIGURATIONS, "Configuration"), kinds, places)
@@ -88,7 +88,15 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
             text = f"{in_full(capacity[at])} in use, {in_full(total[name])} in quotas"
             places.note("ClusterQueue, quotas", name, text, "the capacity is what is in use")
     declared = {name: owner.declared for name, owner in owners.items() if owner.declared}
-    return Imported(market_of(owed, capacity), places.unplaced, declared, added, rules=RULES)
+    flavors: dict[str, list[str]] = {}
+    for good, kind in columns.type_of.items():
+        flavors.setdefault(good.flavor, []).append(kind)
+    of: dict[str, tuple[str, Callable[[str], list[str] | None] | None]] = {
+        "Workload": ("workload", None), "LocalQueue": ("local", None), "ClusterQueue": ("queue", None),
+        "Cohort": ("queue", {name: [group(name)] for name in cohorts}.get), "ResourceFlavor": ("type", flavors.get),
+    }  # fmt: skip
+    unread = places.unread(gangs, of, parents)
+    return Imported(market_of(owed, capacity), places.unplaced, declared, added, rules=RULES, unread=unread)
 
 
 def _local(part: ObjectPart) -> tuple[str, str]:
@@ -164,7 +172,7 @@ def _tell(
         ]
         if order != sorted(order):
             flavors = ", ".join(good.flavor for good in queue.guarantee or () if good in columns.type_of)
-            places.note("ClusterQueue, order of flavors", name, flavors, "here all try the types in one order")
+            places.note("ClusterQueue, order of flavors", name, flavors, ORDER)
     nodes = [
         (node.at("metadata.labels").value, node.part("status").read("allocatable", AMOUNTS, {}))
         for node in found["Node"].values()
@@ -180,4 +188,4 @@ def _tell(
         ]
         if sum(there) != total[kind]:
             text = f"{in_full(Fraction(sum(there)))} on nodes, {in_full(total[kind])} in quotas"
-            places.note("Node, status.allocatable", kind, text, "quotas are the capacity here, as for Kueue")
+            places.note("Node, status.allocatable", kind, text, NODES)

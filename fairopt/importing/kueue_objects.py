@@ -44,6 +44,13 @@ _INSIDE = "order among the LocalQueues of one ClusterQueue: they are one user he
 _GATES = "gates are not modelled: every workload may preempt as its ClusterQueue may"
 _VARIANTS = "running variants of one workload on several flavors is not modelled"
 _DEVICES = "devices by dynamic resource allocation are not counted"
+_NUMBER = "the number in spec.priority is what counts"
+_END = "when a workload ends is not asked"
+#: Where several flavors may be tried, and how much quotas and nodes say that there is.
+ORDER = "here all try the types in one order"
+NODES = "quotas are the capacity here, as for Kueue"
+#: Reasons of what keeps no workload from its quota.
+HARMLESS = (_STATUS, _INSIDE, _GATES, _NUMBER, _END, ORDER, NODES)
 
 
 #: What a ClusterQueue's spec sets beside quotas, and the option of the policy kueue that it is.
@@ -101,9 +108,9 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | fields(BOOKKEEPING, "spec.nodeTaints[].timeAdded spec.tolerations[].tolerationSeconds"),
     "Workload": {**OBJECT, **_OWN, "metadata.creationTimestamp": TAKEN}
     | fields(TAKEN, "queueName priority active podSets[].name podSets[].count podSets[].minCount", "spec.")
-    | fields("the number in spec.priority is what counts", "Ref Name Source", "spec.priorityClass")
+    | fields(_NUMBER, "Ref Name Source", "spec.priorityClass")
     | {
-        "spec.maximumExecutionTimeSeconds": "when a workload ends is not asked",
+        "spec.maximumExecutionTimeSeconds": _END,
         "spec.preemptionGates": _GATES,
         "spec.podSets[].topologyRequest": _PLACING,
         "spec.podSets[].template.metadata.*": BOOKKEEPING,

@@ -89,6 +89,7 @@ def gangs_in(
         gang = ImportedGang(
             name, queue, 0, None, None, {}, spec.whole("priority", 0, least=-(2**31)),
             since=part.part("metadata").read("creationTimestamp", SECONDS, 0),
+            about=() if admitted else (("workload", name), ("local", own)),
         )  # fmt: skip
         if not queue:
             places.note("Workload, spec.queueName", name, asked, "its LocalQueue is not in the file")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -11,10 +11,11 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
-from fairopt.importing.slurm_facts import Facts, JobRecord, Key
+from fairopt.importing.slurm_facts import Facts, JobRecord
 from fairopt.importing.slurm_reasons import CAPS, reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import SlurmCommand, json_records, text_records
 from fairopt.importing.slurm_site import as_text, of_job, of_node
+from fairopt.importing.slurm_unread import ADDED, Key, settled
 from fairopt.importing.slurm_values import CONFIGURATION, GPUS, UNTYPED, begins, said
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import Good
@@ -64,7 +65,9 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
             facts.add(json_records(path) if begins(path, "{") or begins(path, "[") else text_records(path))
     with naming(", ".join(map(str, paths))):
         _complete(facts)
-        return Imported(_market(facts, gpus), facts.unplaced, _declared(facts), rules=RULES, policy=_policy(facts))
+        market, unread = _market(facts, gpus)
+        policy = _policy(facts)
+        return Imported(market, facts.unplaced, _declared(facts), rules=RULES, policy=policy, unread=unread)
 
 
 def _policy(facts: Facts) -> str:
@@ -86,7 +89,7 @@ def _complete(facts: Facts) -> None:
     for job in facts.jobs.values():
         if (key := _association(facts, job)) not in known:
             if known:
-                facts.note("jobs", "Account, User", name_of(key), "no association is listed; it was added")
+                facts.note("jobs", "Account, User", name_of(key), ADDED)
             known[key] = ImportedQueue(key[0])
     for association in list(known.values()):
         if association.parent and (association.parent, "", "") not in known:
@@ -109,9 +112,9 @@ def _association(facts: Facts, job: JobRecord) -> Key:
     return (account, user, partition) if (account, user, partition) in facts.associations else (account, user, "")
 
 
-def _market(facts: Facts, gpus: int | None) -> Market:
+def _market(facts: Facts, gpus: int | None) -> tuple[Market, Callable[[str], tuple[str, ...]]]:
     usage = _usage(facts)
-    _settle_ties(facts, usage)
+    facts.associations = settled(facts.associations, usage, facts.note)
     users = [key for key in facts.associations if key[1]]
     capacity = _capacity(facts, gpus)
     types = list(capacity)
@@ -126,7 +129,28 @@ def _market(facts: Facts, gpus: int | None) -> Market:
     entitlements = entitlements_of(
         nodes, [name_of(key) for key in users], types, gangs, goods=goods, rate=rate, settings=settings
     )
-    return market_of(entitlements, list(capacity.values()))
+    return market_of(entitlements, list(capacity.values())), _unread(facts, gangs)
+
+
+def _unread(facts: Facts, gangs: list[ImportedGang]) -> Callable[[str], tuple[str, ...]]:
+    """Return what says of a job what its record, its partitions, its QOS, its accounts and their nodes say beside."""
+    offers = {
+        name: [_offer(each, kind) for each in node.partitions or ("",) for kind in node.gpus]
+        for name, node in facts.nodes.items()
+    }
+    kept = {name: [each for node in nodes for each in offers.get(node, ())] for name, nodes in facts.reserved.items()}
+    of: dict[str, tuple[str, Callable[[str], list[str] | None] | None]] = {
+        SlurmCommand.JOB.value: ("job", None), "jobs": ("job", None), SlurmCommand.PARTITION.value: ("partition", None),
+        SlurmCommand.QOS.value: ("qos", None), SlurmCommand.NODE.value: ("nodes", offers.get),
+        SlurmCommand.RESERVATION.value: ("nodes", kept.get),
+        **dict.fromkeys((SlurmCommand.SHARE.value, SlurmCommand.ASSOCIATION.value, "accounts"), ("queue", None)),
+    }  # fmt: skip
+    above = {name_of(key): found.parent for key, found in facts.associations.items()}
+    return facts.places.unread(gangs, of, above)
+
+
+def _offer(partition: str, kind: str) -> str:
+    return f"{kind} of {partition}"
 
 
 def _nodes(facts: Facts) -> dict[str, str]:
@@ -170,65 +194,6 @@ def _usage(facts: Facts) -> dict[Key, Number]:
                 total[above] = total.get(above, Fraction(0)) + total[key]
             at = facts.associations[above].parent
     return total
-
-
-def _settle_ties(facts: Facts, usage: Mapping[Key, Number]) -> None:
-    """Put accounts that tie in the order in which Fair Tree went through them, as the FairShare of their users says.
-
-    Slurm takes tied accounts in the order of its own list, which no file holds: in 22.05 the newest first once it was
-    started again, by name after an account was added meanwhile; since 23.11 by name. Classic multifactor, which states
-    a FairShare of accounts, too, has no such order.
-
-    Source: Slurm 22.05.8, src/common/assoc_mgr.c, _post_assoc_list and assoc_mgr_update_assocs; asked live. Slurm
-    284c3b95, src/common/slurmdb_defs.c, _sort_assoc_by_lineage_asc: read.
-    """
-    known, under, everybody = facts.associations, dict[str, list[Number]](), list[Number]()
-    if any("FairShare" in found.declared for key, found in known.items() if not key[1]):
-        return
-    for found in known.values():
-        if "FairShare" in found.declared:
-            everybody.append(found.declared["FairShare"])
-            at = found.parent
-            while at:
-                under.setdefault(at, []).append(found.declared["FairShare"])
-                at = known[at, "", ""].parent
-    groups: dict[tuple[str, Number], list[Key]] = {}
-    passes, endless = set[str](), set[str]()  # accounts with one of Fairshare=parent inside, or without limit inside
-    for key, found in known.items():
-        if not found.parent:
-            continue
-        over, share, used = found.parent, found.weight or 0, usage.get(key, 0)
-        if found.tier and not key[1]:
-            passes.add(over)
-            continue
-        while known[over, "", ""].tier and known[over, "", ""].parent:  # with Fairshare=parent it hands on
-            over = known[over, "", ""].parent
-        level = Fraction(share) / used if used else INFINITY if share else 0
-        if level == INFINITY or found.tier:
-            endless.add(over)
-        if not key[1]:
-            groups.setdefault((over, level), []).append(key)
-    places = list(known)
-    for tied in groups.values():
-        inside = [value for key in tied for value in under.get(key[0], ())]
-        if len(tied) < 2 or not inside:
-            continue
-        # users of an account have the rank of whoever came before where an account without users that ties stands first
-        shared = everybody.count(max(inside)) > inside.count(max(inside))
-        # what is in an account of Fairshare=parent comes after it, and so does not tie with who came before
-        first: Mapping[Key, tuple[Number, ...]] = {
-            key: (-max(own), -min(own), key[0] not in passes - endless)
-            if (own := under.get(key[0]))
-            else (-INFINITY if shared else INFINITY,)
-            for key in tied
-        }
-        at_ = sorted(map(places.index, tied))
-        for place, key in zip(at_, sorted(tied, key=lambda key: first[key]), strict=True):
-            places[place] = key
-        names = ", ".join(key[0] for key in sorted(tied, key=lambda key: first[key]))
-        why = "level fair-shares tie, and the files do not hold Slurm's order: it was taken from FairShare"
-        facts.note("sshare", "FairShare", names, why)
-    facts.associations = {key: known[key] for key in places}
 
 
 def _capacity(facts: Facts, gpus: int | None) -> dict[str, int]:
@@ -311,7 +276,8 @@ def _cap(facts: Facts, key: Key, types: list[str], goods: Mapping[Good, Number])
                 _CAP, name, f"{most} of {name_of(key)}", "there is no GPU of this type (among nodes that are up)"
             )
         else:
-            facts.note(_CAP, name, f"{most} of {name_of(key)}", "not counted here, or no node says how much there is")
+            why = "not counted here, or no node says how much there is"
+            facts.note(_CAP, name, f"{most} of {name_of(key)}", why, name_of(key))
     return row
 
 
@@ -330,6 +296,7 @@ def _rate(facts: Facts, types: list[str]) -> list[Number] | None:
 
 def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
     gangs, known, alike = [], _has_partitions(facts), dict[tuple[tuple[str, str], ...], dict[str, str]]()
+    known_about: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
     for name, job in sorted(facts.jobs.items(), key=_when):
         reason = "" if job.runs else reason_of(job.record.value)
         named = unavailable(job.record) if reason else []
@@ -347,8 +314,20 @@ def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
             if known:
                 said_of = of_job(job.record, job.owner[2], job.nodes, _finite(job.asked.get("cpu", 0)))
                 said_of = alike.setdefault(tuple(said_of.items()), said_of)
-            gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, job.since, said_of))
+            shared = known_about.get(key := (qos, job.owner[2], *kinds))
+            if shared is None:
+                shared = known_about[key] = tuple(_about(qos, job.owner[2], kinds))
+            about = () if job.runs else (("job", said(job.record.value.get("jobid", ""))), *shared)
+            gangs.append(ImportedGang(name, user, gpus, kinds, on, other, tier, preemptible, job.since, said_of, about))
     return gangs
+
+
+def _about(qos: str, partitions: str, kinds: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what speaks of every job of a QOS, in some partitions, on some types."""
+    yield "qos", qos
+    inside = partitions.split(",")
+    yield from (("partition", each) for each in inside)
+    yield from (("nodes", _offer(each, kind)) for each in ("", *inside) for kind in kinds)
 
 
 def _when(named: tuple[str, JobRecord]) -> tuple[Fraction, list[int]]:

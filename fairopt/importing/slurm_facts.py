@@ -12,15 +12,25 @@ from fairopt.importing.imported import ImportedQueue, Places, Unplaced
 from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, as_text, settings_of
-from fairopt.importing.slurm_unread import MEMORY, RESERVED, UNREAD, unread
+from fairopt.importing.slurm_unread import (
+    DOWN,
+    HARMLESS,
+    MEMORY,
+    OTHERWISE,
+    RATE,
+    RESERVED,
+    UNREAD,
+    Key,
+    beside,
+    unread,
+    whose,
+)
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, exact, integer, shown
 from fairopt.program import INFINITY, Number
 
-#: (account, user, partition); an account has no user.
-Key = tuple[str, str, str]
 #: States in which a job holds GPUs, and in which it waits.
 RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO", "RESIZING", "RS"})
 RUNS |= {"STOPPED", "ST", "SIGNALING", "SI"}
@@ -54,17 +64,6 @@ _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
         ),
     )
 }
-_WHY = {
-    "mins": "a limit on use over time; the model has limits on what is held at one time",
-    "submit": "a limit on what may be submitted, which jobs that wait have passed",
-    "mintres": "the least that a job asks for, which jobs that wait have passed",
-    "maxtres": "a limit on each node of a job; the model limits jobs",
-    "wall": "a limit on use over time; the model has limits on what is held at one time",
-    "pertask": "what each task asks for; the job's total is taken",
-    "gresused": "what a node gives to jobs; the jobs themselves say who holds it",
-    "priority": "Slurm's own result, or a factor that is 0 unless weighted; the rules compute the order",
-}
-_OTHERWISE = "these fields do not change who is owed or holds which GPUs"
 
 
 @dataclass
@@ -157,7 +156,8 @@ class Facts:
         self.settings: dict[str, str] = {}  # of the whole cluster
         self.without_gpus: list[JobRecord] = []  # jobs that run
         self._counts_memory = True  # as far as is known
-        self._places = Places()
+        self.reserved: dict[str, list[str]] = {}  # nodes by reservation
+        self.places = Places(HARMLESS)
         self._other: dict[SlurmCommand, dict[str, str]] = {}
         self._read: Mapping[SlurmCommand, Callable[[ObjectPart], None]] = {
             SlurmCommand.SHARE: self._share,
@@ -192,32 +192,35 @@ class Facts:
             if columns not in beside:
                 known, looked = taken.get(kind, record.value), UNREAD.get(kind, {})
                 beside[columns] = [each for each in record.value if each not in known or each in looked]
+            waits = kind is not SlurmCommand.JOB or _state(record) in WAITS
             for name in beside[columns]:
                 if value := said(record.value[name]):
-                    self._beside(kind, record, name, value, is_taken=name in taken.get(kind, record.value))
+                    is_taken = name in taken.get(kind, record.value)
+                    self._beside(kind, record, name, value, is_taken=is_taken, waits=waits)
 
-    def _beside(self, kind: SlurmCommand, record: ObjectPart, name: str, value: str, *, is_taken: bool) -> None:
-        """Note a column that is not read, or not everything in it."""
-        why = "" if kind is SlurmCommand.JOB and _state(record) not in WAITS else unread(kind, name, value)
+    def _beside(
+        self, kind: SlurmCommand, record: ObjectPart, name: str, value: str, *, is_taken: bool, waits: bool
+    ) -> None:
+        """Note a column that is not read, or not everything in it; of a job, whether it ``waits``."""
+        why = unread(kind, name, value) if waits else ""
         if why == MEMORY and not self._counts_memory and kind is SlurmCommand.JOB:
             return
         if not why and not is_taken:
-            plain = name.replace("_", "").replace("/", "")
-            why = next((words for part, words in _WHY.items() if part in plain), "")
+            why = beside(name)
         if why:
-            self.note(kind.value, name, value, why)
+            self.note(kind.value, name, value, why, "" if why in HARMLESS else whose(kind, record))
         elif not is_taken:
             self._other.setdefault(kind, {}).setdefault(name, value)
 
-    def note(self, source: str, what: str, value: object, why: str) -> None:
-        """Remember what has no place; the same thing again is counted."""
-        self._places.note(f"{source}, {what}", "", value, why)
+    def note(self, source: str, what: str, value: object, why: str, whose: str = "") -> None:
+        """Remember what has no place; the same thing again is counted. ``whose``: the name of a job, node and so on."""
+        self.places.note(f"{source}, {what}", whose, value, why)
 
     @property
     def unplaced(self) -> tuple[Unplaced, ...]:
         """What had no place: an entry for each kind of field, and one for all that say nothing of entitlements."""
-        others = [Unplaced(kind.value, ", ".join(fields), _OTHERWISE) for kind, fields in self._other.items()]
-        return (*self._places.listed, *others)
+        others = [Unplaced(kind.value, ", ".join(fields), OTHERWISE) for kind, fields in self._other.items()]
+        return (*self.places.listed, *others)
 
     # -- associations ------------------------------------------------------------------------------------------------
     def _key(self, record: ObjectPart) -> Key:
@@ -308,16 +311,15 @@ class Facts:
                 kind = name.strip().partition(":")[2] or UNTYPED
                 self.billing.setdefault(kind, []).append(amount(weight.strip(), place))
             else:
-                self.note(
-                    SlurmCommand.PARTITION.value, "TRESBillingWeights", each, "only GPUs have a rate in the model"
-                )
+                self.note(SlurmCommand.PARTITION.value, "TRESBillingWeights", each, RATE)
 
     def _reservation(self, record: ObjectPart) -> None:
         name, nodes, *whose = (
             said(record.value.get(each, "")) for each in ("reservationname", "nodes", "users", "accounts", "groups")
         )
         kept = f"{name}: {nodes or 'no nodes'} for {', '.join(filter(None, whose)) or 'nobody'}"
-        self.note(SlurmCommand.RESERVATION.value, "Nodes", kept, RESERVED)
+        self.reserved[name] = hosts(nodes, f"{record.place}, Nodes")
+        self.note(SlurmCommand.RESERVATION.value, "Nodes", kept, RESERVED, name)
 
     def _node(self, record: ObjectPart) -> None:
         fields, place = record.value, record.place
@@ -329,13 +331,13 @@ class Facts:
         gpus = gres(fields.get("gres", ""), f"{place}, Gres") or counted
         if counted and sum(counted.values()) != sum(gpus.values()):
             self.note(
-                SlurmCommand.NODE.value, "CfgTRES", f"{name}: {sum(counted.values())} GPUs", "Gres says otherwise"
+                SlurmCommand.NODE.value, "CfgTRES", f"{name}: {sum(counted.values())} GPUs", "Gres says otherwise", name
             )
         state = fields.get("state", "").upper()
         # one that is POWERED_DOWN to save power is started for the next job
         up = not any(word in state.replace("POWERED_DOWN", "") for word in _DOWN)
         if gpus and not up:
-            self.note(SlurmCommand.NODE.value, "State", state, "only GPUs that jobs hold on such a node are counted")
+            self.note(SlurmCommand.NODE.value, "State", state, DOWN, name)
         partitions = frozenset(filter(None, said(fields.get("partitions", "")).split(",")))
         taken = gpus_of(tres(fields.get("alloctres", ""), f"{place}, AllocTRES"), f"{place}, AllocTRES")
         cpus = said(fields.get("cputot", ""))
@@ -356,7 +358,7 @@ class Facts:
         reason = reason_of(fields) if state in WAITS else ""
         why, left_aside = stopped_by(reason)
         if why and not (left_aside and unavailable(record)):  # whether those nodes are down is seen later
-            self.note(source, "Reason", reason, why)
+            self.note(source, "Reason", reason, why, name)
             if left_aside:
                 return None
         job = JobRecord.of(record)
@@ -379,7 +381,8 @@ class Facts:
         if not bracket:
             return [check_name(name, f"{place}, JobID")]
         if "%" in rest:
-            self.note(SlurmCommand.JOB.value, "JobID", name, "how many tasks of an array may run at once is not read")
+            why = "how many tasks of an array may run at once is not read"
+            self.note(SlurmCommand.JOB.value, "JobID", name, why, name)
         return [f"{before}{number}" for number in numbers(rest.rstrip("]"), f"{place}, JobID")]
 
     def require_tree(self) -> None:

@@ -171,7 +171,8 @@ def moment(text: str, place: str) -> Fraction | None:
         when = datetime.fromisoformat(value)
         when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
         since = when - _EPOCH
-        return Fraction(since.days * 86400 + since.seconds) + Fraction(since.microseconds, 10**6)
+        seconds = since.days * 86400 + since.seconds
+        return Fraction(seconds * 10**6 + since.microseconds, 10**6) if since.microseconds else Fraction(seconds)
     except (ValueError, OverflowError) as error:
         remedy = "Give a time such as 2026-11-22T08:30:00, or seconds since 1970"
         raise BadInput(f"got {shown(text)}", place=place, remedy=remedy) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,9 +17,30 @@ from fairopt.importing.imported import (
     gangs_of,
     market_of,
 )
-from fairopt.importing.kubernetes import Objects, Stock, add, documents, named, objects, pod_requests, unpacked
-from fairopt.importing.volcano_objects import CLUSTER, CONFIGURATION, GROUP, KEY, KINDS, ROOT, RULES
-from fairopt.importing.volcano_pods import STOPS, Amounts, by_type, of_pods, pods_of
+from fairopt.importing.kubernetes import (
+    Objects,
+    Stock,
+    add,
+    documents,
+    is_ready,
+    named,
+    objects,
+    pod_requests,
+    unpacked,
+)
+from fairopt.importing.volcano_objects import (
+    CLUSTER,
+    CONFIGURATION,
+    GROUP,
+    HARMLESS,
+    KEY,
+    KINDS,
+    NO_QUOTA,
+    PRODUCTS,
+    ROOT,
+    RULES,
+)
+from fairopt.importing.volcano_pods import STOPS, Amounts, by_type, group_of, of_pods, pods_of
 from fairopt.problem import Entitlements
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
@@ -51,7 +72,7 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     PodGroup) and batch/v1alpha1/job.go (Job); pkg/scheduler/framework/session.go, the total is what all nodes have.
     """
     with in_files(paths):
-        places = Places()
+        places = Places(HARMLESS)
         return _imported(
             objects(unpacked(documents(paths), KEY, GROUP, CONFIGURATION), KINDS, places), resource, places
         )
@@ -91,7 +112,26 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     owed = entitlements_of(nodes, users, types, made, goods=columns.goods, settings=settings)
     weight = [1 if (own := nodes[name].weight) is None else own for name in users]
     market = market_of(owed, [columns.amounts[name] for name in types], weight=weight)
-    return Imported(market, places.unplaced, declared, _counted(found["PodGroup"], declared), rules=RULES)
+    counted, unread = _counted(found["PodGroup"], declared), _unread(found, gangs, columns, above, places)
+    return Imported(market, places.unplaced, declared, counted, rules=RULES, unread=unread)
+
+
+def _unread(
+    found: Objects, gangs: Sequence[ImportedGang], columns: Stock, above: Mapping[str, str], places: Places
+) -> Callable[[str], tuple[str, ...]]:
+    """Return what says of a gang what its objects, its queue and the nodes of its type say beside."""
+
+    def types(node: str) -> list[str]:
+        return [each for each in columns.types if each in found["Node"][node].at("status.allocatable").value]
+
+    def groups(pod: str) -> list[str]:
+        return [group_of(found["Pod"][pod])]
+
+    of: dict[str, tuple[str, Callable[[str], list[str]] | None]] = {
+        "PodGroup": ("gang", None), "Job": ("job", None), "Queue": ("queue", None), "Pod": ("gang", groups),
+        "Node": ("type", types), "PriorityClass": ("class", None),
+    }  # fmt: skip
+    return places.unread(gangs, of, above)
 
 
 def _settings(found: Mapping[str, ObjectPart], places: Places) -> dict[str, str]:
@@ -174,8 +214,9 @@ def _columns(found: Objects, resource: str | None, places: Places) -> Stock:
         if node.part("spec").flag("unschedulable", False):
             places.note("Node, spec.unschedulable", name, "true", "Volcano counts such a node in the total too")
         if product := node.at("metadata.labels").text("nvidia.com/gpu.product"):
-            why = "Volcano counts by resource name, which does not tell products apart"
-            places.note("Node, label nvidia.com/gpu.product", name, product, why)
+            places.note("Node, label nvidia.com/gpu.product", name, product, PRODUCTS)
+        if not is_ready(node):
+            places.note("Node, condition Ready", name, "not True", "Volcano counts such a node in the total too")
     types = tuple(each for each in stock if (each == resource if resource else is_gpu(each)) and stock[each] > 0)
     if not types:
         if not stock:
@@ -191,7 +232,7 @@ def _columns(found: Objects, resource: str | None, places: Places) -> Stock:
     others = [each for each in asked if each in stock and each not in types]
     columns = Stock(dict(zip(types, types, strict=True)), others, stock, CLUSTER)
     if uncounted := [each for each in stock if not columns.has(each)]:
-        places.note("Node, status.allocatable", next(iter(found["Node"])), ", ".join(uncounted), "no queue has a quota")
+        places.note("Node, status.allocatable", next(iter(found["Node"])), ", ".join(uncounted), NO_QUOTA)
     return columns
 
 
@@ -246,6 +287,8 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
     for part, job in _pod_groups(found):
         kind, name, spec = part.text("kind"), named(part), part.part("spec")
         queue, phase = _where(part, job)
+        klass = spec.text("priorityClassName")
+        about = ("gang", name), ("job", "" if job is None else named(job)), ("class", klass)
         if phase not in _WAITS + _RUNS and not pods.get(name):
             places.note(f"{kind}, phase {phase}", name, phase, "it neither waits nor runs")
             continue
@@ -258,7 +301,8 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             places.note(f"{kind}, spec.queue", name, queue, f"the queue is {opened}, and starts nothing")
             continue
         if pods.get(name):
-            rows += of_pods(part, queue, pods[name], columns, places, classes, over)
+            made = of_pods(part, queue, pods[name], columns, places, classes, over)
+            rows += (gang._replace(about=about) for gang in made)
             continue
         whole, takes = _of_job(job) if job is not None else ({}, {})
         if job is None and spec.value.get("minResources") is None:
@@ -270,7 +314,6 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             if (more := whole.get(each, _NONE) - takes.get(each, _NONE)) > 0:
                 why = "pods beyond the gang's minimum start one by one, and are not asked for here"
                 places.note(f"{kind}, elastic pods", name, f"{more} {each}", why)
-        klass = spec.text("priorityClassName")
         if klass and klass not in classes:
             places.note(f"{kind}, spec.priorityClassName", name, klass, "no such PriorityClass is given; taken as 0")
         can = part.at("metadata.annotations").text(STOPS, "true") != "false"
@@ -279,7 +322,8 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
         for gang, gpus, of, other in by_type(name, takes, columns, places):
             on = (of or next(iter(columns.types))) if runs else None
             allowed = None if of is None else only.setdefault(of, [of])
-            rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, classes.get(klass, 0), can, since))
+            tier = classes.get(klass, 0)
+            rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, tier, can, since, about=about))
     return rows
 
 

@@ -40,6 +40,15 @@ ROOT = "root"
 GROUP, CONFIGURATION, KEY = "scheduling.volcano.sh", "SchedulerConfiguration", "volcano-scheduler.conf"
 _PLACING = "where on the nodes a pod may run is not modelled"
 _TOPOLOGY = "how near each other the GPUs of a gang must be is not modelled"
+_COUNTED = "the gang is counted in GPUs"
+_SAID = "what the scheduler last said of it"
+_CLASS, _OF_GROUP = "the job's class counts", "the pod group's class counts"
+_DONE, _TASK = "when a job is done does not matter here", "which task of a job a pod is does not matter here"
+_NOT_CAPACITY = "Volcano counts what is allocatable"
+PRODUCTS = "Volcano counts by resource name, which does not tell products apart"
+NO_QUOTA, _CONDITIONS = "no queue has a quota", "Volcano counts a node in the total whatever its conditions are"
+#: Reasons of what keeps no gang from starting.
+HARMLESS = (_COUNTED, _CONDITIONS, _SAID, _CLASS, _OF_GROUP, _DONE, _TASK, _NOT_CAPACITY, PRODUCTS, NO_QUOTA)
 _POD = "spec.tasks[].template.spec."
 _OWN = own_names("volcano.sh/ scheduling.volcano.sh/ batch.volcano.sh/")
 FIELDS: Mapping[str, Mapping[str, str]] = {
@@ -57,21 +66,21 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "PodGroup": {**OBJECT, **_OWN}
     | {"metadata.annotations.volcano.sh/preemptable": TAKEN}
     | fields(TAKEN, "spec.queue spec.minResources spec.priorityClassName status.phase")
-    | fields("the gang is counted in GPUs", "spec.minMember spec.minTaskMember")
+    | fields(_COUNTED, "spec.minMember spec.minTaskMember")
     | fields(_TOPOLOGY, "spec.networkTopology spec.subGroupPolicy")
-    | {"status.conditions": "what the scheduler last said of it"}
+    | {"status.conditions": _SAID}
     | fields(COUNTED, "running succeeded failed", "status."),
     "Job": {**OBJECT, **_OWN}
     | {"metadata.annotations.volcano.sh/preemptable": TAKEN}
     | pod_fields(_POD, _PLACING)
-    | fields("the job's class counts", "priorityClassName priority preemptionPolicy", _POD)
+    | fields(_CLASS, "priorityClassName priority preemptionPolicy", _POD)
     | fields(BOOKKEEPING, "template.metadata name policies maxRetry", "spec.tasks[].")
     | fields(TAKEN, "queue priorityClassName minAvailable tasks[].replicas tasks[].minAvailable", "spec.")
     | fields(BOOKKEEPING, "schedulerName volumes policies plugins maxRetry ttlSecondsAfterFinished", "spec.")
     | fields("limits in time are not modelled", "runningEstimate", "spec.")
     | fields(_TOPOLOGY, "networkTopology tasks[].topologyPolicy tasks[].partitionPolicy", "spec.")
     | {
-        "spec.minSuccess": "when a job is done does not matter here",
+        "spec.minSuccess": _DONE,
         "spec.tasks[].dependsOn": "a task that waits for another is taken as asked for now",
         "status.state.phase": TAKEN,
     }
@@ -82,9 +91,9 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | pod_fields("spec.", _PLACING)
     | fields(TAKEN, "scheduling.k8s.io/group-name volcano.sh/preemptable", "metadata.annotations.")
     | fields(TAKEN, "volcano.sh/preemptable", "metadata.labels.")
-    | fields("which task of a job a pod is does not matter here", "volcano.sh/task-spec", "metadata.labels.")
+    | fields(_TASK, "volcano.sh/task-spec", "metadata.labels.")
     | fields(TAKEN, "spec.nodeName status.phase")
-    | fields("the pod group's class counts", "priority priorityClassName preemptionPolicy", "spec.")
+    | fields(_OF_GROUP, "priority priorityClassName preemptionPolicy", "spec.")
     | fields("devices by dynamic resource allocation are not counted", "spec.resourceClaims")
     | fields("devices by dynamic resource allocation are not counted", "spec.containers[].resources.claims")
     | {"spec.schedulingGates": "gates are not modelled: a pod with one is taken as asked for"}
@@ -100,8 +109,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "Node": {**NODE}
     | {
         "spec.taints": _PLACING,
-        "status.capacity": "Volcano counts what is allocatable",
-        "status.conditions": "Volcano counts a node in the total whatever its conditions are",
+        "status.capacity": _NOT_CAPACITY,
+        "status.conditions": _CONDITIONS,
     },
     "PriorityClass": {**OBJECT, "value": TAKEN, "description": BOOKKEEPING}
     | {

@@ -24,18 +24,23 @@ def pods_of(found: Objects, places: Places) -> dict[str, list[Pod]]:
     members: dict[str, list[Pod]] = {}
     for name, part in found["Pod"].items():
         metadata, phase = part.part("metadata"), part.part("status").text("phase", "Pending")
-        notes, labels = metadata.part("annotations"), metadata.part("labels")
-        group = notes.text(GROUP_NAME)
+        notes, labels, owner = metadata.part("annotations"), metadata.part("labels"), group_of(part)
         if phase not in ("Pending", "Running"):
             places.note("Pod, status.phase", name, phase, "it takes nothing")
-        elif not group:
+        elif not owner:
             places.note("Pod", name, "no annotation of a pod group", "of no queue")
         else:
-            owner = "/".join(filter(None, (metadata.text("namespace"), group)))
             stops = labels.text(STOPS, notes.text(STOPS, "true")) != "false"
             runs = bool(part.part("spec").text("nodeName"))
             members.setdefault(owner, []).append(Pod(runs, pod_requests(part.part("spec")), stops))
     return members
+
+
+def group_of(pod: ObjectPart) -> str:
+    """Return the name of a pod's group, "" for none."""
+    metadata = pod.part("metadata")
+    group = metadata.part("annotations").text(GROUP_NAME)
+    return "/".join(filter(None, (metadata.text("namespace"), group))) if group else ""
 
 
 def of_pods(
@@ -75,15 +80,15 @@ def by_type(
     for each, amount in takes.items():
         if not columns.has(each) and amount > 0:
             why = "no queue has a quota of it" if each in columns.amounts else "no node has it"
-            places.note(f"minResources of {each}", name, amount, why)
+            places.note(f"PodGroup, minResources of {each}", name, amount, why)
     of = {each: takes[each] for each in columns.types if takes.get(each)}
     if len(of) > 1:
-        places.note("minResources", name, ", ".join(of), "a gang has GPUs of one type here; it is split")
+        places.note("PodGroup, minResources", name, ", ".join(of), "a gang has GPUs of one type here; it is split")
     other: Amounts = {each: takes[each] for each in columns.others if each in takes}
     for each, amount in of.items():
         whole = -(-amount.numerator // amount.denominator)
         if whole != amount:
-            places.note(f"minResources of {each}", name, amount, f"taken as {whole}")
+            places.note(f"PodGroup, minResources of {each}", name, amount, f"taken as {whole}")
         yield (f"{name} [{each}]" if len(of) > 1 else name), whole, each, other
         other = {}
     if not of:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,7 @@ from fairopt.importing.imported import (
     market_of,
 )
 from fairopt.importing.yarn_config import children, effective, queues
-from fairopt.importing.yarn_objects import DEFAULT, GPU, METRICS, PREFIX, QUEUE, ROOT, RULES, properties
+from fairopt.importing.yarn_objects import DEFAULT, GPU, HARMLESS, METRICS, PREFIX, QUEUE, ROOT, RULES, properties
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
@@ -50,7 +50,7 @@ def read(*paths: AnyPath, resource: str = GPU) -> Imported:
 
 
 def _read(paths: Sequence[AnyPath], resource: str) -> Imported:
-    places = Places()
+    places = Places(HARMLESS)
     found: dict[str, ObjectPart] = {}
     said: dict[str, ObjectPart] = {}
     totals: dict[str, Mapping[str, Fraction]] = {}
@@ -143,7 +143,17 @@ def _market(
     market = market_of(entitlements, [total[resource] for total in stock.values()])
     declared = {path: _declared(part) for path, part in said.items() if path in found}
     counts = ("memory-mb",) if default else ()
-    return Imported(market, places.unplaced, declared, _counted(declared, used, stock, counts), rules=RULES)
+
+    def owner(name: str) -> list[str]:
+        return [name if name in found else ROOT]
+
+    of: dict[str, tuple[str, Callable[[str], list[str]] | None]] = {
+        **dict.fromkeys(("queue", *(f"{what} {resource}" for what in _ASKED)), ("queue", None)),
+        "property": ("queue", owner),
+    }
+    unread = places.unread(gangs, of, {path: path.rpartition(".")[0] for path in found})
+    counted = _counted(declared, used, stock, counts)
+    return Imported(market, places.unplaced, declared, counted, rules=RULES, unread=unread)
 
 
 def _counted(

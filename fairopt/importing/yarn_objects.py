@@ -49,6 +49,8 @@ _SIZES = "how large one container may be is not modelled"
 _PLACING = "which queue an application goes to is read from where it is"
 _MADE = "queues that are made later are not there yet"
 _WITHIN = "the order of applications and users within a queue is not modelled"
+#: Reasons of what keeps no container from starting.
+HARMLESS = (_PLACING, _MADE)
 _PACE = "how containers are assigned to nodes is not modelled"
 
 #: Of a queue, after its path.

@@ -167,7 +167,7 @@ class SlurmQueue(Computed):
         gangs, rule = entitlements_of(market).gangs, self.as_set(entitlements_of(market))
         user, tier, since = gangs.user.tolist(), gangs.tier.tolist(), gangs.since.tolist()
         weighs = any(getattr(rule, name) for name in OPTIONS if name.startswith("weight"))
-        place = _places(factor)
+        place, moment = _places(factor), _ranks(since)
 
         def key(job: SlurmJob, part: SlurmPartition) -> tuple[Any, ...]:
             gang = job.number
@@ -177,7 +177,7 @@ class SlurmQueue(Computed):
                 )
             else:
                 first = () if "PriorityType" in starter.site.said else (place[user[gang]], -tier[gang])
-            return (*first, since[gang], gang)
+            return (*first, moment[gang], gang)
 
         now = max(since, default=0)
         starter = JobStarter(market, key, one_partition=self.one_partition)
@@ -230,9 +230,13 @@ class SlurmQueue(Computed):
 
 def _places(factor: Sequence[Fraction | Exponential]) -> list[int]:
     """Return each user's place (n,) by factor, the highest 0; equal ones share a place."""
-    falling: list[Number] = [each.exponent if isinstance(each, Exponential) else -each for each in factor]
-    places = {each: at for at, each in enumerate(sorted(set(falling)))}
-    return [places[each] for each in falling]
+    return _ranks([each.exponent if isinstance(each, Exponential) else -each for each in factor])
+
+
+def _ranks(values: Sequence[Number]) -> list[int]:
+    """Return the place of each value among all, the least 0; equal ones share a place."""
+    places = {each: at for at, each in enumerate(sorted(set(values)))}
+    return [places[each] for each in values]
 
 
 _PAGE = "Slurm 284c3b95, doc/html/fair_tree.shtml"

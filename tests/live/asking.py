@@ -20,8 +20,12 @@ from fairopt.models.slurm.slurm import SlurmQueue
 from fairopt.models.slurm.tree import AssociationTree
 from fairopt.problem import Market
 
-#: With these SchedulerParameters nothing is started.
-STILL, GOING = "sched_interval=-1,bf_interval=-1", "sched_interval=1,bf_interval=1"
+#: With these SchedulerParameters nothing is started: the agent of backfill looks once a second whether its interval is
+#: over or another (with bf_interval=-1 it sleeps for 30 s before). Source: Slurm 22.05.8, src/plugins/sched/backfill/
+#: backfill.c, backfill_agent.
+STILL, GOING = "sched_interval=-1,bf_interval=10000", "sched_interval=1,bf_interval=1"
+#: Seconds without a start after which both schedulers have played a round, if they play one.
+ROUNDS = 12
 #: What Slurm states, by what the rule says; backfill looks again, so that with it the order's own are not told apart.
 REASONS = {
     "is kept for": {"Priority"},
@@ -69,7 +73,11 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     _limit_qos(slurm, case)
     if case.later:
         slurm.tell(case.later)
-        time.sleep(65)  # fair-share of new associations is computed with the next PriorityCalcPeriod, a minute at least
+        end = (
+            time.monotonic() + 70
+        )  # fair-share of new associations is computed with the next PriorityCalcPeriod, a minute
+        while not _computed(slurm) and time.monotonic() < end:
+            time.sleep(1)
     for job in case.running:
         _submit(slurm, job)
     time.sleep(2.5 if case.running else 0)
@@ -80,18 +88,44 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     export(slurm, folder)
     (folder / "sprio").write_text(slurm.run("sprio", "-h", "-o", "%i|%Y|%f"), encoding="utf-8")
     before = len(_happened(slurm))
-    slurm.configure(going)
-    # backfill looks after 30 s whether it is switched on; jobs that are stopped take a while to end
-    begun, least, quiet = time.monotonic(), 40 if case.settings.backfill else 0, 8 if case.preempts else 5
-    seen, since = before, begun
-    while time.monotonic() < max(since + quiet, begun + least) and time.monotonic() < begun + 150:
-        time.sleep(0.5)
-        if (now := len(_happened(slurm))) != seen:
-            seen, since = now, time.monotonic()
+    # backfill stops jobs for another seconds after those that the main scheduler stopped are gone
+    _go(slurm, going, (18 if case.settings.backfill else 8) if case.preempts else 3)
     happened = _happened(slurm)[before:]
     (folder / "started").write_text("\n".join(job for job, what in happened if what == "started"), encoding="utf-8")
     (folder / "stopped").write_text("\n".join(job for job, what in happened if what == "stopped"), encoding="utf-8")
     export(slurm, folder / "after")
+
+
+def _go(slurm: Cluster, going: Settings, quiet: float) -> None:
+    """Let jobs start, until for ``quiet`` seconds and as many rounds of the main scheduler nothing did.
+
+    Backfill, where it is on, has had a round by then; where nothing waits none is counted, so that neither is waited
+    for longer than `ROUNDS` seconds.
+    """
+    first = _rounds(slurm)
+    slurm.configure(going)
+    begun = since = time.monotonic()
+    seen, own = len(_happened(slurm)), first[0]
+    while time.monotonic() < begun + 150:
+        time.sleep(0.5)
+        (now, filled), happened = _rounds(slurm), len(_happened(slurm))
+        if happened != seen:
+            seen, since, own = happened, time.monotonic(), now
+        waited = now >= own + quiet and (filled > first[1] or not going.backfill)
+        if time.monotonic() >= since + (quiet if waited else max(quiet, ROUNDS)):
+            return
+    raise RuntimeError("the schedulers of this tree did not come to rest")
+
+
+def _rounds(slurm: Cluster) -> list[int]:
+    """Return how many rounds the main scheduler has played, and how many backfill has."""
+    return [int(each) for each in re.findall(r"Total cycles:\s*(\d+)", slurm.run("sdiag"))]
+
+
+def _computed(slurm: Cluster) -> bool:
+    """Say whether slurmctld has computed what every user used, of all: it does so in one go."""
+    rows = (line.split("|") for line in slurm.run("sshare", "-anP", "-o", "User,NormUsage").splitlines())
+    return all(used for user, used, *_ in rows if user)
 
 
 def compare(case: Case, folder: Path) -> Outcome:

@@ -94,6 +94,9 @@ class Cluster:
             (self.folder / name).write_text("\n".join(kept) + "\n", encoding="utf-8")
         # glibc looks up no IPv4 address where the only one is 127.0.0.1, so there is a second
         first = ["hostname localhost", "ip link set lo up", "ip addr add 127.0.0.2/8 dev lo"]
+        # slurmdbd's messages are two writes each, of which the second waits for an acknowledgement: at once, not 40 ms
+        told = "dev lo table local proto kernel scope host src 127.0.0.1 quickack 1"
+        first += [f"ip route change local {each} {told}" for each in ("127.0.0.1", "127.0.0.0/8")]
         first += [f"mount --bind {self.folder}/{name} /etc/{name}" for name in ("passwd", "group")]
         script = " && ".join([*first, "echo ready", "read -r end"])
         words = (
