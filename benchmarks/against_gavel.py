@@ -83,7 +83,7 @@ def drawn(setup: Setup, count: int, seed: int, table: Any) -> list[Drawn]:
 
     The latter are cut at 10^3.3 minutes, so that a run of few jobs is not all tail.
     """
-    random, jobs, now = Random(seed), [], 0.0
+    random, jobs, now = Random(seed), list[Drawn](), 0.0
     while len(jobs) < count:
         gpus = random.choice(setup.gangs)
         models = [

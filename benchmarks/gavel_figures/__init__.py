@@ -1,4 +1,4 @@
-"""Gavel's published figures, and what fairopt makes of them; see docs/validation.md.
+"""Gavel's published figures, and what fairopt makes of them; see docs/adaptive-jobs.md.
 
 ``published.csv`` has points of the figures, as the notebooks of github.com/stanford-futuredata/gavel print them
 (scheduler/notebooks/figures/evaluation, commit c4fa4009, MIT licence): continuous_jobs.ipynb and

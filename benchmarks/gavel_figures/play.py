@@ -1,4 +1,4 @@
-"""Plays the traces of Gavel's figures and writes what comes out into docs/validation.md.
+"""Plays the traces of Gavel's figures and writes what comes out into docs/adaptive-jobs.md.
 
 ``python -m fairopt.benchmarks.gavel_figures.play CHECKOUT``, with a checkout of github.com/stanford-futuredata/gavel
 (commit c4fa4009), whose own generator draws the jobs. Each point takes some minutes; what ``ours.csv`` has is not
@@ -32,7 +32,7 @@ from fairopt.program import Array
 from fairopt.simulation.engine import Engine
 
 HERE = Path(__file__).resolve().parent
-PAGE, OURS, PUBLISHED = HERE.parent.parent / "docs" / "validation.md", HERE / "ours.csv", HERE / "published.csv"
+PAGE, OURS, PUBLISHED = HERE.parent.parent / "docs" / "adaptive-jobs.md", HERE / "ours.csv", HERE / "published.csv"
 GPUS = 36
 #: Completion times are those of these jobs; more come until they are done.
 WINDOW, MORE = range(4000, 5000), 1500
@@ -112,7 +112,7 @@ def taken(policy: Policy, trace: Trace, wanted: range) -> list[float]:
     ends: dict[int, float] = {}
     missing = set(wanted)
     for changes in Engine(policy, trace, cluster, length=ROUND):
-        ends |= changes.completed
+        ends |= {job: float(end) for job, end in changes.completed.items()}
         missing -= changes.completed.keys()
         if not missing:
             break

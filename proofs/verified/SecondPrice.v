@@ -21,7 +21,7 @@ Definition content_at (level : Q) (u : user) : bool :=
 Fixpoint level_of (rounds : nat) (left : Q) (l : list user) : Q :=
   let level := Qred (left / plus_all (map weight l)) in
   match rounds, partition (content_at level) l with
-  | S rounds, (_ :: _ as few, _ :: _ as others) => level_of rounds (left - plus_all (map (gpus_at level) few)) others
+  | S rounds, ((_ :: _) as few, (_ :: _) as others) => level_of rounds (left - plus_all (map (gpus_at level) few)) others
   | _, _ => level
   end.
 (** All types in the same proportion. *)

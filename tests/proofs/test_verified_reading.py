@@ -124,7 +124,7 @@ RIGHT = json.dumps(of("A"))
         RIGHT.encode() + b"\v",
         RIGHT.encode() + b"\n\n" + RIGHT.encode(),
         RIGHT.encode()[:-1],
-        *(RIGHT.replace("{", "{" + "".join(f'"{key}":0,' for key in range(most)), 1).encode() for most in (1_000, 9_999)),
+        *(RIGHT.replace("{", "{" + "".join(f'"{at}":0,' for at in range(most)), 1).encode() for most in (1_000, 9_999)),
         RIGHT.replace("{", "{" + "".join(f'"{key % 1_001}":0,' for key in range(1_002)), 1).encode(),
         *(RIGHT.replace("1", "[" * deep + "1" + "]" * deep, 1).encode() for deep in (100, 899, 900, 950, 5_000)),
         *(b"[" * deep + b"]" * deep for deep in (900, 901)),

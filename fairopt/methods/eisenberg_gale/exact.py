@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -41,9 +42,10 @@ def spend(
     purse = [int(amount * unit) for amount in budgets]
     unpaid = [int(amount * unit) for amount in values]
     flow = [[0] * len(values) for _ in budgets]
+    payers: list[list[int]] = [[] for _ in values]  # of each good: the groups that spend on it, in their order
     for group in range(len(purse)):
         while purse[group]:
-            path = _path(group, wishes, flow, unpaid)
+            path = _path(group, wishes, payers, unpaid)
             if path is None:
                 return None
             # forward over (path[0], path[1]), back over (path[2], path[1]), forward over (path[2], path[3]), ...
@@ -51,16 +53,20 @@ def spend(
             back = [flow[g][j] for g, j in zip(groups[1:], goods[:-1], strict=True)]
             amount = min(purse[group], unpaid[goods[-1]], *back)
             for g, j in zip(groups, goods, strict=True):
+                if not flow[g][j]:
+                    insort(payers[j], g)
                 flow[g][j] += amount
             for g, j in zip(groups[1:], goods[:-1], strict=True):
                 flow[g][j] -= amount
+                if not flow[g][j]:
+                    payers[j].remove(g)
             purse[group] -= amount
             unpaid[goods[-1]] -= amount
     nothing = Fraction(0)
     return [[Fraction(amount, unit) if amount else nothing for amount in row] for row in flow]
 
 
-def _path(start: int, wishes: Sequence[Sequence[int]], flow: list[list[int]], unpaid: list[int]) -> list[int] | None:
+def _path(start: int, wishes: Sequence[Sequence[int]], payers: list[list[int]], unpaid: list[int]) -> list[int] | None:
     """Return a shortest path group, good, group, ..., good from ``start`` to a good that is not paid for."""
     reached_by: dict[int, int] = {}  # good: the group that reaches it
     frees: dict[int, int] = {start: -1}  # group: the good that it would give back
@@ -77,8 +83,8 @@ def _path(start: int, wishes: Sequence[Sequence[int]], flow: list[list[int]], un
                     path += [reached_by[good], frees[reached_by[good]]]
                     good = path[-1]
                 return path[-2::-1]
-            for other, row in enumerate(flow):
-                if other not in frees and row[good]:
+            for other in payers[good]:
+                if other not in frees:
                     frees[other] = good
                     waiting.append(other)
     return None

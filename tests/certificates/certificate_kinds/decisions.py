@@ -100,6 +100,12 @@ PARTIAL = certificate(
     apart=[{"allocation": [[1, 1]], "prices": alone} for alone in (["1/6", "5/6"], ["1/3", "2/3"])],
 )
 EQUAL_SPLIT = certificate("trace", market=PAIR, allocation=[["1/2", "1/2"], ["1/2", "1/2"]])
+#: Of 5 GPUs B asks for 1 only, and A has the other 4: less than its demand.
+DEMANDED_SPLIT = certificate(
+    "trace",
+    market=market({"A": [4, 1], "B": [4, 3]}, [2, 3], A={"demand": 6}, B={"demand": 1}),
+    allocation=[["8/5", "12/5"], ["2/5", "3/5"]],
+)
 
 
 def trade(price: Any, fast_amount: Any, slow_amount: Any) -> Json:
