@@ -100,7 +100,7 @@ studies: .venv/ready ## the quick form of the studies that decide claims: some m
 studies-whole: .venv/ready ## the whole of them, into the ledger: hours; interrupted, the same command goes on
 	$(BIN)/python -m fairopt.proofs.ledger.studying --write --cells build/studies $(STUDIES)
 
-live-slurm: .venv/ready ## trees in a live Slurm (Debian's packages, installed where absent; root, an hour and more), into its page
+live-slurm: .venv/ready ## trees in a live Slurm (Debian's packages, installed where absent; root, half an hour), into its page
 	@tests/live/install.sh
 	$(BIN)/python tests/live --write docs/schedulers/slurm.md
 

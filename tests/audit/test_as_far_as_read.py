@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairopt.audit import Audit, audit, explain
+from fairopt.audit import Audit, audit, explain, whatif
 
 GPU = "nvidia.com/gpu"
 #: What the audit says where everything is read.
@@ -263,3 +263,10 @@ def test_nodes_of_another_type_do_not_matter(tmp_path: Path) -> None:
 def test_what_cannot_stop_a_gang_is_not_named(tmp_path: Path) -> None:
     for name, of_gang in (("slurm", {"MinMemoryNode": "0"}), ("volcano", {"minMember": 1}), ("kai", {"priority": 5})):
         assert NOTHING in str(asked(name, tmp_path, of_gang).reasons[users(name)[0]])
+
+
+def test_a_change_that_changes_nothing_leaves_reasons_as_they_are(tmp_path: Path) -> None:
+    files = slurm(tmp_path, {"Features": "nvlink"}, {}, MEMORY)
+    found = whatif(files, ["b/u.weight=1"], importer="slurm")
+    assert found.reasons == {}
+    assert "nvlink" in str(found.after.reasons["a/u"])

@@ -24,6 +24,8 @@ from fairopt.problem import Market
 #: over or another (with bf_interval=-1 it sleeps for 30 s before). Source: Slurm 22.05.8, src/plugins/sched/backfill/
 #: backfill.c, backfill_agent.
 STILL, GOING = "sched_interval=-1,bf_interval=10000", "sched_interval=1,bf_interval=1"
+#: With these the main scheduler goes before backfill.
+FIRST = "sched_interval=1,bf_interval=10000"
 #: Seconds without a start after which both schedulers have played a round, if they play one.
 ROUNDS = 12
 #: What Slurm states, by what the rule says; backfill looks again, so that with it the order's own are not told apart.
@@ -64,9 +66,9 @@ class Outcome:
 def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     """Make the tree and export; then let jobs start, and export again. What was asked is in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    going, still = (
+    going, first, still = (
         replace(case.settings, further=(*case.settings.further, f"SchedulerParameters={each}{case.parameters}"))
-        for each in (GOING, STILL)
+        for each in (GOING, FIRST, STILL)
     )
     _qos(slurm, case)
     slurm.begin(going, case.accounts, case.usage)
@@ -89,29 +91,35 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     (folder / "sprio").write_text(slurm.run("sprio", "-h", "-o", "%i|%Y|%f"), encoding="utf-8")
     before = len(_happened(slurm))
     # backfill stops jobs for another seconds after those that the main scheduler stopped are gone
-    _go(slurm, going, (18 if case.settings.backfill else 8) if case.preempts else 3)
+    _go(slurm, first, going, (18 if case.settings.backfill else 8) if case.preempts else 3)
     happened = _happened(slurm)[before:]
     (folder / "started").write_text("\n".join(job for job, what in happened if what == "started"), encoding="utf-8")
     (folder / "stopped").write_text("\n".join(job for job, what in happened if what == "stopped"), encoding="utf-8")
     export(slurm, folder / "after")
 
 
-def _go(slurm: Cluster, going: Settings, quiet: float) -> None:
+def _go(slurm: Cluster, first: Settings, going: Settings, quiet: float) -> None:
     """Let jobs start, until for ``quiet`` seconds and as many rounds of the main scheduler nothing did.
 
+    Of the two schedulers the main one has the first rounds, since which of them is the sooner is chance.
     Backfill, where it is on, has had a round by then; where nothing waits none is counted, so that neither is waited
     for longer than `ROUNDS` seconds.
     """
-    first = _rounds(slurm)
+    at_first = _rounds(slurm)
+    if going.backfill:
+        slurm.configure(first)
+        end = time.monotonic() + ROUNDS
+        while _rounds(slurm)[0] < at_first[0] + 2 and time.monotonic() < end:
+            time.sleep(0.3)
     slurm.configure(going)
     begun = since = time.monotonic()
-    seen, own = len(_happened(slurm)), first[0]
+    seen, own = len(_happened(slurm)), at_first[0]
     while time.monotonic() < begun + 150:
         time.sleep(0.5)
         (now, filled), happened = _rounds(slurm), len(_happened(slurm))
         if happened != seen:
             seen, since, own = happened, time.monotonic(), now
-        waited = now >= own + quiet and (filled > first[1] or not going.backfill)
+        waited = now >= own + quiet and (filled > at_first[1] or not going.backfill)
         if time.monotonic() >= since + (quiet if waited else max(quiet, ROUNDS)):
             return
     raise RuntimeError("the schedulers of this tree did not come to rest")
