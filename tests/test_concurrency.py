@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import multiprocessing
 import random
 from collections.abc import Callable, Iterator
@@ -50,9 +49,16 @@ def forked() -> Iterator[Executor]:
 @cache
 def fresh() -> ProcessPoolExecutor:
     """Return processes that begin with nothing: two for all tests, since each imports fairopt anew."""
-    pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
-    atexit.register(pool.shutdown)
-    return pool
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    """End the processes of `fresh` with the last of these tests: those that pytest is run in do not call `atexit`."""
+    yield
+    if fresh.cache_info().currsize:
+        fresh().shutdown()
+        fresh.cache_clear()
 
 
 @contextmanager
