@@ -31,10 +31,8 @@ class Profile:
             own[batch.amount()] = [each.amount() for each in speeds]
         require(self.rows, entry.place, "no throughput")
         self.sizes = {gpus for gpus, _ in self.rows}
-        batches, worth = (
-            {each for own in self.rows.values() for each in own},
-            dict[Fraction, dict[Fraction, Fraction]](),
-        )
+        batches = {each for own in self.rows.values() for each in own}
+        worth: dict[Fraction, dict[Fraction, Fraction]] = {}
         for row in fields["efficiency"].items():
             after, batch, factor = row.items(3)
             own_worth = worth.setdefault(after.amount(), {})
@@ -53,14 +51,11 @@ class Profile:
     def course(self, gpus: int, hosts: int) -> Course:
         """Return the speeds on each type by the work done from which they hold."""
         rows = self.rows[gpus, self.hosts(gpus, hosts)]
-        return [
-            (mark, [max(column) for column in zip(*_worth(rows, factors), strict=True)])
-            for mark, factors in self.phases
-        ]
-
-
-def _worth(rows: dict[Fraction, list[Fraction]], factors: dict[Fraction, Fraction]) -> list[list[Fraction]]:
-    return [[speed * factors.get(batch, ONE) for speed in speeds] for batch, speeds in rows.items()]
+        found: Course = []
+        for mark, factors in self.phases:
+            worth = ([speed * factors.get(batch, ONE) for speed in speeds] for batch, speeds in rows.items())
+            found.append((mark, [max(column) for column in zip(*worth, strict=True)]))
+        return found
 
 
 def made(

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from io import BufferedIOBase
 from itertools import islice
@@ -270,11 +271,8 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _plain_integer(digits: str) -> int:
-    return whole(digits, "an integer that is no string", MOST_PLAIN_DIGITS)
-
-
-_JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=_plain_integer)
+_plain = partial(whole, place="an integer that is no string", most=MOST_PLAIN_DIGITS)
+_JSON = json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_int=_plain)
 
 
 @contextmanager

@@ -232,17 +232,14 @@ class Judge:
                 if payment.paid[part] != due:
                     paid = f"{PARTS[part]} cost {shown(payment.paid[part])}"
                     yield f"{place}: {paid} and should cost {shown(due)}"
-                left = self._left(part, it.types[part], slot)
+                at = it.types[part]
+                tenants = enumerate(self.plan.tenants)
+                left = [tenant.has[part][at] - self.own[part, at, u].at(slot) for u, tenant in tenants]
                 rate = due / max(sum(left), 1)
                 right = [income + rate * each for income, each in zip(right, left, strict=True)]
             if payment.incomes != right or sum(right) != sum(payment.paid):
                 found, due_to_all = (brief(list(map(shown, each))) for each in (payment.incomes, right))
                 yield f"{place}: incomes {found} and should be {due_to_all}"
-
-    def _left(self, part: int, at: int, slot: int) -> list[int]:
-        """Return what each tenant leaves unused of its quota in a slot."""
-        tenants = enumerate(self.plan.tenants)
-        return [tenant.has[part][at] - self.own[part, at, u].at(slot) for u, tenant in tenants]
 
     # -- what is said --------------------------------------------------------------------------------------
     def statement(self) -> str:
