@@ -34,8 +34,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def as_wide_as_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables do not depend on the terminal that the tests run in."""
+    """Tables and progress do not depend on the terminal that the tests run in."""
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
 
 
 @pytest.fixture(scope="session")

@@ -304,7 +304,7 @@ CAUGHT: Mapping[type[Broken], str] = {
     Programless: "backends agree",
     Nameless: "says what it is",
 }
-RARE = {Remembering, Clocked, Mixing}
+RARE = {Remembering, Clocked, Mixing, Undecided}
 
 
 @pytest.mark.parametrize("kind", CAUGHT, ids=lambda kind: kind.__name__)
