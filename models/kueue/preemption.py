@@ -23,22 +23,32 @@ WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 _Gone = tuple[Target, Needs]
 #: Who may go, by ClusterQueue, and whether the preemptor has the better right.
 _Phase = tuple[list[list[Candidate]], bool]
+#: Whether the pods of the preemptor find places when some are gone.
+_Places = Callable[[Sequence[_Gone]], bool]
 #: What adds usage to a node, or takes it away.
 _Moves = Callable[[int, Needs], None]
 #: A child of a cohort, after what children are compared by.
 _Entry = tuple[tuple[object, ...], int]
 
 
-def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+def targets_of(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], flavor: int | None = None
+) -> list[Target]:
     """Return who is preempted so that ``work`` can have ``needs``; nobody where that is not possible: getTargets.
 
-    ``columns`` are those that lack room. The state is as before afterwards.
+    ``columns`` are those that lack room. With a ``flavor`` its pods must find places there, too. The state is as before
+    afterwards.
     """
-    return (_fair if state.fair else _classic)(state, work, needs, columns)
+
+    def places(gone: Sequence[_Gone]) -> bool:
+        leave = [target.work for target, _ in gone]
+        return flavor is None or state.topologies.place(work, flavor, leave) is not None
+
+    return (_fair if state.fair else _classic)(state, work, needs, columns, places)
 
 
 # -- classic -----------------------------------------------------------------------------------------------------
-def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: _Places) -> list[Target]:
     """Return `targets_of` without fair sharing: over whom the preemptor has the better right, others, its own."""
     quotas, rules = state.quotas, state.rules(work.queue)
     forbidden = rules.borrow_within_cohort is Preempts.NEVER
@@ -56,13 +66,13 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
             # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
             some = [] if borrowing and forbidden else others
             phases = ((better, True), (some, False), ([own], True))
-            if targets := _attempt(state, work, needs, columns, phases, borrowing=borrowing):
+            if targets := _attempt(state, work, needs, columns, phases, places, borrowing=borrowing):
                 return targets
     return []
 
 
 def _attempt(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase],
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase], places: _Places,
     *, borrowing: bool,
 ) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
@@ -98,8 +108,8 @@ def _attempt(
                     usage = [part for part in usage if part[0] in matters]
                 quotas.lift(queue, usage)
                 gone.append((Target(each, reason), usage))
-                if _has_room(state, work, needs, borrowing=borrowing):
-                    gone = _fill_back(state, work, needs, gone, quotas.put, quotas.lift, borrowing=borrowing)
+                if _has_room(state, work, needs, borrowing=borrowing) and places(gone):
+                    gone = _fill_back(state, work, needs, gone, quotas.put, quotas.lift, places, borrowing=borrowing)
                     return _put_back(quotas.put, gone)
     _put_back(quotas.put, gone)
     return []
@@ -273,7 +283,7 @@ class _TargetQueues:
         return not infinite, -share, 2 if node == self.queue else 1, left[0][0] if left else ()
 
 
-def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: _Places) -> list[Target]:
     """Return `targets_of` with fair sharing: by the first strategy, then those that it left by the second."""
     quotas, rules = state.quotas, state.rules(work.queue)
     own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
@@ -290,17 +300,17 @@ def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> li
     if not own and not others.listed.keys() - {work.queue}:
         return []
     quotas.add(work.queue, needs)  # shares are those with the workload in
-    fits, gone, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own))
+    fits, gone, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own), places)
     if not fits and retry and len(state.strategies) > 1:
-        fits = _second(state, work, needs, retry, gone)
+        fits = _second(state, work, needs, retry, gone, places)
     quotas.remove(work.queue, needs)
-    gone = _fill_back(state, work, needs, gone, quotas.add, quotas.remove) if fits else gone
+    gone = _fill_back(state, work, needs, gone, quotas.add, quotas.remove, places) if fits else gone
     targets = _put_back(quotas.add, gone)
     return targets if fits else []
 
 
 def _first(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues, places: _Places
 ) -> tuple[bool, list[_Gone], dict[int, list[Candidate]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas, strategy = state.quotas, state.strategies[0]
@@ -334,13 +344,15 @@ def _first(
         if first is not None:
             quotas.remove(queue, first[2])
             gone.append((Target(first[1], reason), first[2]))
-            if quotas.fits(work.queue, needs, counted=True):
+            if quotas.fits(work.queue, needs, counted=True) and places(gone):
                 return True, gone, {}
         queues.changed(queue)
     return False, gone, retry
 
 
-def _second(state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], gone: list[_Gone]) -> bool:
+def _second(
+    state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], gone: list[_Gone], places: _Places
+) -> bool:
     """Add who goes by rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     quotas = state.quotas
     queues = _TargetQueues(quotas, retry).of_preemptor(work.queue, [])
@@ -352,7 +364,7 @@ def _second(state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[
         if new_share < old_share:
             quotas.remove(queue, usage)
             gone.append((Target(first, FAIR), usage))
-            if quotas.fits(work.queue, needs, counted=True):
+            if quotas.fits(work.queue, needs, counted=True) and places(gone):
                 return True
         queues.changed(queue)
         if new_share > old_share:  # nobody else below the ancestor has a higher share
@@ -362,7 +374,7 @@ def _second(state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[
 
 # -- both --------------------------------------------------------------------------------------------------------
 def _fill_back(
-    state: State, work: QueuedWork, needs: Needs, gone: list[_Gone], add: _Moves, remove: _Moves, *,
+    state: State, work: QueuedWork, needs: Needs, gone: list[_Gone], add: _Moves, remove: _Moves, places: _Places, *,
     borrowing: bool = True,
 ) -> list[_Gone]:  # fmt: skip
     """Return those that are gone without those that can stay, the last ones first: fillBackWorkloads.
@@ -372,7 +384,7 @@ def _fill_back(
     for at in range(len(gone) - 2, -1, -1):
         target, usage = gone[at]
         add(target.work.queue, usage)
-        if _has_room(state, work, needs, borrowing=borrowing):
+        if _has_room(state, work, needs, borrowing=borrowing) and places(gone[:at] + gone[at + 1 :]):
             gone[at] = gone[-1]
             gone = gone[:-1]
         else:

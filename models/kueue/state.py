@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
+from fairopt.models.kueue.topology import PodPlacement, Spots, Topologies
 
 Place = tuple[int, int, int]
 FewerPods = tuple[int, Callable[[int], Mapping[int, tuple[Needs, Needs]]]]
@@ -78,7 +79,8 @@ class QueuedWork:
     ``number`` breaks ties; workloads of one ``kind`` take the same. ``admitted`` is when it got its quota; ``flavor``
     where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer pods, and what it needs
     after each; ``step``: after which of them it runs. ``local``: its LocalQueue, "" where past use orders nothing;
-    ``adds``: what its admission adds to the past use of that.
+    ``adds``: what its admission adds to the past use of that. ``topology``: what its pods ask of the topology;
+    ``spots``: where they are while it runs.
     """
 
     name: str
@@ -95,6 +97,8 @@ class QueuedWork:
     step: int = 0
     local: str = ""
     adds: Any = 0
+    topology: Sequence[PodPlacement] = ()
+    spots: Spots = field(default_factory=dict)
 
     @property
     def place(self) -> Place:
@@ -138,6 +142,9 @@ class State:
     #: Feature gates FairSharingPreemptWithinNominal and FairSharingPrioritizeNonBorrowing, on since 0.17.
     within_nominal: bool = True
     nominal_first: bool = True
+    #: Feature gate TASRecomputeAssignmentWithinSchedulingCycle, on since 0.19.
+    places_again: bool = True
+    topologies: Topologies = field(default_factory=lambda: Topologies("", (), ()))
     #: The numbers of workloads that do not preempt any more; after `MANY` of them nobody does.
     barred: set[int] = field(default_factory=set)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
@@ -170,11 +177,13 @@ class State:
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
+        self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
+        self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
         if work.preemptible:
@@ -249,20 +258,24 @@ class State:
         )
 
     @contextmanager
-    def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:
-        """Leave the usage of some running workloads out for a while, or that of one column alone.
+    def without(self, works: Iterable[QueuedWork], column: int) -> Iterator[None]:
+        """Leave the usage of one column of some running workloads out for a while.
 
         Source: SimulateWorkloadUsageRemoval.
         """
-        gone = [(work.queue, work.usage) for work in works]
-        if column is not None:
-            gone = [(queue, [each for each in usage if each[0] == column]) for queue, usage in gone]
+        gone = [(work.queue, [each for each in work.usage if each[0] == column]) for work in works]
         for queue, usage in gone:
             self.quotas.remove(queue, usage)
-        if column is None:
-            self._known.clear()
         yield
         for queue, usage in reversed(gone):
             self.quotas.add(queue, usage)
-        if column is None:
-            self._known.clear()
+
+    @contextmanager
+    def removed(self, works: Iterable[QueuedWork]) -> Iterator[None]:
+        """Let some workloads run no more for a while: nobody can preempt them. Source: SimulateWorkloadRemoval."""
+        gone = list(works)
+        for work in gone:
+            self.remove(work)
+        yield
+        for work in reversed(gone):
+            self.add(work)

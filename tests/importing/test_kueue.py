@@ -34,6 +34,7 @@ def objects() -> Iterator[dict[str, Any]]:
     yield from CLUSTER["items"]
     yield from yaml.safe_load((SAMPLES / "older.yaml").read_text())["items"]
     yield from yaml.safe_load_all((SAMPLES / "story3.yaml").read_text())
+    yield from yaml.safe_load_all((SAMPLES / "topology.yaml").read_text())
 
 
 def paths_of(value: Any, path: str = "") -> Iterator[str]:

@@ -14,7 +14,9 @@ from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Ta
 Candidates = dict[int, list[QueuedWork]]
 
 
-def plain_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+def plain_targets(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], flavor: int | None = None
+) -> list[Target]:
     """Return who is preempted for a workload; the state is as before afterwards."""
     return (_fair if state.fair else _classic)(state, work, needs, columns)
 
@@ -23,7 +25,7 @@ def plain_fits(cycle: Cycles, found: Assignment) -> bool:
     """Return whether there is room without all who are stopped for others in the tree or would be for this one."""
     work = found.work
     gone = {**cycle._gone(work), **{target.work.number: target.work for target in found.targets}}
-    with cycle.state.without(gone.values()):
+    with cycle.state.removed(gone.values()):
         return cycle.state.quotas.fits(work.queue, found.needs)
 
 
@@ -211,7 +213,7 @@ def _first(
             else:
                 mine, theirs = _sides(state, work.queue, queue)
                 new, old = quotas.order(mine), quotas.order(theirs)
-                with state.without([each]):
+                with state.removed([each]):
                     final = quotas.order(theirs)
                 if not (new < old if state.strategies[0] is Strategy.INITIAL_SHARE else new <= final):
                     retry.setdefault(queue, []).append(each)
