@@ -15,7 +15,8 @@ from typing import Any
 from fairopt.models.common.holdings import TreeTurns
 from fairopt.models.kueue.flavors import Assignment, Mode, assign
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, Queueing, State, Target
+from fairopt.models.kueue.state import Preempts, Queueing, State, Target
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.program import Number
 
 _Place = tuple[Any, int, int, int]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, QueuedWork, Rules, Search, State, Target
-from fairopt.models.kueue.topology import Spots
+from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, Rules, Search, State, Target
+from fairopt.models.kueue.work import QueuedWork, Spots
 
 
 class Mode(enum.IntEnum):

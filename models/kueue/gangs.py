@@ -15,8 +15,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import FewerPods, QueuedWork
-from fairopt.models.kueue.topology import TOPOLOGY, PodPlacement, placements, with_spots
+from fairopt.models.kueue.work import TOPOLOGY, FewerPods, PodPlacement, QueuedWork, placements, with_spots
 from fairopt.problem import Entitlements, Gangs
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.numbers import exact

@@ -18,17 +18,9 @@ from fairopt.errors import BadInput, NotCapable, require
 from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.gangs import FEWER, GPU, fewer_pods, past_use, placed, works_of
 from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas
-from fairopt.models.kueue.state import (
-    FlavorPreference,
-    Preempts,
-    QueuedWork,
-    Queueing,
-    Rules,
-    Search,
-    State,
-    Strategy,
-)
+from fairopt.models.kueue.state import FlavorPreference, Preempts, Queueing, Rules, Search, State, Strategy
 from fairopt.models.kueue.topology import Topologies
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
-from fairopt.models.kueue.topology import PodPlacement, Spots, Topologies
+from fairopt.models.kueue.topology import Topologies
+from fairopt.models.kueue.work import Place, QueuedWork
 
-Place = tuple[int, int, int]
-FewerPods = tuple[int, Callable[[int], Mapping[int, tuple[Needs, Needs]]]]
 T = TypeVar("T")
 #: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
 MANY = 8
@@ -69,54 +68,6 @@ class Rules:
     when_can_preempt: Search = Search.TRY_NEXT
     preference: FlavorPreference = FlavorPreference.BORROWING
     queueing: Queueing = Queueing.BEST_EFFORT
-
-
-@dataclass(eq=False, slots=True)
-class QueuedWork:
-    """A workload: its ClusterQueue (a node), priority, when it was asked for, and what it takes by flavor.
-
-    ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere).
-    ``number`` breaks ties; workloads of one ``kind`` take the same. ``admitted`` is when it got its quota; ``flavor``
-    where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer pods, and what it needs
-    after each; ``step``: after which of them it runs. ``local``: its LocalQueue, "" where past use orders nothing;
-    ``adds``: what its admission adds to the past use of that. ``topology``: what its pods ask of the topology;
-    ``spots``: where they are while it runs.
-    """
-
-    name: str
-    queue: int
-    priority: int
-    since: int
-    number: int
-    needs: Mapping[int, tuple[Needs, Needs]]
-    kind: int = 0
-    preemptible: bool = True
-    admitted: int = 0
-    flavor: int | None = None
-    fewer: FewerPods | None = None
-    step: int = 0
-    local: str = ""
-    adds: Any = 0
-    topology: Sequence[PodPlacement] = ()
-    spots: Spots = field(default_factory=dict)
-
-    @property
-    def place(self) -> Place:
-        """Its place among those that may be preempted: lowest priority, most recently admitted.
-
-        Those of the preemptor's ClusterQueue come last. Source: common/ordering.go, CandidatesOrdering; without
-        workloads that are being evicted, and LocalQueues.
-        """
-        return self.priority, -self.admitted, self.number
-
-    @property
-    def usage(self) -> Needs:
-        """What it takes where it runs."""
-        assert self.flavor is not None
-        own, apart = (
-            self.needs[self.flavor] if not self.step or self.fewer is None else self.fewer[1](self.step)[self.flavor]
-        )
-        return (*own, *apart) if apart else own
 
 
 #: A workload that may be preempted: its place among those of all ClusterQueues but the preemptor's, the workload, what

@@ -12,71 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairopt.errors import BadInput
-
-if TYPE_CHECKING:
-    from fairopt.models.kueue.state import QueuedWork
-
-#: How many pods of a pod set are in which leaf domain, by the name of the pod set: the pods of a workload.
-Spots = Mapping[str, Mapping[str, int]]
-#: The setting of a gang that says what its pod sets ask of the topology, and where they are.
-TOPOLOGY = "topology"
-
-
-@dataclass(frozen=True)
-class PodPlacement:
-    """What a pod set asks of the topology.
-
-    ``count`` pods, of which ``spare`` need not be there, each taking ``takes``. ``required``: all of them are in one
-    domain of the ``level``; else that is preferred, or nothing is where it is ``unconstrained``. ``slices``: so many
-    pods at once are in one domain of a level, outermost first. ``leaves``: by flavor where its pods may run; all
-    leaves where a flavor is not in it. ``at``: where pods are, while they run.
-    """
-
-    name: str
-    count: int
-    takes: Mapping[str, Fraction]
-    level: str = ""
-    required: bool = False
-    unconstrained: bool = False
-    spare: int = 0
-    slices: Sequence[tuple[str, int]] = ()
-    leaves: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    at: Mapping[str, int] = field(default_factory=dict)
-
-    def pods(self, step: int, steps: int) -> int:
-        """Return how many pods there are after so many steps of partial admission."""
-        return self.count - (self.spare * step // steps if steps else 0)
-
-
-def placements(text: str, place: str) -> tuple[PodPlacement, ...]:
-    """Return what the pod sets of a gang ask for, as its setting says it in JSON. Errors: `BadInput` with the place.
-
-    >>> placements('[{"name": "main", "count": 2, "takes": {"gpu": "1"}, "level": "rack"}]', "")[0].takes
-    {'gpu': Fraction(1, 1)}
-    """
-    try:
-        return tuple(
-            PodPlacement(
-                **each
-                | {
-                    "takes": {name: Fraction(amount) for name, amount in each["takes"].items()},
-                    "slices": tuple((level, int(size)) for level, size in each.get("slices", ())),
-                    "leaves": {kind: frozenset(names) for kind, names in each.get("leaves", {}).items()},
-                }
-            )
-            for each in json.loads(text)
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
-        remedy = 'Give [{"name": ..., "count": ..., "takes": {...}, "level": ...}], as `fairopt import kueue` writes it'
-        raise BadInput(f"got {text[:200]!r}", place=place, remedy=remedy) from error
-
-
-def with_spots(text: str, spots: Spots) -> str:
-    """Return the setting of a gang whose pods are at some spots."""
-    return json.dumps([each | {"at": spots.get(each["name"], {})} for each in json.loads(text)])
+from fairopt.models.kueue.work import PodPlacement, QueuedWork, Spots
 
 
 @dataclass(eq=False, slots=True)

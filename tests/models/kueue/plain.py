@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from fairopt.models.kueue.classic_preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING
 from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment
-from fairopt.models.kueue.preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target
+from fairopt.models.kueue.state import Preempts, State, Strategy, Target
+from fairopt.models.kueue.work import QueuedWork
 
 Candidates = dict[int, list[QueuedWork]]
 

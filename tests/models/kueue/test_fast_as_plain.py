@@ -16,16 +16,8 @@ from fairopt.models.kueue import cycles, flavors
 from fairopt.models.kueue import kueue as rule
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import CohortQuotas
-from fairopt.models.kueue.state import (
-    FlavorPreference,
-    Preempts,
-    QueuedWork,
-    Queueing,
-    Rules,
-    Search,
-    State,
-    Strategy,
-)
+from fairopt.models.kueue.state import FlavorPreference, Preempts, Queueing, Rules, Search, State, Strategy
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good

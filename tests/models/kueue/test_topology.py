@@ -16,8 +16,8 @@ from fairopt import allocate
 from fairopt.errors import BadInput
 from fairopt.importing.kueue import read
 from fairopt.models import Kueue
-from fairopt.models.kueue.state import QueuedWork
-from fairopt.models.kueue.topology import PodPlacement, Topologies, placements
+from fairopt.models.kueue.topology import Topologies
+from fairopt.models.kueue.work import PodPlacement, QueuedWork, placements
 
 HOST = "kubernetes.io/hostname"
 LEVELS = ["block", "rack", HOST]
