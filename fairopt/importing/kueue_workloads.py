@@ -17,10 +17,11 @@ from fairopt.importing.kueue_configuration import partly, uncounted
 from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, beyond_limits, fits_flavor, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.importing.kueue_topology import LEVELS, Topology, placed_late
-from fairopt.numbers import in_full
+from fairopt.numbers import in_full, whole_as_int
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, shown
+from fairopt.program import Number
 
 #: Which workloads count: those with quota, and of them those that were let run.
 _RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admittedWorkloads", "flavorsUsage"))
@@ -184,7 +185,7 @@ def _of_work(
             why = "a container asks for more than its limit, so that Kueue does not admit it"
             notes.append(("Workload, limits", beyond, why))
             return
-    parts: list[tuple[str, Fraction, tuple[str, ...], Amounts]] = []
+    parts: list[tuple[str, Number, tuple[str, ...], Amounts]] = []
     settings: Mapping[str, str] = {}
     for pods in pod_sets:
         strange = [each for each, amount in pods.amounts.items() if amount and each not in covered and each != "pods"]
@@ -204,7 +205,7 @@ def _of_work(
             if each not in columns.counted and each != "pods":
                 notes.append((f"Workload, {each}", in_full(other[each]), "no quota counts this resource"))
         if not asked:
-            parts.append((pods.name, Fraction(0), _types_for(pods, fits, None, columns), other))
+            parts.append((pods.name, 0, _types_for(pods, fits, None, columns), other))
         for number, each in enumerate(asked):
             gpus = _gpus(pods.amounts[each], f"Workload {workload}, pod set {pods.name}, {each}")
             allowed = _types_for(pods, fits, each, columns)
@@ -215,7 +216,7 @@ def _of_work(
         total: Amounts = {}
         for _, _, _, other in parts:
             add(total, other)
-        gpus = sum((gpus for _, gpus, _, _ in parts), Fraction(0))
+        gpus = sum(gpus for _, gpus, _, _ in parts)
         if sum(bool(each[1]) for each in parts) > 1 and len(common) > 1 and not runs:
             why = "pod sets share one flavor here, and Kueue finds one for each"
             notes.append(("Workload, spec.podSets", "several", why))
@@ -345,9 +346,9 @@ def _counted_elsewhere(pods: PodSet, columns: FlavorColumns) -> Iterator[tuple[s
             yield f"Workload, flavor of {resource}", flavor, "here it is counted where the GPUs are"
 
 
-def _gpus(amount: Fraction, place: str) -> Fraction:
-    """Return a number of GPUs. Errors: `BadInput` for absurdly many."""
+def _gpus(amount: Fraction, place: str) -> Number:
+    """Return a number of GPUs, an integer where it is whole. Errors: `BadInput` for absurdly many."""
     if amount > MOST_GPUS:
         remedy = f"A gang takes at most {MOST_GPUS} units; resource= names another resource to share"
         raise BadInput(f"got {shown(amount)}", place=place, remedy=remedy)
-    return amount
+    return whole_as_int(amount)

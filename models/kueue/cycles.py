@@ -218,6 +218,8 @@ class Cycles:
 
     def _places(self, found: Assignment) -> bool:
         """Return whether the places of its pods are free without those who are stopped."""
+        if not found.spots:
+            return True
         gone = {target.work.number: target.work for target in (*self._targets, *found.targets)}
         return self.state.topologies.fits(found.work, found.flavor, found.spots, gone.values())
 

@@ -103,6 +103,8 @@ class State:
     #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
     #: they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
+    #: The numbers of those that run no more for a while.
+    _gone: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
 
@@ -174,7 +176,7 @@ class State:
         """
         if policy is Preempts.NEVER:
             return []
-        found = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+        found = self._listed(node, columns)
         if policy is Preempts.ANY or not found:
             return found
         lower = bisect_left(found, ((preemptor.priority,),))
@@ -196,7 +198,7 @@ class State:
                 for child in self.quotas.above_below(node, columns):
                     yield from inside(child)
                 return
-            going = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+            going = self._listed(node, columns)
             uses = (at for at, each in enumerate(going) if not columns.isdisjoint(each[3]))
             first = next(uses, None)
             if first is not None:
@@ -225,8 +227,19 @@ class State:
     def removed(self, works: Iterable[QueuedWork]) -> Iterator[None]:
         """Let some workloads run no more for a while: nobody can preempt them. Source: SimulateWorkloadRemoval."""
         gone = list(works)
-        for work in gone:
-            self.remove(work)
+        self._leave(gone, 1)
         yield
-        for work in reversed(gone):
-            self.add(work)
+        self._leave(gone[::-1], -1)
+
+    def _leave(self, works: Iterable[QueuedWork], sign: int) -> None:
+        """Take the usage and the places of some away (sign 1), or give them back (-1)."""
+        for work in works:
+            (self.quotas.remove if sign > 0 else self.quotas.add)(work.queue, work.usage)
+            self.topologies.move(work, work.flavor, work.spots, sign)
+        self._gone = {work.number for work in works} if sign > 0 else set()
+        self._known.clear()
+
+    def _listed(self, node: int, columns: set[int]) -> list[Candidate]:
+        """Return who may be preempted of a ClusterQueue or of all below a Cohort, for one column or for all."""
+        found = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+        return [each for each in found if each[1].number not in self._gone] if self._gone else found

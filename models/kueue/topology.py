@@ -260,6 +260,8 @@ class Topologies:
 
     def move(self, work: QueuedWork, flavor: int | None, spots: Spots, sign: int) -> None:
         """Take the places of a workload (sign -1), or give them back (1)."""
+        if not spots:
+            return
         changes = dict[Any, list[int]]()
         self._change(changes, flavor, work.topology, spots, sign)
         for leaf, amounts in changes.items():
