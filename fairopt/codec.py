@@ -194,14 +194,14 @@ def _reader(named: Named | None) -> Converter:
         return value if named is None else None if is_none(value) else exact(value, "")
 
     def record(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
-        written = _written(kind)
-        omitted: dict[str, Any] = {each.name: override(omit=True) for each in fields(kind) if each.name not in written}
+        listed, written = fields(_origin(kind)), _written(_origin(kind))
+        omitted: dict[str, Any] = {each.name: override(omit=True) for each in listed if each.name not in written}
         structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, **omitted)
         return lambda value, _: structure(_of(dict, value), _)
 
     converter = Converter()
     if named is None:
-        converter.register_structure_hook_factory(is_dataclass, record)
+        converter.register_structure_hook_factory(lambda kind: is_dataclass(_origin(kind)), record)
     else:  # the hooks that come later go first
         converter.register_structure_hook_func(lambda _: True, named)
     for kind in _PLAIN:
