@@ -264,7 +264,7 @@ def _written(kind: Any) -> tuple[str, ...]:
 
 def origin(kind: Any) -> Any:
     """Return the class of a type that has arguments, such as list for list[int]; another type as it is."""
-    return getorigin(kind) or kind
+    return get_origin(kind) or kind
 
 
 def _list_of(kind: Any) -> Any:
