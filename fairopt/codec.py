@@ -23,7 +23,7 @@ from fractions import Fraction
 from functools import cache, partial
 from math import isfinite, nan
 from types import UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
