@@ -104,7 +104,7 @@ def check_written_down(policy: Policy) -> None:
     kinds: list[Any] = [type(policy), *map(origin, policy.states)]
     for kind in kinds:
         assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
-        assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"
+        assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[union-attr]
     bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
     assert not bare, f"options without default: {bare}"
 
