@@ -11,8 +11,8 @@ from typing import Any, Literal
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import (
+    DECLARED,
     Alternative,
-    DeclaredValue,
     alternatives,
     chosen,
     compared,
@@ -155,7 +155,7 @@ class Audit(Tabular):
         ),
         Key(
             "declared",
-            list[DeclaredValue],
+            listed(DECLARED),
             "Values that the file states, beside the same computed again.",
             lambda it: [each for each in it.declared if each.computed is not None],
         ),
@@ -201,7 +201,7 @@ class Audit(Tabular):
         return tuple(mends(self.accounts)) if self.guarantees else ()
 
     @cached_property
-    def declared(self) -> tuple[DeclaredValue, ...]:
+    def declared(self) -> tuple[Statement, ...]:
         """What the file states that can be computed, beside what was computed."""
         return tuple(compared(self.accounts, self.stated, self.rules, self.counted))
 

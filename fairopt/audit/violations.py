@@ -10,7 +10,7 @@ from math import ceil
 import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts, users_in
-from fairopt.audit.mending import Reclaim, reclaimable, smallest
+from fairopt.audit.mending import reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED
 from fairopt.audit.spare_goods import SpareGoods, beside_served, freed_by, goods_of
 from fairopt.problem.entitled_rows import TOP
@@ -53,7 +53,7 @@ BROKEN_GUARANTEE = ResultForm(
     in_full=True,
     sentence=_broken_guarantee,
 )
-#: A user or group, its ``name``, that ``holds`` more of a ``type`` or good than its ``cap``. ``mend``: the `Reclaim`
+#: A user or group, its ``name``, that ``holds`` more of a ``type`` or good than its ``cap``. ``mend``: the `RECLAIM`
 #: that mends it, None for a good.
 BROKEN_CAP = ResultForm("A broken cap.", SAYS, in_full=True, sentence=_broken_cap)
 #: The smallest ``reclaim`` on a ``type`` that lets starving gangs run: ``gangs``, of all that could (``of``).
@@ -148,7 +148,7 @@ def _on_type(
         resources = spare.resources(helped, j)
         yield MEND.of(type=kind, gangs=names, of=len(gangs), reclaim=found, resources=resources, lacks=lacks)
     elif lacks or not helped:
-        nothing = Reclaim(kind, max(0, first - free), None)
+        nothing = reclaim(kind, max(0, first - free), None)
         yield MEND.of(type=kind, gangs=(), of=len(gangs), reclaim=nothing, resources=(), lacks=lacks)
 
 
