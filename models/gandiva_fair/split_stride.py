@@ -119,8 +119,9 @@ def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool)
     if homes != before.homes and (moved := {name for name, home in homes.items() if before.homes.get(name) != home}):
         known = replace(known, passes={name: value for name, value in known.passes.items() if name not in moved})
     rows: list[list[int]] = [[] for _ in queue.cluster.types]
-    for row in sorted(servers.home):
-        rows[servers.gpu_type(row)].append(row)
+    of_host = queue.cluster.type_of
+    for row, spots in sorted(servers.home.items()):
+        rows[of_host[spots[0][0]]].append(row)
     leased = list(queue.leased)
     for gpu_type, own_rows in enumerate(rows):
         one = _Type(servers, gpu_type, own_rows, known, left)
@@ -147,22 +148,34 @@ class _Type:
         self.servers, self.left, self.leased = servers, left, queue.leased
         self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, servers.sizes
         self.per_gpu = {user: in_units(each) for user, each in servers.per_gpu(gpu_type).items()}
-        users, home, names, gpus = servers.users, servers.home, self.names, self.gpus
-        self.tickets = {row: self.per_gpu[users[row]] * gpus[row] for row in rows}
+        users, home, names, gpus, per_gpu = servers.users, servers.home, self.names, self.gpus, self.per_gpu
+        self.tickets: dict[int, int] = {}
+        self.passes: dict[str, int] = {}
         self.large: list[int] = []
         self.small: dict[int, list[int]] = {}
+        self.on_server: dict[int, int] = {}
+        new: set[int] = set()  # servers with jobs that have no pass yet
         for row in rows:
             spots = home[row]
+            own = self.tickets[row] = per_gpu[users[row]] * gpus[row]
             if len(spots) > 1:
                 self.large.append(row)
+                continue
+            host = spots[0][0]
+            if host in self.small:
+                self.small[host].append(row)
+                self.on_server[host] += own
             else:
-                self.small.setdefault(spots[0][0], []).append(row)
-        tickets = self.tickets
-        self.on_server = {host: sum([tickets[row] for row in here]) for host, here in self.small.items()}
-        self.passes: dict[str, int] = {}
-        for here in self.small.values():
-            own = [names[row] for row in here if tickets[row] > 0]
-            self.passes |= zip(own, entered([known.get(name) for name in own]), strict=True)
+                self.small[host], self.on_server[host] = [row], own
+            if own > 0:
+                value = known.get(names[row])
+                if value is None:
+                    new.add(host)
+                else:
+                    self.passes[names[row]] = value
+        for host in new:
+            here = [names[row] for row in self.small[host] if self.tickets[row] > 0]
+            self.passes |= zip(here, entered([known.get(name) for name in here]), strict=True)
         # large jobs and aggregates are on one scale
         whole = [self.hosts[host] for host, tickets in self.on_server.items() if tickets > 0]
         large = [names[row] for row in self.large if self.tickets[row] > 0]
