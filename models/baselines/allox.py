@@ -55,7 +55,7 @@ class AlloX(Policy):
     source = "AlloX, EuroSys 2020; ASTRAEA, TPDS 2022, Sec. 6.1.5; FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
     #: The GPU-time that each tenant has received so far, in whole rounds.
-    states = (Tally,)
+    states = (Tally[Number],)
     alpha: object = 1
     most: int | None = 100
     placement: Placement = field(default_factory=Consolidated)
@@ -66,7 +66,7 @@ class AlloX(Policy):
         some = self.most is None or self.most >= 1
         require(some, self.most, "allox, most", "Give a number of jobs, or None for all")
 
-    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Number], solve: Session) -> Schedule:
         """Keep running jobs, match waiting ones, and start the first ones; see `Policy.decide`."""
         queue = non_preemptive(problem)
         waiting = [row for row in queue.able if row not in queue.leased]
@@ -81,7 +81,7 @@ class AlloX(Policy):
         stands = INFINITY if after is state and not _fit(queue, rest, room) else None
         return Schedule(self.name, problem, placements, state=after, stands=stands)
 
-    def _groups(self, queue: Queue, waiting: Sequence[int], state: Tally) -> list[list[int]]:
+    def _groups(self, queue: Queue, waiting: Sequence[int], state: Tally[Number]) -> list[list[int]]:
         """Return the jobs of the tenants of least progress, and those of the others."""
         jobs = queue.jobs
         progress = {
@@ -160,7 +160,7 @@ def _held(queue: Queue, requests: Sequence[Request]) -> list[list[tuple[int, Num
     return held
 
 
-def _progressed(queue: Queue, state: Tally, placements: Mapping[int, Spots]) -> Tally:
+def _progressed(queue: Queue, state: Tally[Number], placements: Mapping[int, Spots]) -> Tally[Number]:
     """Return the state after a round in which ``placements`` run."""
     held = dict(state.of)
     for row in placements:

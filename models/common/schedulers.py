@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from fairopt.simulation.placement import (
     Requests,
     by_throughput,
 )
+
+V = TypeVar("V")
 
 
 def fastest(queue: Queue) -> Array:
@@ -220,11 +223,11 @@ class Adapted:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """A number ``of`` each job or tenant, by name, as it is at ``until``, where it changes with time.
+class Tally(Generic[V]):
+    """What is kept ``of`` each job or tenant, by name, as it is at ``until``, where it changes with time.
 
-    The policy says which number that is.
+    The policy says what that is: a number mostly.
     """
 
-    of: Mapping[str, Number] = field(default_factory=dict)
+    of: Mapping[str, V] = field(default_factory=dict)
     until: Number = 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.models.common.schedulers import Tally
 from fairopt.models.hived.cells import Chain, FreeCells, GpuCell, chains, virtual_clusters
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
@@ -36,11 +37,8 @@ class VirtualCell:
         return self.chain, self.tenant, self.root
 
 
-@dataclass(frozen=True)
-class Bindings:
-    """The virtual cells that each job holds, by name."""
-
-    held: Mapping[str, tuple[VirtualCell, ...]] = field(default_factory=dict)
+#: The virtual cells that a job holds.
+Cells: TypeAlias = tuple[VirtualCell, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class HiveD(Policy):
     problem = Queue
     name = "hived"
     source = "HiveD, OSDI 2020"
-    states = (Bindings, VirtualCell)
+    states = (Tally[Cells], VirtualCell)
     claims = (
         Claim(
             "",
@@ -87,7 +85,7 @@ class HiveD(Policy):
     opportunistic: bool = True
     placement: Placement = field(default_factory=Consolidated)
 
-    def decide(self, problem: Queue, state: Bindings, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Cells], solve: Session) -> Schedule:
         """Keep what runs in virtual clusters, grant cells in order of arrival, fill the rest; see `Policy.decide`."""
         cells = _Cells(problem, state)
         notes: dict[int, str] = {}
@@ -109,14 +107,14 @@ class HiveD(Policy):
             problem,
             dict(placed(guaranteed, requests, self.placement)),  # of `guaranteed`, which says otherwise who ran where
             notes=notes,
-            state=cells.bindings(),
+            state=cells.held(),
         )
 
 
 class _Cells:
     """The cells of a round: what runs in virtual clusters stays, and more is granted."""
 
-    def __init__(self, queue: Queue, state: Bindings) -> None:
+    def __init__(self, queue: Queue, state: Tally[Cells]) -> None:
         self.queue = queue
         self.chains = chains(queue.cluster)
         weights = queue.jobs.tenant_weight.tolist()
@@ -128,10 +126,10 @@ class _Cells:
             for tenant, sizes in enumerate(self.roots[number])
         }
         self.bound: dict[tuple[int, int, int], GpuCell] = {}
-        self.granted: dict[int, tuple[VirtualCell, ...]] = {}
-        going_on = (row for row, name in enumerate(queue.jobs.names) if queue.running[row] and name in state.held)
+        self.granted: dict[int, Cells] = {}
+        going_on = (row for row, name in enumerate(queue.jobs.names) if queue.running[row] and name in state.of)
         for row in going_on:
-            parts = state.held[queue.jobs.names[row]]
+            parts = state.of[queue.jobs.names[row]]
             for part in parts:
                 if part.top not in self.bound:
                     cell = GpuCell(part.on_root, part.on_first, self.roots[part.chain][part.tenant][part.root])
@@ -195,7 +193,7 @@ class _Cells:
     def _sizes(self, numbers: list[int]) -> list[int]:
         return sorted({size for number in numbers for size in self.chains[number].sizes})
 
-    def _within_one(self, numbers: list[int], tenant: int, gpus: int) -> tuple[VirtualCell, ...]:
+    def _within_one(self, numbers: list[int], tenant: int, gpus: int) -> Cells:
         """Take ``gpus`` that lie in one cell, the smallest that holds them; () where there is none."""
         for size in (each for each in self._sizes(numbers) if each >= gpus):
             for number in numbers:
@@ -210,7 +208,7 @@ class _Cells:
                     return tuple(parts)
         return ()
 
-    def _of_several(self, numbers: list[int], tenant: int, gpus: int) -> tuple[VirtualCell, ...]:
+    def _of_several(self, numbers: list[int], tenant: int, gpus: int) -> Cells:
         """Take cells of ``gpus`` in all, the largest first; () where there are too few."""
         parts: list[VirtualCell] = []
         for size in reversed(self._sizes(numbers)):
@@ -262,13 +260,13 @@ class _Cells:
                 last[row], running[row], lease[row] = self._spots(parts), True, queue.end
         return replace(queue, last=tuple(last), running=running, lease=lease)
 
-    def _spots(self, parts: tuple[VirtualCell, ...]) -> Spots:
+    def _spots(self, parts: Cells) -> Spots:
         hosts: dict[int, int] = {}
         for part in parts:
             for host, _ in self._gpus(part):
                 hosts[host] = hosts.get(host, 0) + 1
         return tuple(sorted(hosts.items()))
 
-    def bindings(self) -> Bindings:
+    def held(self) -> Tally[Cells]:
         """Return who holds what, for the next round."""
-        return Bindings({self.queue.jobs.names[row]: parts for row, parts in self.granted.items()})
+        return Tally({self.queue.jobs.names[row]: parts for row, parts in self.granted.items()})
