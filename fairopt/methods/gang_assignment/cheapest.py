@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairopt.methods.gang_assignment.groups import IDLE
 from fairopt.program import INFINITY, Array
-
-if TYPE_CHECKING:
-    from fairopt.methods.gang_assignment.problem import GangAssignment
 
 #: What the effort of a solution counts.
 EFFORT = ("groups", "linear", "integer", "columns", "nodes", "dual_bound")
@@ -29,25 +25,26 @@ def on_cheapest(cost: Array, gangs: Array, capacity: Array) -> Array | None:
 
 
 def all_on_cheapest(
-    problem: GangAssignment,
+    cost: Array, gangs: Array, capacity: Array, allowed: Array, least: int
 ) -> tuple[Array, float, float, dict[str, Array], dict[str, float]] | None:
     """Return the answer where all jobs must run, each is cheapest on one type, and all find room there; else None.
 
-    That is each job's type (n,), bounds on the cost from below and above, the duals and the effort.
+    The arguments are those of a `GangAssignment`. The answer is each job's type (n,), bounds on the cost from below and
+    above, the duals and the effort.
     """
-    if int(problem.gangs[problem.allowed.any(axis=1)].sum()) != problem.least:
+    if int(gangs[allowed.any(axis=1)].sum()) != least:
         return None
-    cost = np.where(problem.allowed, problem.cost, INFINITY)
-    type_of = on_cheapest(cost, problem.gangs, problem.capacity)
+    cost = np.where(allowed, cost, INFINITY)
+    type_of = on_cheapest(cost, gangs, capacity)
     if type_of is None:
         return None
     runs = np.flatnonzero(type_of != IDLE)
-    least = cost[runs, type_of[runs]]
-    if not len(runs) or np.count_nonzero(cost[runs] == least[:, None]) > len(runs):
+    lowest = cost[runs, type_of[runs]]
+    if not len(runs) or np.count_nonzero(cost[runs] == lowest[:, None]) > len(runs):
         return None
-    value = math.fsum(least.tolist())
+    value = math.fsum(lowest.tolist())
     # GPUs cost nothing; the reward is what makes every job worth its cost
-    reward = max(0.0, float((least / problem.gangs[runs]).max()))
-    duals = {"capacity": np.zeros(len(problem.capacity)), "work_conserving": np.array(reward)}
+    reward = max(0.0, float((lowest / gangs[runs]).max()))
+    duals = {"capacity": np.zeros(len(capacity)), "work_conserving": np.array(reward)}
     effort = dict.fromkeys(EFFORT, 0.0) | {"dual_bound": value}
     return type_of, math.nextafter(value, -INFINITY), value, duals, effort

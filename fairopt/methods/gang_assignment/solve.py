@@ -90,7 +90,8 @@ def solve_gangs(
         remedy = f"Give one price a type: {len(problem.capacity)}"
         raise BadInput(f"{len(start['capacity'])} prices", place="start", remedy=remedy)
     clock = StageClock(time_limit)
-    if (found := all_on_cheapest(problem)) is not None:
+    known = problem.cost, problem.gangs, problem.capacity, problem.allowed, problem.least
+    if (found := all_on_cheapest(*known)) is not None:
         return clock.stamped(_assigned(Status.OPTIMAL, *found))
     classes = problem.classes()
     tight = problem.tightened(classes)
