@@ -39,9 +39,8 @@ from fairopt.program import INFINITY, Array
 _log = logging.getLogger(__name__)
 
 #: About so many deviations are looked at first, where ties alone may do, and second, which mostly finds a point near
-#: the best one.
-TIES, INTEGER = 8, 70
-AT_ONCE = 1000  # a proof with up to so many deviations is tried at once
+#: the best one; a proof with up to so many, third, is tried at once.
+TIES, INTEGER, AT_ONCE = 8, 70, 1000
 #: `OPTIMAL` without a gap: the bounds differ by at most this part of the chosen costs' sizes and of the loss against
 #: the dual, added up, and by the rounding errors that were subtracted from the lower one.
 TOLERANCE = 1e-9
