@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Tally, leases_end, ordered, staying_first
+from fairopt.models.common.schedulers import Tally, by_arrival, leases_end, ordered, staying_first
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
@@ -94,7 +94,7 @@ class LeastAttainedService(Policy):
             state=Tally(promoted),
             stands=stands,
             settled=bool(settled),
-            newcomers=_by_arrival if self._in_order else None,
+            newcomers=by_arrival if self._in_order else None,
         )
 
     @property
@@ -134,11 +134,6 @@ class LeastAttainedService(Policy):
             ran = (attained - before) / int(queue.jobs.gpus[row])
             found[name] = attained if ran > 0 and queue.now - since >= factor * ran else before, since
         return found
-
-
-def _by_arrival(queue: Queue) -> Array:
-    """Return one number for each job (n,), by which jobs keep the order in which they came."""
-    return np.zeros(len(queue))
 
 
 def _keys(queue: Queue, service: Array, thresholds: Sequence[Number] | None, by_start: bool) -> Iterator[Array]:

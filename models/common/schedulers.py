@@ -118,6 +118,11 @@ def non_preemptive(queue: Queue) -> Queue:
 staying_first = ByThroughput(stay=True)
 
 
+def by_arrival(queue: Queue) -> Array:
+    """Return one number for each job (n,), by which jobs keep the order in which they came."""
+    return np.zeros(len(queue))
+
+
 class Room:
     """The GPUs of each type that are free while jobs are chosen, and the ``requests`` of those chosen so far.
 
