@@ -128,7 +128,7 @@ def _cluster(draw: Random) -> tuple[Market, Kueue, dict[str, tuple[tuple[str, ..
     users = [f"q{at}" for at in range(4)]
     free = {leaf[-1]: room for leaf, room in leaves.items()}
     rows: list[tuple[str, int, str | None, int, str]] = []
-    for number in range(draw.randint(4, 12)):
+    for number in range(draw.randint(5, 12)):
         pods, runs, at = draw.randint(1, 4), number < 4, dict[str, int]()
         for name in draw.sample(list(free), len(free)) if runs else ():
             at[name] = min(free[name], pods - sum(at.values()))
