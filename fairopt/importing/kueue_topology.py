@@ -89,10 +89,16 @@ class Topology:
         return any(kind in self.levels for kind in types)
 
     def _leaves(self, kind: str) -> dict[tuple[str, ...], dict[str, Fraction]]:
-        """Return what is free in each leaf: nodes are leaves, or all nodes with the same values together."""
+        """Return what is free in each leaf: nodes are leaves, or all nodes with the same values together.
+
+        Nodes with the same hostname are one leaf, where the first is: topologyTree.addNode.
+        """
         leaves: dict[tuple[str, ...], dict[str, Fraction]] = {}
+        first: dict[str, tuple[str, ...]] = {}
         for node in self._nodes[kind]:
             values = tuple(str(_labels(node)[level]) for level in self.levels[kind])
+            if self.levels[kind][-1] == HOST:
+                values = first.setdefault(values[-1], values)
             add(leaves.setdefault(values, {}), self._free[node.part("metadata").text("name")])
         return leaves
 
@@ -168,9 +174,9 @@ def _slices(topology: ObjectPart) -> list[tuple[str, int]]:
     """Return how many pods at once must be in one domain of which level: PodSetSliceRequiredTopologyConstraints."""
     several = topology.parts("podsetSliceRequiredTopologyConstraints")
     if several:
-        return [(each.text("topology"), each.whole("size", 1, least=1)) for each in several]
+        return [(each.text("topology"), each.whole("size", 0)) for each in several]
     level = topology.text("podSetSliceRequiredTopology")
-    return [(level, topology.whole("podSetSliceSize", 1, least=1))] if level else []
+    return [(level, topology.whole("podSetSliceSize", 0))] if level else []  # without a size they fit nowhere
 
 
 def _spots(assigned: ObjectPart) -> dict[str, int]:
