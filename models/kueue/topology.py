@@ -250,12 +250,14 @@ class Topologies:
             never, (found, asked) = "", self._find(work, flavor, (), empty=False)
         if asked is None:
             return ""
+        if not self._trees[flavor].at[-1]:
+            return "no ready node has the labels of this flavor and of all levels of its topology"
         count = _pods(work, asked)
         beside = " and ".join(f"{sum(spots.values())} of {name!r}" for name, spots in found.items())
         where = f"no {asked.level!r} has" if asked.required else "its nodes do not have"
         pods = f"{count} {'pod' if count == 1 else 'pods'} of {asked.name!r}"
         slices = "".join(f", {size} at a time in one {level!r}" for level, size in asked.slices if size > 1)
-        allowed = " where they may run" if self._types[flavor] in asked.leaves else ""
+        allowed = ", on the nodes where they may run" if self._types[flavor] in asked.leaves else ""
         return f"{where} room for {pods}{' beside ' * bool(beside)}{beside}{slices}{allowed}{never}"
 
     def fits(self, work: QueuedWork, flavor: int, spots: Spots, gone: Iterable[QueuedWork]) -> bool:
