@@ -220,11 +220,8 @@ class Facts:
     @property
     def unplaced(self) -> tuple[Statement, ...]:
         """What had no place: an entry for each kind of field, and one for all that say nothing of entitlements."""
-        others = [
-            UNPLACED.of(place=kind.value, value=", ".join(fields), why=OTHERWISE)
-            for kind, fields in self._other.items()
-        ]
-        return (*self.places.listed, *others)
+        others = ((kind.value, ", ".join(fields)) for kind, fields in self._other.items())
+        return (*self.places.listed, *(UNPLACED.of(place=place, value=all_, why=OTHERWISE) for place, all_ in others))
 
     # -- associations ------------------------------------------------------------------------------------------------
     def _key(self, record: ObjectPart) -> Key:
