@@ -59,6 +59,8 @@ class Topology:
             if flavor is None or topology is None or not found["Node"]:
                 continue
             levels = [each.text("nodeLabel") for each in topology.part("spec").parts("levels")]
+            if not levels:
+                continue
             wanted = flavor.at("spec.nodeLabels").value
             own = [
                 node

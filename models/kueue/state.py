@@ -231,12 +231,12 @@ class State:
         yield
         self._leave(gone[::-1], -1)
 
-    def _leave(self, works: Iterable[QueuedWork], sign: int) -> None:
+    def _leave(self, works: Sequence[QueuedWork], sign: int) -> None:
         """Take the usage and the places of some away (sign 1), or give them back (-1)."""
         for work in works:
             (self.quotas.remove if sign > 0 else self.quotas.add)(work.queue, work.usage)
             self.topologies.move(work, work.flavor, work.spots, sign)
-        self._gone = {work.number for work in works} if sign > 0 else set()
+        self._gone ^= {work.number for work in works}
         self._known.clear()
 
     def _listed(self, node: int, columns: set[int]) -> list[Candidate]:

@@ -184,7 +184,7 @@ class Topologies:
                 if kind in types
                 for values, room in each["leaves"]
             }
-        except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, ZeroDivisionError) as error:
             remedy = 'Give {FLAVOR: {"levels": [...], "leaves": [[[...], {...}]]}}, as `fairopt import kueue` writes it'
             raise BadInput(f"got {text[:200]!r}", place="topologies", remedy=remedy) from error
         asked = [each.takes for work in works for each in work.topology]

@@ -56,6 +56,9 @@ def placements(text: str, place: str) -> tuple[PodPlacement, ...]:
             PodPlacement(
                 **each
                 | {
+                    "count": int(each["count"]),
+                    "spare": int(each.get("spare", 0)),
+                    "at": {leaf: int(pods) for leaf, pods in each.get("at", {}).items()},
                     "takes": {name: Fraction(amount) for name, amount in each["takes"].items()},
                     "slices": tuple((level, int(size)) for level, size in each.get("slices", ())),
                     "leaves": {kind: frozenset(names) for kind, names in each.get("leaves", {}).items()},
@@ -63,7 +66,7 @@ def placements(text: str, place: str) -> tuple[PodPlacement, ...]:
             )
             for each in json.loads(text)
         )
-    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ZeroDivisionError) as error:
         remedy = 'Give [{"name": ..., "count": ..., "takes": {...}, "level": ...}], as `fairopt import kueue` writes it'
         raise BadInput(f"got {text[:200]!r}", place=place, remedy=remedy) from error
 

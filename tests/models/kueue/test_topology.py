@@ -16,8 +16,10 @@ from fairopt import allocate
 from fairopt.errors import BadInput
 from fairopt.importing.kueue import read
 from fairopt.models import Kueue
+from fairopt.models.kueue.state import Preempts
 from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import PodPlacement, QueuedWork, placements
+from fairopt.problem import Entitlements, Gangs, Market
 
 HOST = "kubernetes.io/hostname"
 LEVELS = ["block", "rack", HOST]
@@ -32,10 +34,13 @@ def drawn(draw: Random) -> dict[tuple[str, ...], int]:
     }
 
 
+def _said(leaves: dict[tuple[str, ...], int]) -> dict[str, Any]:
+    return {"gpus": {"levels": LEVELS, "leaves": [[leaf, {"gpu": room}] for leaf, room in leaves.items()]}}
+
+
 def placed(leaves: dict[tuple[str, ...], int], asked: PodPlacement) -> Any:
-    said = {"gpus": {"levels": LEVELS, "leaves": [[leaf, {"gpu": room}] for leaf, room in leaves.items()]}}
     work = QueuedWork("w", 0, 0, 0, 0, {}, topology=[asked])
-    found = Topologies(json.dumps(said), ["gpus"], [work]).place(work, 0)
+    found = Topologies(json.dumps(_said(leaves)), ["gpus"], [work]).place(work, 0)
     return None if found is None else found["main"]
 
 
@@ -93,12 +98,81 @@ def test_few_domains_are_used_where_not_all_fit_into_one() -> None:
     assert placed(leaves, PodPlacement("main", 2, {"gpu": Fraction(1)}, level=HOST)) == {"n3": 2}  # not the larger n1
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"name": "a"}]', '[{"name": "a", "count": 1, "takes": {"gpu": "x"}}]'])
+BAD = ['{"gpus": {"levels": [], "leaves": []}}', '{"gpus": {"levels": ["a"], "leaves": [["x"]]}}', "[[]]", "{"]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_topologies_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="topologies"):
+        Topologies(text, ["gpus"], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        '[{"name": "a"}]',
+        '[{"name": "a", "count": 1, "takes": {"gpu": "x"}}]',
+        '[{"name": "a", "count": "b", "takes": {}}]',
+    ],
+)
 def test_a_setting_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="settings of 'g'"):
         placements(text, "settings of 'g'")
-    with pytest.raises(BadInput, match="topologies"):
-        Topologies(text if text != "[1]" else "[[]]", ["gpus"], [])
+
+
+def _cluster(draw: Random) -> tuple[Market, Kueue, dict[str, tuple[tuple[str, ...], int]]]:
+    """Return two cohorts and a queue alone that share nodes, with who runs and waits; a policy; and the nodes."""
+    leaves = drawn(draw)
+    users = [f"q{at}" for at in range(4)]
+    free = {leaf[-1]: room for leaf, room in leaves.items()}
+    rows: list[tuple[str, int, str | None, int, str]] = []
+    for number in range(draw.randint(5, 12)):
+        pods, runs, at = draw.randint(1, 4), number < 4, dict[str, int]()
+        for name in draw.sample(list(free), len(free)) if runs else ():
+            at[name] = min(free[name], pods - sum(at.values()))
+            free[name] -= at[name]
+        if runs and sum(at.values()) < pods:
+            continue
+        one: dict[str, Any] = {"name": "main", "count": pods, "takes": {"gpu": "1"}, "at": at}
+        how = draw.choice(["required", "preferred", "unconstrained"])
+        one |= {"unconstrained": True} if how == "unconstrained" else {"level": draw.choice(LEVELS)}
+        one |= {"required": True} if how == "required" and not runs else {}
+        rows.append((draw.choice(users), pods, "gpus" if runs else None, draw.randint(0, 2), json.dumps([one])))
+    who, gpus, on, tier, said = zip(*rows, strict=True)
+    gangs = Gangs.of(
+        who, gpus, users=users, types=["gpus"], on=on, tier=tier, settings=[{"topology": each} for each in said]
+    )
+    quota = {user: [draw.randint(0, 12)] for user in users}
+    owed = Entitlements.of(
+        users, ["gpus"], guarantee=quota, gangs=gangs, group={"q0": "a", "q1": "a", "q2": "b"},
+        settings={"": {"topologies": json.dumps(_said(leaves))}},
+    )  # fmt: skip
+    market = Market.of(
+        [[1]] * 4, [sum(q for (q,) in quota.values()) or 1], users=users, types=["gpus"], entitlements=owed
+    )
+    fair = draw.random() < 0.5
+    policy = Kueue(
+        fair_sharing=fair, reclaim_within_cohort=Preempts.ANY, within_cluster_queue=Preempts.LOWER_PRIORITY,
+        place_again=draw.random() < 0.7, cycles=draw.choice([None, 1]),
+    )  # fmt: skip
+    return market, policy, {leaf[-1]: (leaf, room) for leaf, room in leaves.items()}
+
+
+@pytest.mark.parametrize("seed", seeds(60, 3_000))
+def test_no_node_holds_more_than_it_has(seed: int) -> None:
+    market, policy, nodes = _cluster(Random(f"cluster {seed}"))
+    evidence: Any = allocate(policy, market, exact=True).evidence
+    gangs, used = evidence.gangs, dict.fromkeys(nodes, 0)
+    for at, said in enumerate(gangs.settings):
+        (asked,) = placements(said["topology"], "")
+        assert sum(asked.at.values()) == (asked.count if gangs.on[at] >= 0 else 0)
+        for name, pods in asked.at.items():
+            used[name] += pods
+        if asked.required and gangs.on[at] >= 0:
+            assert len({nodes[name][0][: LEVELS.index(asked.level) + 1] for name in asked.at}) == 1
+    assert all(used[name] <= room for name, (_, room) in nodes.items())
 
 
 def _objects(**more: Any) -> list[dict[str, Any]]:
