@@ -27,7 +27,7 @@ from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Unplaced, nothing_unread
+from fairopt.importing.imported import Imported, nothing_unread
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
@@ -73,7 +73,7 @@ class Audit(Tabular):
     properties: tuple[AllocationProperty, ...]
     verdicts: Mapping[str, Verdict]
     rules: tuple[Policy, ...]
-    unplaced: tuple[Unplaced, ...]
+    unplaced: tuple[Statement, ...]
     scheduler_rules: Mapping[str, str]
     stated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     counted: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class Audit(Tabular):
             "unplaced",
             listed(dict),
             "What the file says and the market has no place for.",
-            lambda it: [each._asdict() for each in it.unplaced],
+            lambda it: it.unplaced,
         ),
         name="audit",
     )

@@ -170,7 +170,7 @@ def _progressed(queue: Queue, state: Tally[Number], placements: Mapping[int, Spo
 
 
 @dataclass(frozen=True)
-class MachinePosition:
+class _MachinePosition:
     """A place in a machine's sequence: its type, its number among them, when it is ready, and the place from the end.
 
     A job at place k from the end delays k - 1 others and itself: its time counts k times in the total, and the time
@@ -183,7 +183,7 @@ class MachinePosition:
     from_end: int
 
 
-def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[MachinePosition]:
+def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[_MachinePosition]:
     """Return the places of one type's machines that a matching of ``jobs`` jobs may need; ``ready`` rises.
 
     A place is left out if at least ``jobs`` others are no worse for every job: those on machines that are ready no
@@ -195,12 +195,12 @@ def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[MachinePos
         no_later = bisect_right(ready, when)
         from_end = 1
         while (from_end - 1) * no_later + machine < jobs:
-            found.append(MachinePosition(gpu_type, machine, when, from_end))
+            found.append(_MachinePosition(gpu_type, machine, when, from_end))
             from_end += 1
     return found
 
 
-def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[Number]]) -> list[MachinePosition]:
+def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[Number]]) -> list[_MachinePosition]:
     """Return each job's place such that the sum of all completion times is least.
 
     * ``times`` (n, k): how long job j takes on a machine of type i, positive; None where it cannot run. Each job can
@@ -230,7 +230,7 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
     return [found[place] for place in chosen.tolist()]
 
 
-def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[MachinePosition]) -> list[Number]:
+def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[_MachinePosition]) -> list[Number]:
     """Return when each job begins.
 
     Jobs equally far from the end, on machines of one type, can swap machines without changing the total; so can jobs of

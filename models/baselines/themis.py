@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
+from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
 from fairopt.models.common.schedulers import (
+    Tally,
     by_arrival,
     check_lease,
     finish_time_fairness,
@@ -26,15 +27,8 @@ from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
 from fairopt.simulation import Consolidated, Placement, choose, placed
 
-
-@dataclass(frozen=True)
-class Contention:
-    """What is remembered of the jobs present, by name.
-
-    ``seen``: the rounds that each has seen, and the sum of the jobs present in them, where N is their mean.
-    """
-
-    seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+#: Of a job present: the rounds that it has seen, and the sum of the jobs present in them, where N is their mean.
+Seen: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Themis(Policy):
     source = "Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2"
     # not EXACT: all jobs that have waited from the start have the same rho, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
-    states = (Contention,)
+    states = (Tally[Seen],)
     knob: object = Fraction(4, 5)
     lease: object = None
     average_contention: bool = False
@@ -91,7 +85,7 @@ class Themis(Policy):
         check_lease(self.lease, "themis, lease")
         require(self.seed >= 0, self.seed, "themis, seed", "Give a whole number, not negative")
 
-    def decide(self, problem: Queue, state: Contention, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Seen], solve: Session) -> Schedule:
         """Rank by rho, offer, place; see `Policy.decide`."""
         there = problem.fitting
         after = self._seen(problem, state, there)
@@ -122,20 +116,20 @@ class Themis(Policy):
             newcomers=by_arrival,
         )
 
-    def _seen(self, queue: Queue, state: Contention, there: list[int]) -> Contention:
+    def _seen(self, queue: Queue, state: Tally[Seen], there: list[int]) -> Tally[Seen]:
         if not self.average_contention:
-            return Contention()
+            return Tally()
         seen = {}
         for row in there:
-            rounds, total = state.seen.get(queue.jobs.names[row], (0, 0))
+            rounds, total = state.of.get(queue.jobs.names[row], (0, 0))
             seen[queue.jobs.names[row]] = rounds + 1, total + len(there)
-        return Contention(seen)
+        return Tally(seen)
 
-    def _rho(self, queue: Queue, after: Contention, there: list[int]) -> Array:
+    def _rho(self, queue: Queue, after: Tally[Seen], there: list[int]) -> Array:
         """Return rho (n,) of the jobs that fit the cluster, 0 of the others."""
         contention: list[Number] = [len(there)] * len(there)
         if self.average_contention:
-            means = (after.seen[queue.jobs.names[row]] for row in there)
+            means = (after.of[queue.jobs.names[row]] for row in there)
             contention = [queue.number(total) / rounds for rounds, total in means]
         rho = np.zeros_like(queue.remaining)
         rho[there] = finish_time_fairness(queue, there, contention, gang_share=self.gang_share)

@@ -16,7 +16,7 @@ from fairopt.simulation import Consolidated, Placement, by_throughput, choose, p
 
 
 @dataclass(frozen=True)
-class VirtualCell:
+class _VirtualCell:
     """Part of a virtual cluster: a cell in top-level cell ``root`` of a ``tenant`` on a ``chain``; all are numbers.
 
     That top-level cell is bound to a cell of the cluster as long as a job runs in it: in its top-level cell
@@ -38,7 +38,7 @@ class VirtualCell:
 
 
 #: The virtual cells that a job holds.
-Cells: TypeAlias = tuple[VirtualCell, ...]
+Cells: TypeAlias = tuple[_VirtualCell, ...]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class HiveD(Policy):
     problem = Queue
     name = "hived"
     source = "HiveD, OSDI 2020"
-    states = (Tally[Cells], VirtualCell)
+    states = (Tally[Cells], _VirtualCell)
     claims = (
         Claim(
             "",
@@ -156,7 +156,7 @@ class _Cells:
                 free = [(host, gpu) for gpu in there if (host, gpu) not in used | self.closed]
                 self.closed |= set(free[:gpus])
 
-    def _gpus(self, part: VirtualCell) -> list[tuple[int, int]]:
+    def _gpus(self, part: _VirtualCell) -> list[tuple[int, int]]:
         """Return the GPUs (host, number) of a virtual cell that is bound."""
         top = self.bound[part.top]
         return self.chains[part.chain].leaves(GpuCell(top.root, top.first + part.first, part.size))
@@ -210,7 +210,7 @@ class _Cells:
 
     def _of_several(self, numbers: list[int], tenant: int, gpus: int) -> Cells:
         """Take cells of ``gpus`` in all, the largest first; () where there are too few."""
-        parts: list[VirtualCell] = []
+        parts: list[_VirtualCell] = []
         for size in reversed(self._sizes(numbers)):
             for number in numbers:
                 while size <= gpus and size in self.chains[number].sizes and (part := self._bind(number, tenant, size)):
@@ -220,7 +220,7 @@ class _Cells:
             self._give_back(parts)
         return () if gpus else tuple(parts)
 
-    def _bind(self, number: int, tenant: int, size: int) -> VirtualCell | None:
+    def _bind(self, number: int, tenant: int, size: int) -> _VirtualCell | None:
         """Take a virtual cell, and bind its top-level cell where it is not bound; None where that cannot be."""
         chain, free = self.chains[number], self.virtual[number, tenant]
 
@@ -242,9 +242,9 @@ class _Cells:
         if found is None:
             return None
         top = self.bound[number, tenant, found.root]
-        return VirtualCell(number, tenant, *found, top.root, top.first)
+        return _VirtualCell(number, tenant, *found, top.root, top.first)
 
-    def _give_back(self, parts: list[VirtualCell]) -> None:
+    def _give_back(self, parts: list[_VirtualCell]) -> None:
         for part in parts:
             free = self.virtual[part.chain, part.tenant]
             free.release(GpuCell(part.root, part.first, part.size))

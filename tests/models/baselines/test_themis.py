@@ -10,8 +10,8 @@ import pytest
 from drawn_seeds import counts
 
 from fairopt.errors import BadInput
-from fairopt.models.baselines.themis import Contention, Themis
-from fairopt.models.common.schedulers import fastest, finish_time_fairness, until_free
+from fairopt.models.baselines.themis import Themis
+from fairopt.models.common.schedulers import Tally, fastest, finish_time_fairness, until_free
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import INFINITY
@@ -88,7 +88,7 @@ def test_where_nobody_competes_the_policy_is_asked_once() -> None:
     setting = Setting(SIX, Trace(jobs), mechanics, Fraction(10))
     engine = Engine(Themis(), setting.trace, SIX, length=10, mechanics=mechanics)
     assert [len(each.placed) for each in engine if each.placed] == [1, 1, 1]
-    assert engine.snapshot().state == Contention()
+    assert engine.snapshot().state == Tally()
     check_engine(Themis(), setting)
     check_engine(Themis(), setting.as_(float))
 
@@ -159,7 +159,7 @@ def test_contention_is_the_mean_over_the_rounds_that_a_job_has_seen() -> None:
     assert not rounds[0].costs  # nobody competes
     # j1: (10 + 30) / (40 * 3/2); j2: 40 / (40 * 2); j3 fits nowhere and does not count
     assert rounds[1].costs["largest finish-time fairness"] == Fraction(2, 3)
-    assert rounds[1].after.state == Contention({"j1": (2, 3), "j2": (1, 2)})
+    assert rounds[1].after.state == Tally({"j1": (2, 3), "j2": (1, 2)})
 
 
 @pytest.mark.parametrize("settings", counts(1, 3))
