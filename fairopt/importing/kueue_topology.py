@@ -116,6 +116,8 @@ class Topology:
             asks |= {key: pods.topology.text(key) for key in LEVELS[:3] if asks[key] is not None}
             if not pods.placed.value and not implied and all(each is None for each in asks.values()):
                 continue
+            twice = any(each["name"] == pods.name for each in said)
+            require(not twice, shown(pods.name), f"{pods.topology.place}, name", "Give each pod set its own name")
             one: dict[str, Any] = {
                 "name": pods.name,
                 "count": pods.number,

@@ -362,3 +362,11 @@ def test_an_assignment_that_is_none_is_refused(tmp_path: Path, assigned: dict[st
 def test_a_request_that_is_none_is_refused(tmp_path: Path, asks: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="Give text"):
         _decided(tmp_path / "c.json", _objects(topologyRequest=asks))
+
+
+def test_two_pod_sets_of_one_name_are_refused(tmp_path: Path) -> None:
+    objects = _objects()
+    sets = _named(objects, "waits")["spec"]["podSets"]
+    sets.append(sets[0])
+    with pytest.raises(BadInput, match="own name"):
+        _decided(tmp_path / "c.json", objects)
