@@ -85,7 +85,7 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
         share=valued(grounds.share, part.share),
         stated={what: valued(own, part.stated.get(what, {})) for what, own in grounds.stated.items()},
         owed=rules,
-        order=(*(name for name in grounds.order if name not in inside | nodes), *part.order),
+        order=(*(name for name in grounds.order if name not in inside.union(part.order)), *part.order),
         waits=told(grounds.waits, part.waits),
         stopped=told(grounds.stopped, part.stopped),
     )
