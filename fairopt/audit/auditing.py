@@ -198,7 +198,7 @@ class Audit(Tabular):
     @cached_property
     def mends(self) -> tuple[Mend, ...]:
         """The smallest reclaim for all who starve, type by type."""
-        return tuple(mends(self.accounts)) if self.guarantees else ()
+        return tuple(each.as_far_as_read(self.unread) for each in mends(self.accounts)) if self.guarantees else ()
 
     @cached_property
     def declared(self) -> tuple[DeclaredValue, ...]:

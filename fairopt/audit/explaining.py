@@ -235,7 +235,7 @@ def explain(
         row=found.rows[node],
         path=tuple(accounts.said.nodes[group] for group in accounts.above(node)),
         waits=tuple(same.values()),
-        mends=tuple(mends(accounts, node)),
+        mends=tuple(each.as_far_as_read(found.unread) for each in mends(accounts, node)),
         loans=tuple(_loans(accounts, first, found.unread(accounts.gangs.names[first]))) if first is not None else (),
         sensitivities=tuple(_sensitivities(found, node, first, watch)) if wanted else (),
     )

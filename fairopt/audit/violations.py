@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.mending import Reclaim, reclaimable, smallest
-from fairopt.audit.reasons import MOST_HOLDERS, NAMED
+from fairopt.audit.reasons import MOST_HOLDERS, NAMED, named
 from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Number, number_text
@@ -67,6 +67,7 @@ class Mend:
     """The smallest reclaim on a type that lets starving gangs run: ``gangs``, of all that could (``of``).
 
     ``resources``: what else they take, of which there is enough then. ``lacks``: the gangs for which there is not.
+    ``unread``: what the files say of ``gangs`` and the scheduler's rule does not read, which must let them run, too.
     """
 
     type: str
@@ -75,6 +76,7 @@ class Mend:
     reclaim: Reclaim
     resources: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
+    unread: tuple[str, ...] = ()
 
     form = ResultForm("A reclaim, and what it lets run.", SAYS, in_full=True)
 
@@ -90,7 +92,14 @@ class Mend:
         count = f" ({len(self.gangs)} of {self.of} that starve)" if len(self.gangs) < self.of else ""
         *others, last = self.resources or ("",)
         enough = f", with enough {', '.join(others)}{' and ' * bool(others)}{last}" if last else ""
-        return f"{self.reclaim}. Then {some} {runs}{enough}{count}" + f"; {lacks}" * bool(lacks)
+        lets = f", if what the rule does not read lets {'it' if len(self.gangs) == 1 else 'them'}: {named(self.unread)}"
+        return f"{self.reclaim}. Then {some} {runs}{enough}{count}{lets * bool(self.unread)}" + f"; {lacks}" * bool(
+            lacks
+        )
+
+    def as_far_as_read(self, unread: Callable[[str], Sequence[str]]) -> Mend:
+        """Return the same with what a rule does not read of its gangs: ``unread`` says it of one, by its name."""
+        return replace(self, unread=tuple(dict.fromkeys(each for gang in self.gangs for each in unread(gang))))
 
 
 def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee]:
