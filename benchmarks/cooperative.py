@@ -11,10 +11,10 @@ import time
 import numpy as np
 
 from fairopt import allocate
+from fairopt.benchmarks.float_samples import even, rising, sparse
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import Array
-from fairopt.testing.float_samples import even, rising, sparse
 
 
 def near_rank_one(random: np.random.Generator, users: int, types: int) -> Array:

@@ -77,9 +77,9 @@ def decode(kind: Any, data: object, place: str = "", *, named: Named | None = No
 
 def described(kind: Any, named: Callable[[Any], str]) -> str:
     """Return in words what `decode` takes as a text for a type; ``named`` describes a type that is not plain."""
-    if _origin(kind) in (Union, UnionType):
+    if origin(kind) in (Union, UnionType):
         return " or ".join(dict.fromkeys(described(each, named) for each in get_args(kind)))
-    if _origin(kind) in (Sequence, tuple, list):
+    if origin(kind) in (Sequence, tuple, list):
         return f"list of {described(get_args(kind)[0], named)}"
     if _is_a(Enum, kind):
         return " or ".join(str(each.value) for each in kind)
@@ -89,7 +89,7 @@ def described(kind: Any, named: Callable[[Any], str]) -> str:
 
 def arguments(kind: Any) -> int | None:
     """Return how many arguments a type ``Callable[[...], ...]`` has; None for another type."""
-    return len(get_args(kind)[0]) if _origin(kind) is Callable else None
+    return len(get_args(kind)[0]) if origin(kind) is Callable else None
 
 
 #: What the classes that are made from JSON may themselves raise where a value does not suit them.
@@ -194,22 +194,22 @@ def _reader(named: Named | None) -> Converter:
         return value if named is None else None if is_none(value) else exact(value, "")
 
     def record(kind: Any, converter: Converter) -> Callable[[Any, Any], Any]:
-        written = _written(kind)
-        omitted: dict[str, Any] = {each.name: override(omit=True) for each in fields(kind) if each.name not in written}
+        listed, written = fields(origin(kind)), _written(origin(kind))
+        omitted: dict[str, Any] = {each.name: override(omit=True) for each in listed if each.name not in written}
         structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, **omitted)
         return lambda value, _: structure(_of(dict, value), _)
 
     converter = Converter()
     if named is None:
-        converter.register_structure_hook_factory(is_dataclass, record)
+        converter.register_structure_hook_factory(lambda kind: is_dataclass(origin(kind)), record)
     else:  # the hooks that come later go first
         converter.register_structure_hook_func(lambda _: True, named)
     for kind in _PLAIN:
         converter.register_structure_hook(kind, plain)
     converter.register_structure_hook_func(lambda kind: kind in (Any, object), anything)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) in (Union, UnionType), union)
+    converter.register_structure_hook_func(lambda kind: origin(kind) in (Union, UnionType), union)
     converter.register_structure_hook_func(partial(_is_a, Enum), member)
-    for suits in (is_sequence, is_frozenset, lambda kind: _origin(kind) is tuple):
+    for suits in (is_sequence, is_frozenset, lambda kind: origin(kind) is tuple):
         converter.register_structure_hook_factory(suits, entries)
     converter.register_structure_hook_factory(is_mapping, mapped)
     return converter
@@ -262,7 +262,8 @@ def _written(kind: Any) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind) if "unwritten" not in each.metadata)
 
 
-def _origin(kind: Any) -> Any:
+def origin(kind: Any) -> Any:
+    """Return the class of a type that has arguments, such as list for list[int]; another type as it is."""
     return get_origin(kind) or kind
 
 

@@ -23,7 +23,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fairopt.backends import Method, Solver
+from fairopt.backends import Backend, Method
 from fairopt.errors import BadInput, FairoptError, NotInstalled, type_of
 from fairopt.policy import Policy
 from fairopt.problem import Market
@@ -48,7 +48,7 @@ FAMILIES, CONTENDERS, TASKS = "fairopt.instances", "fairopt.contenders", "fairop
 #: policy also as a function of a market (`fairopt.policy.function`). No solver is the policy's best way.
 AnyPolicy: TypeAlias = str | type[Policy] | Policy | Callable[[Market], Any]
 AnyProperty: TypeAlias = "str | type[Property] | Property"
-AnySolver: TypeAlias = str | type[Solver | Method] | Solver | Method | None
+AnySolver: TypeAlias = str | type[Backend | Method] | Backend | Method | None
 
 
 def names(group: str) -> list[str]:
@@ -175,7 +175,7 @@ def backend(name: str) -> Any:
     return _made(BACKENDS, name, object)
 
 
-def solver(policy: AnyPolicy, name: str) -> Solver | Method | None:
+def solver(policy: AnyPolicy, name: str) -> Backend | Method | None:
     """Return the method of ``policy``, or the backend, of that name; None for "auto", the policy's best way.
 
     >>> solver("max-min", "highs").name
@@ -189,11 +189,11 @@ def solver(policy: AnyPolicy, name: str) -> Solver | Method | None:
         return methods[name]
     if name not in names(BACKENDS):
         raise _unknown(name, BACKENDS, [*methods, *names(BACKENDS)])
-    found: Solver = backend(name)
+    found: Backend = backend(name)
     return found
 
 
-def solver_of(policy: AnyPolicy, given: AnySolver) -> Solver | Method | None:
+def solver_of(policy: AnyPolicy, given: AnySolver) -> Backend | Method | None:
     """Return a solver that is given by name, as a class (with its default options), or as itself.
 
     >>> from fairopt.backends import Highs
@@ -203,7 +203,7 @@ def solver_of(policy: AnyPolicy, given: AnySolver) -> Solver | Method | None:
     if given is None or isinstance(given, str):
         return None if given is None else solver(policy, given)
     made = given() if isinstance(given, type) else given
-    if not isinstance(made, Solver | Method | None):
+    if not isinstance(made, Backend | Method | None):
         remedy = "Give a backend, its class, or a name that `fairopt backends` lists; None for the policy's best way"
         raise BadInput(f"got {type_of(made)}", place="backend", remedy=remedy)
     return made

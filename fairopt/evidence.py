@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -45,18 +45,13 @@ from fairopt.program import Array, Program, Sense, fractions
 from fairopt.properties import AllocationProperty, Answer, MechanismProperty, SlackCase, Verdict
 from fairopt.properties.misreports.exact_reports import exact_or_none
 from fairopt.properties.within_bounds import Boundary
+from fairopt.report import ResultForm, Statement
+
+#: The ``certificate`` of a decision ("decision") or of a property (its ``name``), or the ``reason`` why there is none.
+EVIDENCE = ResultForm("Evidence.", in_full=True, sentence=lambda it: f"{it.name}: {it.reason or 'a certificate'}")
 
 
-@dataclass(frozen=True)
-class EvidenceItem:
-    """The certificate of a decision ("decision") or of a property (its name), or the reason why there is none."""
-
-    name: str
-    certificate: Certificate | None = None
-    reason: str = ""
-
-
-def evidence(row: Row[Allocation], properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[EvidenceItem]:
+def evidence(row: Row[Allocation], properties: AnyProperty | Sequence[AnyProperty]) -> Iterator[Statement]:
     """Yield the evidence for a row of the comparison: of the decision first, then of each verdict.
 
     >>> from fairopt import compare
@@ -68,7 +63,7 @@ def evidence(row: Row[Allocation], properties: AnyProperty | Sequence[AnyPropert
     properties = properties_of(properties)
     decision = row.outcome
     if decision is None:
-        yield EvidenceItem("decision", reason=f"nothing was decided: {row.error}")
+        yield EVIDENCE.of(name="decision", certificate=None, reason=f"nothing was decided: {row.error}")
         return
     yield _item("decision", partial(row.policy.certify, decision))
     of_allocations = [each for each in properties if isinstance(each, AllocationProperty)]
@@ -85,7 +80,7 @@ def evidence(row: Row[Allocation], properties: AnyProperty | Sequence[AnyPropert
 
 def evidence_of_verdicts(
     market: Market, shares: Array, verdicts: Mapping[str, Verdict], properties: Sequence[AllocationProperty]
-) -> Iterator[EvidenceItem]:
+) -> Iterator[Statement]:
     """Yield the evidence for verdicts on an allocation, however it was made; of one that DEPENDS, for its two ends.
 
     >>> from fairopt import verify
@@ -250,11 +245,11 @@ def throughput_of(market: Market, user: int) -> Array:
     return weights
 
 
-def _item(name: str, certify: Callable[[], Certificate]) -> EvidenceItem:
+def _item(name: str, certify: Callable[[], Certificate]) -> Statement:
     try:
-        return EvidenceItem(name, certify())
+        return EVIDENCE.of(name=name, certificate=certify(), reason="")
     except FairoptError as error:  # a line without a proof is said to have none, with the reason
-        return EvidenceItem(name, reason=str(error))
+        return EVIDENCE.of(name=name, certificate=None, reason=str(error))
 
 
 def certify_gangs(problem: GangAssignment, found: Solution, *, time_limit: float | None = None) -> Certificate:

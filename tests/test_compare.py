@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fairopt import discovery
+from fairopt.benchmarks.float_samples import large_market, rising
 from fairopt.compare import DECISION, asked_of, compare, left_out
 from fairopt.datasets import gavel_example
 from fairopt.deadline import left, time_limit
@@ -20,7 +21,6 @@ from fairopt.policy import Policy, Uniqueness
 from fairopt.problem import Market
 from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, StrategyProofness, Verdict
 from fairopt.properties.metrics import metrics
-from fairopt.testing.float_samples import large_market, rising
 
 
 def large(users: int) -> Market:

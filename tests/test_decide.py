@@ -9,6 +9,7 @@ import pytest
 from fairopt import allocate, discovery
 from fairopt.backends import Capability, Highs, Options
 from fairopt.backends.exact import Exact
+from fairopt.benchmarks.float_samples import odd_market
 from fairopt.compare import compare
 from fairopt.errors import BadInput, NotCapable, NotSolved
 from fairopt.models import CooperativeOEF, EqualSplit, MaxMin, NonCooperativeOEF, WaterFilling
@@ -26,7 +27,6 @@ from fairopt.policy import (
 from fairopt.problem import Market
 from fairopt.program import Formulation
 from fairopt.properties import Answer, Effort
-from fairopt.testing.float_samples import odd_market
 from fairopt.testing.policy_suite import installed
 
 MARKET = Market.of([[1, 2], [1, 5]], capacity=[1, 1])

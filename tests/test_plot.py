@@ -17,12 +17,12 @@ from matplotlib.text import Text
 from fairopt import allocate, envy_graph, plot
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.benchmarks.float_samples import large_market, rising
 from fairopt.datasets import gavel_example, oef_eq6, oef_example
 from fairopt.errors import BadInput, NotInstalled
 from fairopt.models import CooperativeOEF, EqualSplit, MaxEfficiency, MaxMin, SecondPriceTrading
 from fairopt.policy import Allocation, Policy
 from fairopt.problem import Market
-from fairopt.testing.float_samples import large_market, rising
 
 
 def widths(ax: Any) -> np.ndarray:

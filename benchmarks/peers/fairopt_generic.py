@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairopt import discovery
-from fairopt.backends import Highs, Options, Solver
+from fairopt.backends import Backend, Highs, Options
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
 from fairopt.benchmarks.peers.plain import Floats
@@ -40,7 +40,7 @@ class Asked:
     decides: Policy
     policy: Policy
     market: Market
-    solver: Solver
+    solver: Backend
     options: Options
     decision: Allocation | None = None
 
@@ -61,7 +61,7 @@ class Generic(Contender):
     "build" is writing the program down. Water filling writes one a round: that is part of its "solve".
     """
 
-    backend: ClassVar[type[Solver]]
+    backend: ClassVar[type[Backend]]
 
     def options(self, time_limit: float, threads: int) -> Options:
         """Return what the backend is told."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairopt import allocate
-from fairopt.backends import Highs, Solver
+from fairopt.backends import Backend, Highs
 from fairopt.backends.exact import Exact
 from fairopt.discovery import policy
 from fairopt.errors import FairoptError
@@ -176,7 +176,7 @@ class ShareTask(Task):
                 break
         return Bound(best.upper, best.lower, "; ".join([best.note, *told]))
 
-    def sources(self, market: Market) -> Iterator[tuple[str, Solver | None]]:
+    def sources(self, market: Market) -> Iterator[tuple[str, Backend | None]]:
         """Yield who is asked for dual values, the quickest first, each with what it is called."""
         if policy(self.name).methods:
             yield "our own method", None
@@ -204,7 +204,7 @@ class ShareTask(Task):
             return None
         return Interval(float(solution.lower), float(solution.upper), f"{self.name}: the policy's own method")
 
-    def decided(self, market: Market, solver: Solver | None) -> Allocation:
+    def decided(self, market: Market, solver: Backend | None) -> Allocation:
         """Return the policy's decision."""
         limit = HIGHS_SECONDS if isinstance(solver, Highs) else None
         return allocate(policy(self.name), market, solver, time_limit=limit)

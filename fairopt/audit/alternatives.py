@@ -27,7 +27,7 @@ from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Market
 from fairopt.program import Array, Number, number_text
 from fairopt.properties import AllocationProperty, Verdict
-from fairopt.report import Key, ResultForm, by_name
+from fairopt.report import Key, ResultForm, Statement, by_name
 
 _log = logging.getLogger(__name__)
 #: On a market with more users or gangs, what takes long is done only where it is asked for.
@@ -222,63 +222,47 @@ def _gains(market: Market, shares: Array) -> dict[str, dict[str, Number]]:
 PRINTED, DECIMALS = 1e-3, 1e-6
 
 
-@dataclass(frozen=True)
-class DeclaredValue:
-    """A value that a file states, beside the same one ``computed`` by a ``rule``; None where nothing computes it."""
-
-    name: str
-    what: str
-    stated: Any
-    computed: Number | None = None
-    rule: str = ""
-
-    form = ResultForm(
-        "A value that a file states.",
-        Key("differs", bool, "Whether it is another than the one that is computed."),
-        in_full=True,
-    )
-
-    @property
-    def differs(self) -> bool:
-        """Whether both are known and are not alike."""
-        if self.computed is None or not is_number(self.stated):
-            return False
-        stated, computed = float(self.stated), float(self.computed)  # infinity among them
-        return stated != computed and not isclose(stated, computed, rel_tol=PRINTED, abs_tol=DECIMALS)
-
-    @property
-    def stated_text(self) -> str:
-        """What the file states, as text."""
-        return _text(self.stated)
-
-    @property
-    def computed_text(self) -> str:
-        """What was computed, as text; "" where nothing was."""
-        return "" if self.computed is None else _text(self.computed)
-
-    def __str__(self) -> str:
-        said = f"the file says {self.stated_text}, {self.rule} computes {self.computed_text}"
-        return f"{self.name}, {self.what}: {said}"
+def _declared(it: Statement) -> str:
+    said = f"the file says {few_digits(it.stated)}, {it.rule} computes {few_digits(it.computed)}"
+    return f"{it.name}, {it.what}: {said}"
 
 
-def _text(value: Any) -> str:
-    """Return a number with at most six digits, and anything else as it is."""
-    return f"{float(value):.6g}" if is_number(value) else str(value)
+#: A value that a file states, beside the same one ``computed`` by a ``rule``; None where nothing computes it.
+DECLARED = ResultForm(
+    "A value that a file states.",
+    Key("differs", bool, "Whether it is another than the one that is computed."),
+    in_full=True,
+    sentence=_declared,
+)
+
+
+def declared(name: str, what: str, stated: Any, computed: Number | None, rule: str) -> Statement:
+    """Return what a file states of a user or group, beside what a rule computes."""
+    differs = False
+    if computed is not None and is_number(stated):
+        one, other = float(stated), float(computed)  # infinity among them
+        differs = one != other and not isclose(one, other, rel_tol=PRINTED, abs_tol=DECIMALS)
+    return DECLARED.of(name=name, what=what, stated=stated, computed=computed, rule=rule, differs=differs)
+
+
+def few_digits(value: Any) -> str:
+    """Return a number with at most six digits, "" for None, and anything else as it is."""
+    return "" if value is None else f"{float(value):.6g}" if is_number(value) else str(value)
 
 
 def compared(
     accounts: EntitlementAccounts,
-    declared: Mapping[str, Mapping[str, Any]],
+    stated_by_file: Mapping[str, Mapping[str, Any]],
     policies: Sequence[Policy],
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({}),
-) -> Iterator[DeclaredValue]:
+) -> Iterator[Statement]:
     """Yield every declared number of users and groups of the market, computed where a rule's values are called so.
 
     KAI's ``allocated`` is compared with what its pods hold, Volcano's with its running gangs, and what an importer
     ``counted`` of the file's objects with that. The rules see the market as it stands, without what is pending, so that
     they only say what its shares are.
     """
-    known = {name: own for name, own in declared.items() if name in accounts.said.nodes}
+    known = {name: own for name, own in stated_by_file.items() if name in accounts.said.nodes}
     if not known:
         return
     rules: dict[str, list[tuple[str, Mapping[str, Number]]]] = {
@@ -294,7 +278,7 @@ def compared(
     for what in dict.fromkeys(what for own in known.values() for what in own):
         stated = {name: own[what] for name, own in known.items() if what in own}
         sides = [
-            [DeclaredValue(name, what, value, values.get(name), rule) for name, value in stated.items()]
+            [declared(name, what, value, values.get(name), rule) for name, value in stated.items()]
             for rule, values in rules.get(what, [("", {})])
         ]
         # a file does not say which of a scheduler's rules it runs under

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import (
+    DECLARED,
     Alternative,
-    DeclaredValue,
     alternatives,
     chosen,
     compared,
@@ -23,17 +23,17 @@ from fairopt.audit.reading import read_source, with_rates, with_speedups
 from fairopt.audit.reasons import Cause, Reason, as_far_as_read, by_rule, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
-from fairopt.audit.violations import BrokenCap, BrokenGuarantee, Mend, broken_caps, broken_guarantees, mends
+from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, let_by, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Unplaced, nothing_unread
+from fairopt.importing.imported import Imported, nothing_unread
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.program import Array, Number
 from fairopt.properties import AllocationProperty, Answer, Verdict
-from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed
+from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, listed
 
 #: What mends are, in the schema of results.
 SMALLEST = "By type, the smallest reclaim (`is_smallest`: whether it is known that none is smaller)"
@@ -73,7 +73,7 @@ class Audit(Tabular):
     properties: tuple[AllocationProperty, ...]
     verdicts: Mapping[str, Verdict]
     rules: tuple[Policy, ...]
-    unplaced: tuple[Unplaced, ...]
+    unplaced: tuple[Statement, ...]
     scheduler_rules: Mapping[str, str]
     stated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     counted: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
@@ -133,14 +133,14 @@ class Audit(Tabular):
         ),
         Key(
             "broken_guarantees",
-            list[BrokenGuarantee],
+            listed(BROKEN_GUARANTEE),
             "Who waits for what it is owed, and who holds too much.",
             lambda it: it.guarantees,
         ),
-        Key("broken_caps", list[BrokenCap], "Who holds more than its cap.", lambda it: it.caps),
+        Key("broken_caps", listed(BROKEN_CAP), "Who holds more than its cap.", lambda it: it.caps),
         Key(
             "mends",
-            list[Mend],
+            listed(MEND),
             f"{SMALLEST} that lets starving gangs run, and in `lacks` those that lack a good still.",
         ),
         LEFT_ASIDE,
@@ -155,7 +155,7 @@ class Audit(Tabular):
         ),
         Key(
             "declared",
-            list[DeclaredValue],
+            listed(DECLARED),
             "Values that the file states, beside the same computed again.",
             lambda it: [each for each in it.declared if each.computed is not None],
         ),
@@ -170,7 +170,7 @@ class Audit(Tabular):
             "unplaced",
             listed(dict),
             "What the file says and the market has no place for.",
-            lambda it: [each._asdict() for each in it.unplaced],
+            lambda it: it.unplaced,
         ),
         name="audit",
     )
@@ -186,27 +186,27 @@ class Audit(Tabular):
         return self.accounts.said.held[:, : self.accounts.k]
 
     @cached_property
-    def guarantees(self) -> tuple[BrokenGuarantee, ...]:
+    def guarantees(self) -> tuple[Statement, ...]:
         """The guarantees that others' borrowing breaks."""
         return tuple(broken_guarantees(self.accounts))
 
     @cached_property
-    def caps(self) -> tuple[BrokenCap, ...]:
+    def caps(self) -> tuple[Statement, ...]:
         """The caps that are broken."""
         return tuple(broken_caps(self.accounts))
 
     @cached_property
-    def mends(self) -> tuple[Mend, ...]:
+    def mends(self) -> tuple[Statement, ...]:
         """The smallest reclaim for all who starve, type by type."""
-        return tuple(each.as_far_as_read(self.unread) for each in mends(self.accounts)) if self.guarantees else ()
+        return tuple(let_by(each, self.unread) for each in mends(self.accounts)) if self.guarantees else ()
 
     @cached_property
-    def declared(self) -> tuple[DeclaredValue, ...]:
+    def declared(self) -> tuple[Statement, ...]:
         """What the file states that can be computed, beside what was computed."""
         return tuple(compared(self.accounts, self.stated, self.rules, self.counted))
 
     @property
-    def violations(self) -> tuple[BrokenGuarantee | BrokenCap, ...]:
+    def violations(self) -> tuple[Statement, ...]:
         """The guarantees and caps that are broken."""
         return (*self.guarantees, *self.caps)
 

@@ -21,74 +21,53 @@ from fairopt.audit.reasons import NOT_READ, NOTHING, Reason, ahead, as_far_as_re
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
-from fairopt.audit.violations import Mend, mends
+from fairopt.audit.violations import MEND, let_by, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
 from fairopt.numbers import counted
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.storage import naming
 from fairopt.program import INFINITY, Array, Number, number_text
-from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, few, keys_of, listed
+from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, few, keys_of, listed
 
 #: A reason, and how many gangs wait for it.
 WAITS = ResultForm("Gangs that wait for the same reason.", *Reason.form.keys, Key("gangs", int, "How many there are."))
 
 
-@dataclass(frozen=True)
-class Loan:
-    """What would have to be given to let a gang run on a type: GPUs of the type, in whole, by what gives them.
-
-    It is enough as long as the gangs ``ahead`` (`fairopt.audit.reasons`), by name, do not take what is given.
-    """
-
-    gang: str
-    type: str
-    gpus: int
-    steps: tuple[str, ...]
-    ahead: tuple[str, ...] = ()
-
-    form = ResultForm(
-        "What would have to be given to let a gang run on a type.",
-        *keys_of(str, "gang type", "The name."),
-        Key("gpus", int, "How many."),
-        Key("steps", list[str], "What gives them."),
-        Key("ahead", list[str], "The gangs that may take them first."),
-        SAYS,
-    )
-
-    def __str__(self) -> str:
-        who = "a gang" if len(self.ahead) == 1 else "gangs"
-        first = [f"but {who} before it may take the GPUs first: {few(self.ahead)}"] if self.ahead else []
-        return f"{self.gang} could run on {self.type}: {'; '.join((*self.steps, *first))}"
+def _loan(it: Statement) -> str:
+    who = "a gang" if len(it.ahead) == 1 else "gangs"
+    first = [f"but {who} before it may take the GPUs first: {few(it.ahead)}"] if it.ahead else []
+    return f"{it.gang} could run on {it.type}: {'; '.join((*it.steps, *first))}"
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """What more of something gives a user under a policy: GPUs by type, and what all others gain by it.
+def _sensitivity(it: Statement) -> str:
+    gains = ", ".join(f"{_signed(gpus)} {kind}" for kind, gpus in it.gains.items()) or "nothing"
+    others = f"; all others {_signed(it.others)}" if it.others else ""
+    return "; ".join((f"{it.change}: {gains}{others}", *it.needs))
 
-    ``needs``: in words, what must be added or reclaimed where the policy then gives more GPUs than there are, as one
-    does that counts quotas alone.
-    """
 
-    policy: str
-    change: SetTo
-    gains: dict[str, Number]
-    others: Number
-    needs: tuple[str, ...] = ()
-
-    form = ResultForm(
-        "What more of something gives.",
-        Key("policy", str, "The policy."),
-        Key("change", str, "What there is more of.", lambda it: str(it.change)),
-        Key("gains", dict[str, Number], "GPUs by type."),
-        Key("others", Number, "What all others gain by it."),
-        Key("needs", list[str], "What must be added or reclaimed, where it takes more GPUs than there are."),
-    )
-
-    def __str__(self) -> str:
-        gains = ", ".join(f"{_signed(gpus)} {kind}" for kind, gpus in self.gains.items()) or "nothing"
-        others = f"; all others {_signed(self.others)}" if self.others else ""
-        return "; ".join((f"{self.change}: {gains}{others}", *self.needs))
+#: What would have to be given to let a gang run on a type, in whole GPUs. It is enough as long as the gangs ``ahead``
+#: (`fairopt.audit.reasons`), by name, do not take what is given.
+LOAN = ResultForm(
+    "What would have to be given to let a gang run on a type.",
+    *keys_of(str, "gang type", "The name."),
+    Key("gpus", int, "How many."),
+    Key("steps", list[str], "What gives them."),
+    Key("ahead", list[str], "The gangs that may take them first."),
+    SAYS,
+    sentence=_loan,
+)
+#: What more of something, a `SetTo`, gives a user under a policy. ``needs``: in words, where the policy then gives more
+#: GPUs than there are, as one does that counts quotas alone.
+SENSITIVITY = ResultForm(
+    "What more of something gives.",
+    Key("policy", str, "The policy."),
+    Key("change", str, "What there is more of.", lambda it: str(it.change)),
+    Key("gains", dict[str, Number], "GPUs by type."),
+    Key("others", Number, "What all others gain by it."),
+    Key("needs", list[str], "What must be added or reclaimed, where it takes more GPUs than there are."),
+    sentence=_sensitivity,
+)
 
 
 def _signed(gpus: Number) -> str:
@@ -115,9 +94,9 @@ class Explanation(Tabular):
     row: NodeStatus
     path: tuple[str, ...]
     waits: tuple[Reason, ...]
-    mends: tuple[Mend, ...]
-    loans: tuple[Loan, ...]
-    sensitivities: tuple[Sensitivity, ...]
+    mends: tuple[Statement, ...]
+    loans: tuple[Statement, ...]
+    sensitivities: tuple[Statement, ...]
 
     form = ResultForm(
         "How one user or group stands, and why.",
@@ -136,11 +115,11 @@ class Explanation(Tabular):
             "By cause of these reasons: the rule of the scheduler that makes it so.",
             lambda it: it.found.rules_behind(it.waits),
         ),
-        Key("mends", list[Mend], f"{SMALLEST} that lets its starving gangs run."),
+        Key("mends", listed(MEND), f"{SMALLEST} that lets its starving gangs run."),
         LEFT_ASIDE._replace(value=lambda it: it.found.unlooked),
         Key(
             "loans",
-            list[Loan],
+            listed(LOAN),
             "What its first waiting gang would have to be given, by type: enough unless gangs ahead take it.",
         ),
         Key(
@@ -152,7 +131,7 @@ class Explanation(Tabular):
                 for each in it.alternatives
             },
         ),
-        Key("sensitivities", list[Sensitivity], "What more of a quota, cap, capacity or weight gives it."),
+        Key("sensitivities", listed(SENSITIVITY), "What more of a quota, cap, capacity or weight gives it."),
     )
 
     def now(self, policy: Alternative) -> dict[str, Number]:
@@ -235,7 +214,7 @@ def explain(
         row=found.rows[node],
         path=tuple(accounts.said.nodes[group] for group in accounts.above(node)),
         waits=tuple(same.values()),
-        mends=tuple(each.as_far_as_read(found.unread) for each in mends(accounts, node)),
+        mends=tuple(let_by(each, found.unread) for each in mends(accounts, node)),
         loans=tuple(_loans(accounts, first, found.unread(accounts.gangs.names[first]))) if first is not None else (),
         sensitivities=tuple(_sensitivities(found, node, first, watch)) if wanted else (),
     )
@@ -251,7 +230,7 @@ def _of_its_part(
         yield alternative(part_of(policy, found.market, users), policy)
 
 
-def _loans(accounts: EntitlementAccounts, gang: int, unread: Sequence[str]) -> Iterator[Loan]:
+def _loans(accounts: EntitlementAccounts, gang: int, unread: Sequence[str]) -> Iterator[Statement]:
     """Yield the least that has to be given to a gang on each type, the type with the least first.
 
     ``unread``: what the files say of it and the rule does not read.
@@ -290,7 +269,8 @@ def _loans(accounts: EntitlementAccounts, gang: int, unread: Sequence[str]) -> I
             total, free = total + missing, free + missing
         goods = SpareGoods(accounts).missing(goods_of(accounts, [gang], j))
         first = tuple(gangs.names[each] for each in ahead(accounts, gang, j, free, goods))
-        found.append(Loan(name, kind, total, (*steps, *more) if steps else (nothing,), first))
+        gives = (*steps, *more) if steps else (nothing,)
+        found.append(LOAN.of(gang=name, type=kind, gpus=total, steps=gives, ahead=first))
     yield from sorted(found, key=lambda loan: (loan.gpus, len(loan.steps)))
 
 
@@ -307,7 +287,7 @@ def _goods_steps(accounts: EntitlementAccounts, gang: int, gpu_type: int, spare:
             yield f"raise the cap of {accounts.said.nodes[node]} on {good} from {number_text(cap)} to {to}"
 
 
-def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[str], None]) -> Iterator[Sensitivity]:
+def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[str], None]) -> Iterator[Statement]:
     """Yield what more gives a node, under the rules of its own scheduler where there are any among the policies."""
     own = [each for each in found.alternatives if each.policy in own_rules(found.source)]
     for base in own or found.alternatives:
@@ -320,9 +300,7 @@ def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[s
                 yield one
 
 
-def _with(
-    found: Audit, node: int, base: Alternative, change: SetTo, watch: Callable[[str], None]
-) -> Sensitivity | None:
+def _with(found: Audit, node: int, base: Alternative, change: SetTo, watch: Callable[[str], None]) -> Statement | None:
     """Return what a change gives; None where it cannot be made alone, such as a quota that is at its cap."""
     watch(f"{base.policy} decides with {change}")
     try:
@@ -337,7 +315,8 @@ def _with(
     own = more[users].sum(axis=0)
     gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}
     needs = tuple(_needs(found, node, base, new.shares.sum(axis=0), market.capacity)) if gains else ()
-    return Sensitivity(base.policy, change, gains, more.sum() - own.sum(), needs)
+    others = more.sum() - own.sum()
+    return SENSITIVITY.of(policy=base.policy, change=change, gains=gains, others=others, needs=needs)
 
 
 def _needs(found: Audit, node: int, base: Alternative, given: Array, capacity: Array) -> Iterator[str]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil
 from operator import mul
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.backends import Highs
 from fairopt.backends.solution import Status
 from fairopt.program import Formulation, Number, objects
+from fairopt.report import ResultForm, Statement
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
@@ -44,46 +46,48 @@ class Stopped(NamedTuple):
         return self.gang or f"{self.gpus} GPUs of no listed gang"
 
 
-@dataclass(frozen=True)
-class Reclaim:
-    """What frees ``needed`` GPUs of a type: what to stop, None where nothing does.
+def _reclaimed(it: Statement) -> str:
+    if it.stops is None:
+        return f"no choice of whole preemptible gangs of those who borrow frees {it.needed} {it.type}"
+    if not it.stops:
+        return f"stop nothing: {it.needed} {it.type} are free"
+    by_user: dict[str, list[str]] = {}
+    for each in it.stops:
+        by_user.setdefault(each.user, []).append(str(each))
+    whose = [f"{', '.join(gangs)} of {user}" for user, gangs in by_user.items()]
+    whom = "; ".join(whose[:NAMED]) + f"; and of {len(whose) - NAMED} other users" * (len(whose) > NAMED)
+    said = f"reclaim {it.gpus} {it.type}: stop {whom}"
+    many = "there are too many other choices to know whether one takes less"
+    if not it.below:
+        return said if it.is_smallest else f"{said}; {many}"
+    told = [f"{it.below[name]} of what {name} is owed" for name in it.told]
+    more = f" and some of what {len(told) - NAMED} others are owed" * (len(told) > NAMED)
+    left = " and ".join(told[:NAMED]) + more
+    least = "no choice takes less" + " in all" * (len(told) > 1) if it.is_smallest else many
+    return f"{said}. Gangs are whole, so this takes {left}; {least}"
+
+
+RECLAIM = ResultForm("What frees GPUs of a type.", in_full=True, sentence=_reclaimed)
+
+
+def reclaim(
+    gpu_type: str,
+    needed: Number,
+    stops: tuple[Stopped, ...] | None,
+    gpus: Number = 0,
+    below: Mapping[str, Number] = MappingProxyType({}),
+    told: tuple[str, ...] = (),
+    *,
+    is_smallest: bool = True,
+) -> Statement:
+    """Return what frees ``needed`` GPUs of a type: what to stop, None where nothing does.
 
     ``below``: by user or group, how many GPUs it is left short of what it is owed, since gangs are whole. ``told``:
     those of them that are left short of more than their members. ``is_smallest``: False where there are too many other
     choices to know whether one takes less.
     """
-
-    type: str
-    needed: Number
-    stops: tuple[Stopped, ...] | None
-    gpus: Number = 0
-    below: Mapping[str, Number] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
-    is_smallest: bool = True
-
-    def by_user(self) -> dict[str, list[str]]:
-        """Return the gangs to stop, by user."""
-        found: dict[str, list[str]] = {}
-        for each in self.stops or ():
-            found.setdefault(each.user, []).append(str(each))
-        return found
-
-    def __str__(self) -> str:
-        if self.stops is None:
-            return f"no choice of whole preemptible gangs of those who borrow frees {self.needed} {self.type}"
-        if not self.stops:
-            return f"stop nothing: {self.needed} {self.type} are free"
-        whose = [f"{', '.join(gangs)} of {user}" for user, gangs in self.by_user().items()]
-        whom = "; ".join(whose[:NAMED]) + f"; and of {len(whose) - NAMED} other users" * (len(whose) > NAMED)
-        said = f"reclaim {self.gpus} {self.type}: stop {whom}"
-        many = "there are too many other choices to know whether one takes less"
-        if not self.below:
-            return said if self.is_smallest else f"{said}; {many}"
-        told = [f"{self.below[name]} of what {name} is owed" for name in self.told]
-        more = f" and some of what {len(told) - NAMED} others are owed" * (len(told) > NAMED)
-        left = " and ".join(told[:NAMED]) + more
-        least = "no choice takes less" + " in all" * (len(told) > 1) if self.is_smallest else many
-        return f"{said}. Gangs are whole, so this takes {left}; {least}"
+    parts = {"type": gpu_type, "needed": needed, "stops": stops, "gpus": gpus}
+    return RECLAIM.of(**parts, below=below, told=told, is_smallest=is_smallest)
 
 
 def smallest(
@@ -93,7 +97,7 @@ def smallest(
     users: Collection[int],
     granted: Mapping[int, Number],
     missing: Mapping[Limit, Number] | None = None,
-) -> Reclaim:
+) -> Statement:
     """Return the smallest reclaim of ``needed`` GPUs of a type from ``users``.
 
     ``granted``: GPUs of the type that each node gets in exchange, by node; they count as held. ``missing``: how much of
@@ -108,9 +112,9 @@ def smallest(
     """
     kind, needed, missing = accounts.market.types[gpu_type], max(0, needed), missing or {}
     if not needed and not missing:
-        return Reclaim(kind, 0, ())
+        return reclaim(kind, 0, ())
     if reclaimable(accounts, gpu_type, users) < needed:
-        return Reclaim(kind, needed, None)
+        return reclaim(kind, needed, None)
     kinds: dict[_Kind, list[Stopped]] = defaultdict(list)
     for user in users:
         for part in _parts(accounts, user, gpu_type):
@@ -132,7 +136,8 @@ def smallest(
     stops.sort(key=lambda each: (accounts.said.node(each.user), not each.gang, place.get(each.gang, 0)))
     took = {node: sum(gpus[at] for at in inside) for node, inside in around.items()}
     below = {accounts.said.nodes[node]: most - slack[node] for node, most in took.items() if most > slack[node]}
-    return Reclaim(kind, needed, tuple(stops), sum(gpus), below, _told(accounts, below), is_smallest)
+    left = _told(accounts, below)
+    return reclaim(kind, needed, tuple(stops), sum(gpus), below, left, is_smallest=is_smallest)
 
 
 class _Kind(NamedTuple):

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairopt.audit.alternatives import few_digits
 from fairopt.audit.auditing import Audit
 from fairopt.audit.explaining import Explanation
 from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
@@ -78,7 +79,7 @@ def page(found: Audit, files: Sequence[object] = ()) -> str:
 def audit_templates() -> Any:
     """Return the templates of pages of audits. Errors: `NotInstalled` without Jinja2."""
     made = templates(__package__, "an audit's page")
-    made.filters |= {"gpus": gpus_text, "signed": signed}
+    made.filters |= {"gpus": gpus_text, "signed": signed, "digits": few_digits}
     made.globals |= {"longest": longest, "infinity": INFINITY}
     return made
 

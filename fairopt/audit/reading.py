@@ -9,13 +9,14 @@ from pathlib import Path
 
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
-from fairopt.importing.imported import Imported, Unplaced, files_of, read_with
+from fairopt.importing.imported import UNPLACED, Imported, files_of, read_with
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem.files.documents import parse_json, parse_toml
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.labels import check_labels
 from fairopt.problem.numbers import amount
 from fairopt.program import cast, objects
+from fairopt.report import Statement
 
 #: Where files of a folder stand among what has no place.
 IN_FOLDER = "the folder"
@@ -102,7 +103,7 @@ def _with_those_in_folders(paths: Sequence[AnyPath]) -> tuple[list[AnyPath], fro
 
 def _read(reader: Callable[..., Imported], paths: Sequence[AnyPath], loose: Collection[str]) -> Imported:
     """Return what an importer reads of files, without those of ``loose`` ones that it refuses; these are named."""
-    kept, left_out = list(paths), list[Unplaced]()
+    kept, left_out = list(paths), list[Statement]()
     while True:
         try:
             read = read_with(reader, kept)
@@ -111,7 +112,7 @@ def _read(reader: Callable[..., Imported], paths: Sequence[AnyPath], loose: Coll
             if refused not in loose or len(kept) == 1 or refused not in map(str, kept):
                 raise
             kept = [path for path in kept if str(path) != refused]
-            left_out.append(Unplaced(IN_FOLDER, Path(refused).name, f"left out: {_short(error)}"))
+            left_out.append(UNPLACED.of(place=IN_FOLDER, value=Path(refused).name, why=f"left out: {_short(error)}"))
         else:
             return read._replace(unplaced=(*left_out, *read.unplaced))
 

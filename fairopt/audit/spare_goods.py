@@ -6,35 +6,27 @@ Goods are counted as quotas count them: for the cluster, and for each user and g
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.numbers import whole_as_int
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Number, number_text
+from fairopt.report import ResultForm, Statement
 
 #: Whose limit (`TOP`: the cluster's), and the column of the good.
 Limit = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Lack:
-    """Why a gang waits still, whatever is stopped: it takes ``amount`` of a good, and at most ``most`` can be left.
+def _lack(it: Statement) -> str:
+    whose = f" below the cap of {it.who}" if it.who else ""
+    most = f"at most {number_text(max(it.most, 0))} can be free for it{whose}"
+    return f"{it.gang} waits still: it takes {number_text(it.amount)} {it.good}, and {most}"
 
-    ``who``: whose cap leaves no more, "" for the whole cluster.
-    """
 
-    gang: str
-    good: str
-    amount: Number
-    most: Number
-    who: str
-
-    def __str__(self) -> str:
-        whose = f" below the cap of {self.who}" if self.who else ""
-        most = f"at most {number_text(max(self.most, 0))} can be free for it{whose}"
-        return f"{self.gang} waits still: it takes {number_text(self.amount)} {self.good}, and {most}"
+#: Why a ``gang`` waits still, whatever is stopped: it takes ``amount`` of a ``good``, and at most ``most`` can be left.
+#: ``who``: whose cap leaves no more, "" for the whole cluster.
+LACK = ResultForm("Why a gang waits still.", in_full=True, sentence=_lack)
 
 
 def goods_of(accounts: EntitlementAccounts, gangs: Iterable[int], gpu_type: int) -> dict[Limit, Number]:
@@ -81,7 +73,7 @@ class SpareGoods:
         short = {limit: amount - self.room(limit) for limit, amount in taken.items()}
         return {limit: Fraction(amount) for limit, amount in short.items() if amount > 0}
 
-    def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Lack | None:
+    def lack(self, gang: int, gpu_type: int, freed: Mapping[Limit, Number]) -> Statement | None:
         """Return what a gang does not find though so much is set free; None where it finds all."""
         for limit, amount in self.accounts.pools.goods_of(gang, gpu_type):
             most = self.room(limit) + freed.get(limit, 0)
@@ -89,9 +81,8 @@ class SpareGoods:
                 node, column = limit
                 said = self.accounts.said
                 who = "" if node == TOP else said.nodes[node]
-                return Lack(
-                    self.accounts.gangs.names[gang], said.columns[column], Fraction(amount), Fraction(most), who
-                )
+                name, good = self.accounts.gangs.names[gang], said.columns[column]
+                return LACK.of(gang=name, good=good, amount=Fraction(amount), most=Fraction(most), who=who)
         return None
 
     def start(self, taken: Mapping[Limit, Number]) -> None:

@@ -4,105 +4,73 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import ceil
 
 import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts, users_in
-from fairopt.audit.mending import Reclaim, reclaimable, smallest
+from fairopt.audit.mending import reclaim, reclaimable, smallest
 from fairopt.audit.reasons import MOST_HOLDERS, NAMED, named
-from fairopt.audit.spare_goods import Lack, SpareGoods, beside_served, freed_by, goods_of
+from fairopt.audit.spare_goods import SpareGoods, beside_served, freed_by, goods_of
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Number, number_text
-from fairopt.report import SAYS, Key, ResultForm
+from fairopt.report import SAYS, Key, ResultForm, Statement
 
 
-@dataclass(frozen=True)
-class BrokenGuarantee:
-    """A user or group whose gangs wait for GPUs that it is owed, while others hold more than they are owed.
-
-    ``holders``: those that hold most beyond that, of ``of``.
-    """
-
-    name: str
-    type: str
-    short: int
-    holders: tuple[tuple[str, int], ...]
-    of: int
-
-    form = ResultForm(
-        "A broken guarantee.",
-        Key("holders", dict[str, int], "Who holds how much too much.", lambda it: dict(it.holders)),
-        SAYS,
-        in_full=True,
-    )
-
-    def __str__(self) -> str:
-        some = ", ".join(f"{name} holds {gpus}" for name, gpus in self.holders[:NAMED])
-        more = f", and {self.of - NAMED} others hold some" if self.of > NAMED else ""
-        owed = f"{self.name} waits for {self.short} {self.type} that it is owed"
-        return f"{owed}; beyond what they are owed, {some}{more}"
+def _broken_guarantee(it: Statement) -> str:
+    some = ", ".join(f"{name} holds {gpus}" for name, gpus in it.holders[:NAMED])
+    more = f", and {it.of - NAMED} others hold some" if it.of > NAMED else ""
+    owed = f"{it.name} waits for {it.short} {it.type} that it is owed"
+    return f"{owed}; beyond what they are owed, {some}{more}"
 
 
-@dataclass(frozen=True)
-class BrokenCap:
-    """A user or group that holds more of a type or good than it may; ``mend`` is None for a good."""
-
-    name: str
-    type: str
-    holds: Number
-    cap: Number
-    mend: Reclaim | None = None
-
-    form = ResultForm("A broken cap.", SAYS, in_full=True)
-
-    def __str__(self) -> str:
-        return f"{self.name} holds {number_text(self.holds)} {self.type} and may hold {number_text(self.cap)}"
+def _broken_cap(it: Statement) -> str:
+    return f"{it.name} holds {number_text(it.holds)} {it.type} and may hold {number_text(it.cap)}"
 
 
-@dataclass(frozen=True)
-class Mend:
-    """The smallest reclaim on a type that lets starving gangs run: ``gangs``, of all that could (``of``).
-
-    ``resources``: what else they take, of which there is enough then. ``lacks``: the gangs for which there is not.
-    ``unread``: what the files say of ``gangs`` and the scheduler's rule does not read, which must let them run, too.
-    """
-
-    type: str
-    gangs: tuple[str, ...]
-    of: int
-    reclaim: Reclaim
-    resources: tuple[str, ...] = ()
-    lacks: tuple[Lack, ...] = ()
-    unread: tuple[str, ...] = ()
-
-    form = ResultForm("A reclaim, and what it lets run.", SAYS, in_full=True)
-
-    def __str__(self) -> str:
-        more = f"; and {len(self.lacks) - NAMED} more wait for such goods" * (len(self.lacks) > NAMED)
-        lacks = "; ".join(map(str, self.lacks[:NAMED])) + more
-        if not self.gangs and lacks:
-            return f"{self.type}: {lacks}"
-        if self.reclaim.stops is None or not self.gangs:
-            return f"{self.type}: {self.reclaim}"
-        some = ", ".join(self.gangs[:NAMED]) + (f" and {len(self.gangs) - NAMED} more" * (len(self.gangs) > NAMED))
-        runs = "runs" if len(self.gangs) == 1 else "run"
-        count = f" ({len(self.gangs)} of {self.of} that starve)" if len(self.gangs) < self.of else ""
-        *others, last = self.resources or ("",)
-        enough = f", with enough {', '.join(others)}{' and ' * bool(others)}{last}" if last else ""
-        lets = f", if what the rule does not read lets {'it' if len(self.gangs) == 1 else 'them'}: {named(self.unread)}"
-        return f"{self.reclaim}. Then {some} {runs}{enough}{count}{lets * bool(self.unread)}" + f"; {lacks}" * bool(
-            lacks
-        )
-
-    def as_far_as_read(self, unread: Callable[[str], Sequence[str]]) -> Mend:
-        """Return the same with what a rule does not read of its gangs: ``unread`` says it of one, by its name."""
-        return replace(self, unread=tuple(dict.fromkeys(each for gang in self.gangs for each in unread(gang))))
+def _mend(it: Statement) -> str:
+    more = f"; and {len(it.lacks) - NAMED} more wait for such goods" * (len(it.lacks) > NAMED)
+    lacks = "; ".join(map(str, it.lacks[:NAMED])) + more
+    if not it.gangs and lacks:
+        return f"{it.type}: {lacks}"
+    if it.reclaim.stops is None or not it.gangs:
+        return f"{it.type}: {it.reclaim}"
+    some = ", ".join(it.gangs[:NAMED]) + (f" and {len(it.gangs) - NAMED} more" * (len(it.gangs) > NAMED))
+    runs = "runs" if len(it.gangs) == 1 else "run"
+    count = f" ({len(it.gangs)} of {it.of} that starve)" if len(it.gangs) < it.of else ""
+    *others, last = it.resources or ("",)
+    enough = f", with enough {', '.join(others)}{' and ' * bool(others)}{last}" if last else ""
+    lets = f", if what the rule does not read lets {'it' if len(it.gangs) == 1 else 'them'}: {named(it.unread)}"
+    return f"{it.reclaim}. Then {some} {runs}{enough}{count}{lets * bool(it.unread)}" + f"; {lacks}" * bool(lacks)
 
 
-def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee]:
+#: A user or group, its ``name``, whose gangs wait for GPUs of a ``type`` that it is owed, ``short`` of them, while
+#: others hold more than they are owed. ``holders``: those that hold most beyond that, of ``of``.
+BROKEN_GUARANTEE = ResultForm(
+    "A broken guarantee.",
+    Key("holders", dict[str, int], "Who holds how much too much.", lambda it: dict(it.holders)),
+    SAYS,
+    in_full=True,
+    sentence=_broken_guarantee,
+)
+#: A user or group, its ``name``, that ``holds`` more of a ``type`` or good than its ``cap``. ``mend``: the `RECLAIM`
+#: that mends it, None for a good.
+BROKEN_CAP = ResultForm("A broken cap.", SAYS, in_full=True, sentence=_broken_cap)
+#: The smallest ``reclaim`` on a ``type`` that lets starving gangs run: ``gangs``, of all that could (``of``).
+#: ``resources``: what else they take, of which there is enough then. ``lacks``: the gangs for which there is not.
+#: ``unread``: what the files say of ``gangs`` and the scheduler's rule does not read, which must let them run, too.
+MEND = ResultForm("A reclaim, and what it lets run.", SAYS, in_full=True, sentence=_mend)
+
+
+def let_by(mend: Statement, unread: Callable[[str], Sequence[str]]) -> Statement:
+    """Return a `MEND` with what a rule does not read of its gangs: ``unread`` says it of one, by its name."""
+    found = dict.fromkeys(each for gang in mend.gangs for each in unread(gang))
+    return replace(mend, parts={**mend.parts, "unread": tuple(found)})
+
+
+def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[Statement]:
     """Yield the guarantees that others' borrowing breaks.
 
     A starving gang that no free GPUs serve and that no cap stops counts for its user where it fits into what that is
@@ -120,10 +88,16 @@ def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[BrokenGuarantee
         if not holders:
             continue
         names = tuple((accounts.said.nodes[user], borrowed) for user, borrowed in islice(holders.items(), MOST_HOLDERS))
-        yield BrokenGuarantee(accounts.said.nodes[node], accounts.market.types[j], gpus, names, len(holders))
+        yield BROKEN_GUARANTEE.of(
+            name=accounts.said.nodes[node],
+            type=accounts.market.types[j],
+            short=gpus,
+            holders=names,
+            of=len(holders),
+        )
 
 
-def broken_caps(accounts: EntitlementAccounts) -> Iterator[BrokenCap]:
+def broken_caps(accounts: EntitlementAccounts) -> Iterator[Statement]:
     """Yield the caps that are broken, each with the smallest reclaim inside that mends it."""
     said = accounts.said
     for node, column in np.argwhere(accounts.over_cap).tolist():
@@ -132,10 +106,10 @@ def broken_caps(accounts: EntitlementAccounts) -> Iterator[BrokenCap]:
         if column < accounts.k:
             inside = users_in(accounts.said, node)
             mend = smallest(accounts, column, ceil(holds - cap), inside, {})
-        yield BrokenCap(said.nodes[node], said.columns[column], holds, cap, mend)
+        yield BROKEN_CAP.of(name=said.nodes[node], type=said.columns[column], holds=holds, cap=cap, mend=mend)
 
 
-def mends(accounts: EntitlementAccounts, only: int | None = None) -> Iterator[Mend]:
+def mends(accounts: EntitlementAccounts, only: int | None = None) -> Iterator[Statement]:
     """Yield, type by type, the smallest reclaim that lets all starving gangs run; of the gangs of one node, ``only``.
 
     Where not enough can be reclaimed for all, or caps leave no room for all, gangs of high priority, and then those
@@ -165,7 +139,7 @@ def mends(accounts: EntitlementAccounts, only: int | None = None) -> Iterator[Me
 
 def _on_type(
     accounts: EntitlementAccounts, j: int, gangs: list[int], users: list[int], spare: SpareGoods, only: int | None
-) -> Iterator[Mend]:
+) -> Iterator[Statement]:
     """Yield the mend on one type; none where what is free is enough. ``spare`` is left as it is after it."""
     pool = accounts.pools.of(int(accounts.gangs.user[gangs[0]]), j)
     free = accounts.pools.left_in(pool, j) if only is None else accounts.free_for(only, j)
@@ -180,17 +154,19 @@ def _on_type(
         stopped = [accounts.gang_called[each.gang] for each in found.stops or () if each.gang]
         spare.stop(goods_of(accounts, stopped, j))
         names = tuple(accounts.gangs.names[gang] for gang in helped)
-        yield Mend(kind, names, len(gangs), found, spare.resources(helped, j), lacks)
+        resources = spare.resources(helped, j)
+        yield MEND.of(type=kind, gangs=names, of=len(gangs), reclaim=found, resources=resources, lacks=lacks, unread=())
     elif lacks or not helped:
-        yield Mend(kind, (), len(gangs), Reclaim(kind, max(0, first - free), None), lacks=lacks)
+        nothing = reclaim(kind, max(0, first - free), None)
+        yield MEND.of(type=kind, gangs=(), of=len(gangs), reclaim=nothing, resources=(), lacks=lacks, unread=())
 
 
 def _helped(
     accounts: EntitlementAccounts, j: int, gangs: list[int], there: Number, spare: SpareGoods, users: list[int]
-) -> tuple[list[int], dict[int, int], tuple[Lack, ...]]:
+) -> tuple[list[int], dict[int, int], tuple[Statement, ...]]:
     """Return the gangs that can run if all is reclaimed, what GPUs each node gets, and what others lack of goods."""
     helped: list[int] = []
-    lacks: list[Lack] = []
+    lacks: list[Statement] = []
     granted: dict[int, int] = defaultdict(int)
     total, freed = 0, freed_by(accounts, j, users)
     for gang in gangs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +18,24 @@ from fairopt.numbers import counted
 from fairopt.problem import Market
 from fairopt.program import Number, number_text
 from fairopt.properties.verdict import Verdict
-from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed, part
+from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, keys_of, listed, part
 
 
-class Difference(NamedTuple):
-    """What a user or group has on a type, before and after: how it stands, or the GPUs that a policy gives it."""
+def _difference(it: Statement) -> str:
+    return f"{it.name} on {it.type}: {it.before} becomes {it.after}"
 
-    name: str
-    type: str
-    before: Any
-    after: Any
-    policy: str = ""
+
+#: What a user or group has on a type, before and after: how it stands.
+STATUS_CHANGE = ResultForm("A status that changes.", in_full=True, sentence=_difference)
+#: The same, where it is the GPUs that a policy gives it.
+GIVEN = ResultForm(
+    "What a policy gives differently.",
+    Key("policy", str, "The policy."),
+    Key("user", str, "The user.", lambda it: it.name),
+    *keys_of(str, "type", "The type."),
+    *keys_of(Number, "before after", "GPUs."),
+    sentence=_difference,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,19 +55,9 @@ class WhatIf(Tabular):
             "footings",
             listed(dict),
             "Users and groups whose status changes.",
-            lambda it: [
-                {"name": each.name, "type": each.type, **_both(each.before, each.after)} for each in it.status_changes
-            ],
+            lambda it: it.status_changes,
         ),
-        Key(
-            "given",
-            listed(dict),
-            "What policies give differently.",
-            lambda it: [
-                {"policy": each.policy, "user": each.name, "type": each.type, **_both(each.before, each.after)}
-                for each in it.given
-            ],
-        ),
+        Key("given", listed(dict), "What policies give differently."),
         Key(
             "undecided",
             by_name(dict),
@@ -108,11 +105,11 @@ class WhatIf(Tabular):
         )
 
     @cached_property
-    def status_changes(self) -> tuple[Difference, ...]:
+    def status_changes(self) -> tuple[Statement, ...]:
         """Whose status changes, by type."""
         return tuple(self._status_changes())
 
-    def _status_changes(self) -> Iterator[Difference]:
+    def _status_changes(self) -> Iterator[Statement]:
         old, new = ({row.name: row for row in each.rows} for each in (self.before, self.after))
         types = dict.fromkeys((*self.before.market.types, *self.after.market.types))
         for name in dict.fromkeys((*old, *new)):
@@ -122,23 +119,24 @@ class WhatIf(Tabular):
                     for rows in (old, new)
                 )
                 if was is not now:
-                    yield Difference(name, kind, was, now)
+                    yield STATUS_CHANGE.of(name=name, type=kind, before=was, after=now)
 
     @cached_property
-    def given(self) -> tuple[Difference, ...]:
+    def given(self) -> tuple[Statement, ...]:
         """What policies give differently."""
         return tuple(self._given())
 
-    def _given(self) -> Iterator[Difference]:
+    def _given(self) -> Iterator[Statement]:
         later = {each.policy: each for each in self.after.alternatives}
         for old in self.before.alternatives:
             new = later.get(old.policy)
             if new is None or new.shares is None or old.shares is None:
                 continue
             was, now = (_by_name(each.market, row.shares) for each, row in ((self.before, old), (self.after, new)))
-            for key in dict.fromkeys((*was, *now)):
-                if was.get(key, 0) != now.get(key, 0):
-                    yield Difference(*key, was.get(key, 0), now.get(key, 0), old.policy)
+            for name, kind in dict.fromkeys((*was, *now)):
+                first, then = (each.get((name, kind), 0) for each in (was, now))
+                if first != then:
+                    yield GIVEN.of(policy=old.policy, name=name, type=kind, before=first, after=then)
 
     @cached_property
     def undecided(self) -> dict[str, tuple[str, str]]:

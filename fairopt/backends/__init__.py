@@ -10,7 +10,7 @@
 """
 
 from fairopt.backends.highs import Highs, write
-from fairopt.backends.solver import Backend, Capability, Method, Options, Session, Solver
+from fairopt.backends.solver import Backend, Capability, Method, Options, Session
 
 __all__ = [
     "Backend",
@@ -19,6 +19,5 @@ __all__ = [
     "Method",
     "Options",
     "Session",
-    "Solver",
     "write",
 ]

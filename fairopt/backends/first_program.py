@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fairopt.backends.highs import SMALLEST_COEFFICIENT, as_written, write, written_digits
+from fairopt.backends.solution import Solution
+from fairopt.backends.solver import Backend, Capability, Options
 from fairopt.errors import FairoptError, NotCapable, NotSolved
 from fairopt.program import Program
 
 
-class FirstProgram:
-    """A solver that keeps the first program that it is given, in fractions, and answers none.
+class FirstProgram(Backend):
+    """A backend that keeps the first program that it is given, in fractions, and answers none.
 
     >>> from fairopt import Market, allocate
     >>> program = FirstProgram.of(lambda solver: allocate("max-min", Market.of([[1, 2]], [1, 1]), solver), "max-min")
@@ -24,7 +26,9 @@ class FirstProgram:
     """
 
     name = "file"
-    number = Fraction
+    modules = ()
+    capabilities = frozenset(Capability)
+    number: ClassVar[type] = Fraction
 
     def __init__(self) -> None:
         self.program: Program | None = None
@@ -32,6 +36,9 @@ class FirstProgram:
     def solve(self, program: Program, **options: Any) -> Any:
         """Keep the program. Errors: `NotSolved`, always, so that whoever asks goes no further."""
         self.program = self.program or program
+        return self._solve(program, Options())
+
+    def _solve(self, program: Program, options: Options) -> Solution:
         raise NotSolved("the program is kept, and not solved")
 
     @classmethod

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 from fairopt.backends.apart import solved, wanted
 from fairopt.backends.scaling import scaled
@@ -91,32 +91,6 @@ class Options:
         """Return the options that are set, under the names by which a library takes them."""
         plain = {each: int(value) if each in _WHOLE else float(value) for each, value in self.given().items()}
         return {name: value for each, value in plain.items() for name in names[each]}
-
-
-@runtime_checkable
-class Solver(Protocol):
-    """What fairopt needs of a backend; one from outside need not inherit from `Backend`.
-
-    >>> from fairopt.backends import Highs
-    >>> isinstance(Highs(), Solver)
-    True
-    """
-
-    name: str
-    number: ClassVar[type]
-
-    def solve(
-        self,
-        program: Program,
-        *,
-        tolerance: float | None = None,
-        time_limit: float | None = None,
-        gap: float | None = None,
-        seed: int | None = None,
-        threads: int | None = None,
-    ) -> Solution:
-        """Return an answer to ``program``; its `Status` says how solving ended, never an exception."""
-        ...
 
 
 class Backend(ABC):
@@ -277,7 +251,7 @@ class Method:
         raise NotCapable(f"a decision of {policy.name} by {self.name} is in floats, and floats prove nothing")
 
 
-def answers_in_floats(solver: Solver | Method) -> bool:
+def answers_in_floats(solver: Backend | Method) -> bool:
     """Whether a solver answers in floats, whatever the numbers of the problem.
 
     >>> from fairopt.backends import Highs
@@ -285,11 +259,6 @@ def answers_in_floats(solver: Solver | Method) -> bool:
     True
     """
     return solver.number is not None and not arithmetic(solver.number).exact
-
-
-def _afresh(solver: Solver, options: Options, program: Program) -> Solution:
-    """Ask a backend from outside, which starts afresh with every program."""
-    return solver.solve(program, **asdict(replace(options, time_limit=left())))
 
 
 class Session:
@@ -311,7 +280,7 @@ class Session:
 
     def __init__(
         self,
-        solver: Solver | Method,
+        solver: Backend | Method,
         options: Options | None = None,
         *,
         warm: bool = False,
@@ -323,9 +292,9 @@ class Session:
         if not isinstance(solver, Method):
             # the time limit is kept by who decides, also where a backend has no such option
             free = replace(self.options, time_limit=None)
-            if isinstance(solver, Backend) and start is not None and start.basis is not None:
+            if start is not None and start.basis is not None:
                 solver = solver.near(start.basis)
-            self._ask = solver.opened(free) if isinstance(solver, Backend) else partial(_afresh, solver, free)
+            self._ask = solver.opened(free)
         self._last = start
 
     @property
@@ -334,7 +303,7 @@ class Session:
         return self.solver if isinstance(self.solver, Method) else None
 
     @property
-    def backend(self) -> Solver:
+    def backend(self) -> Backend:
         """The backend; errors: `NotCapable` where the solver is a method."""
         if isinstance(self.solver, Method):
             raise NotCapable(f"{self.solver.name} is a policy's own method and solves no programs")

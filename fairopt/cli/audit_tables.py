@@ -12,11 +12,11 @@ from rich.text import Text
 from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, Reason, WhatIf
 from fairopt.audit.alternatives import Alternative
 from fairopt.cli.tables import answers, say, table_of, texts
-from fairopt.importing.imported import Unplaced
 from fairopt.numbers import counted, four_digits
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Verdict
 from fairopt.properties.verdict import MARKS
+from fairopt.report import Statement
 
 if TYPE_CHECKING:
     from fairopt.audit.series import AuditSeries
@@ -204,7 +204,7 @@ def gained(found: Alternative, user: str) -> str:
     return ", ".join(f"{'+' * (gpus > 0)}{bound(gpus)} {kind}" for kind, gpus in found.gains[user].items())
 
 
-def _unplaced(rows: Sequence[Unplaced], *, in_full: bool) -> None:
+def _unplaced(rows: Sequence[Statement], *, in_full: bool) -> None:
     if not rows:
         return
     say(f"The model has no place for {counted(len(rows), 'entry')} of the file:")

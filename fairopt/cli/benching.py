@@ -331,8 +331,8 @@ def _cells(several: Sequence[Measurement]) -> list[str]:
     tried = [each for each in several if each.status is not TrialStatus.SKIPPED] or several
     return [
         ", ".join(dict.fromkeys(each.status.value for each in tried)),
-        *(_shown([each.seconds.wall(stage) for each in solved], ".3g") for stage in ("build", "solve", "certify")),
-        _shown([each.seconds.cpu for each in solved], ".3g"),
+        *(_shown([each.wall(stage) for each in solved], ".3g") for stage in ("build", "solve", "certify")),
+        _shown([each.cpu for each in solved], ".3g"),
         _shown([each.peak_bytes and each.peak_bytes / 1e6 for each in solved], ".0f"),
         _shown([each.judgement.gap for each in solved if each.judgement is not None], ".1e"),
     ]

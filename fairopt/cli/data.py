@@ -102,7 +102,7 @@ def _write(make: Callable[[], Imported], out: Path, place: str, json_: bool) -> 
         file=str(out),
         kind=name_of(kind),
         holds=repr(problem),
-        unplaced=[each._asdict() for each in unplaced] or ABSENT,
+        unplaced=[*unplaced] or ABSENT,
     )
     lines = [f"{out}: {name_of(kind)}, {problem!r}", *(f"  not taken over: {each}" for each in unplaced)]
     listing.show(json_, said, lambda: tables.say("\n".join(lines)))

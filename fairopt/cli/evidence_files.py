@@ -24,8 +24,8 @@ from fairopt.properties import AllocationProperty, Property, Verdict
 if TYPE_CHECKING:
     from fairopt.certificates import Certificate
     from fairopt.compare import Row
-    from fairopt.evidence import EvidenceItem
     from fairopt.policy import Allocation
+    from fairopt.report import Statement
 
 
 def require_empty(folder: Path | None) -> None:
@@ -81,7 +81,7 @@ def write_verdicts(
     write_items(((item.name, item) for item in items), folder)
 
 
-def write_items(items: Iterator[tuple[str, EvidenceItem]], folder: Path) -> None:
+def write_items(items: Iterator[tuple[str, Statement]], folder: Path) -> None:
     """Write items as ``folder/NAME.json``, and say what has none, and why."""
     written = 0
     for name, item in items:

@@ -9,12 +9,11 @@ from fairopt.problem import Market
 from fairopt.program import Number
 from fairopt.properties import Verdict
 from fairopt.properties.metrics import Metrics
-from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, by_name, keys_of
+from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, Statement, by_name, keys_of, plain
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution
     from fairopt.policy import Allocation, Policy, Uniqueness
-    from fairopt.properties.worst_reports import WorstShare
 
 SECONDS = ResultForm("Seconds.", *keys_of(float, "build solve certify", "Seconds."))
 POLICY_NAME = Key("policy", str, "Who decided.")
@@ -55,7 +54,7 @@ SOLVED = ResultForm("An allocation.", *_STATUS, *_DECISION, beside=_DECISION_BES
 
 
 def decision(
-    decision: Allocation, unique: Uniqueness, worst: WorstShare | None = None, *, exact: bool = False
+    decision: Allocation, unique: Uniqueness, worst: Statement | None = None, *, exact: bool = False
 ) -> dict[str, Any]:
     """Return what ``solve --json`` prints."""
     proven = _proven(decision.solution)
@@ -66,7 +65,7 @@ def decision(
         allocation=decision.shares,
         unique=unique.shares,
         unique_utilities=unique.utilities,
-        at_worst=ABSENT if worst is None else worst,
+        at_worst=ABSENT if worst is None else plain(worst),
         # a method's proof is the evidence, unless the decision has more
         evidence=decision.evidence or (decision.method and proven),
         solver=None if decision.solver is None else decision.solver.name,

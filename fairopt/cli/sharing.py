@@ -35,7 +35,7 @@ from fairopt.properties import TOLERANCE, AllocationProperty, Answer, Feasibilit
 from fairopt.properties.metrics import metrics
 
 if TYPE_CHECKING:
-    from fairopt.properties.worst_reports import WorstShare
+    from fairopt.report import Statement
 
 #: How the name of the record of a run ends.
 RECORDS = (".jsonl", ".jsonl.gz")
@@ -165,7 +165,7 @@ def _gangs(decided: Allocation) -> None:
             tables.say(f"{what}: {len(rows) - GANGS} more: --json has all")
 
 
-def _at_worst(rule: Policy, market: Market, user: str, time_limit: float | None) -> WorstShare:
+def _at_worst(rule: Policy, market: Market, user: str, time_limit: float | None) -> Statement:
     from fairopt.properties.worst_reports import worst_share  # here, since few ask for it
 
     with tables.working("trying reports"), within(time_limit), naming(place="--at-worst"):

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, overload
 
 from fairopt import discovery
-from fairopt.backends import Method, Solver
+from fairopt.backends import Backend, Method
 from fairopt.compare.answer import answer
 from fairopt.compare.rows import Compared, Row
 from fairopt.compare.verifying import asked_properties, measured
@@ -61,7 +61,7 @@ def _on_market(
     problem: Market,
     policy: Policy,
     *,
-    backend: Solver | Method | None = None,
+    backend: Backend | Method | None = None,
     exact: bool | None = None,
     unique: bool = False,
     every_optimum: bool = False,
@@ -83,7 +83,7 @@ def _on_setting(
     problem: Setting,
     policy: Policy,
     *,
-    backend: Solver | Method | None = None,
+    backend: Backend | Method | None = None,
     exact: bool = False,
     rounds: int | None = None,
     ideal: IdealTime = time_on_own_part,
@@ -102,7 +102,7 @@ def _on_setting(
 
 @_row_of.register
 def _on_batch(
-    problem: Batch, policy: Policy, *, backend: Solver | Method | None = None, exact: bool = False
+    problem: Batch, policy: Policy, *, backend: Backend | Method | None = None, exact: bool = False
 ) -> Row[Plan]:
     try:
         plan = decide(policy, problem, backend, exact=exact)
@@ -219,7 +219,7 @@ def _why_not(policy: Policy, problem: Any) -> str:
 
 def _rows(
     problem: Any,
-    chosen: Iterable[tuple[Policy, Solver | Method | None]],
+    chosen: Iterable[tuple[Policy, Backend | Method | None]],
     ordered: Sequence[Property],
     effort: Effort,
     limit: float | None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from fairopt.certificates import EFFICIENT_FRONTIER, FRONTIER, Certificate
 from fairopt.compare import Row, compare
@@ -25,10 +25,7 @@ from fairopt.problem.floors import is_entitled
 from fairopt.problem.ranges import part_of
 from fairopt.program import Array, Number
 from fairopt.properties import TOLERANCE, ParetoWeights
-from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Grid, Key, ResultForm, Tabular, few, listed
-
-if TYPE_CHECKING:
-    from fairopt.evidence import EvidenceItem
+from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, few, listed
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T", Welfare, Relaxed)
@@ -128,17 +125,18 @@ class Frontier(Tabular):
                 return each
         raise BadInput(f"there is no curve of {goal} against {against}", remedy="See .curves, and .failed")
 
-    def certificates(self) -> Iterator[EvidenceItem]:
+    def certificates(self) -> Iterator[Statement]:
         """Yield the evidence of each curve by a name for its file; for each efficient face a further one."""
-        from fairopt.evidence import EvidenceItem  # here, so that who only draws curves begins sooner
+        from fairopt.evidence import EVIDENCE  # here, so that who only draws curves begins sooner
 
         for curve in self.curves:
             name, alone = f"{curve.goal}/{curve.against}", curve.against == "pareto_efficiency"
             if not alone:
-                yield EvidenceItem(name, _proof(self.market, curve, curve.points))
+                yield EVIDENCE.of(name=name, certificate=_proof(self.market, curve, curve.points), reason="")
             for number, (face, points) in enumerate(curve.efficient.items(), 1):
                 of_face = _proof(self.market, curve, points, face)
-                yield EvidenceItem(f"{name}{'' if alone else f'-efficient-{number}'}", of_face)
+                called = f"{name}{'' if alone else f'-efficient-{number}'}"
+                yield EVIDENCE.of(name=called, certificate=of_face, reason="")
 
     def to_json(self, *, exact: bool = True) -> dict[str, Any]:
         """Return JSON types: numbers that are exact as "p/q"."""

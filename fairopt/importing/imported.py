@@ -16,17 +16,10 @@ from fairopt.problem import Entitlements, Gangs, Good, Market
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import shown
 from fairopt.program import Number
+from fairopt.report import ResultForm, Statement
 
-
-class Unplaced(NamedTuple):
-    """What a file says and the problem has no place for: where, the value, and why that may matter."""
-
-    place: str
-    value: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.value}: {self.why}"
+#: What a file says and the problem has no place for: the ``place``, the ``value``, and ``why`` that may matter.
+UNPLACED = ResultForm("What has no place.", in_full=True, sentence=lambda it: f"{it.place}: {it.value}: {it.why}")
 
 
 def nothing_unread(gang: str) -> tuple[str, ...]:
@@ -47,7 +40,7 @@ class Imported(NamedTuple):
     """
 
     problem: Any
-    unplaced: tuple[Unplaced, ...] = ()
+    unplaced: tuple[Statement, ...] = ()
     declared: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     counted: Mapping[str, Mapping[str, Number]] = MappingProxyType({})
     importer: str = ""
@@ -281,15 +274,15 @@ class Places:
                 field.told.setdefault(name, found)
 
     @property
-    def listed(self) -> tuple[Unplaced, ...]:
+    def listed(self) -> tuple[Statement, ...]:
         """What was noted, an entry for each place and reason, in the order in which it was found."""
         return tuple(
-            Unplaced(where, shown(str(value)) + (f" and {count - 1} more" if count > 1 else ""), why)
+            UNPLACED.of(place=where, value=shown(str(value)) + f" and {count - 1} more" * (count > 1), why=why)
             for (where, why), (_, value, count) in self._seen.items()
         )
 
     @property
-    def unplaced(self) -> tuple[Unplaced, ...]:
+    def unplaced(self) -> tuple[Statement, ...]:
         """What was noted by kind of object and reason, in the order in which it was found; minor reasons last."""
         grouped: dict[tuple[str, str], list[tuple[str, Any]]] = {}
         for (where, why), seen in self._seen.items():
@@ -347,13 +340,14 @@ class Places:
         return unread
 
 
-def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Unplaced:
+def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Statement:
     """Return what is said of the fields of one kind of object that have no place for the same reason."""
     names = ", ".join(field for field, _ in fields if field)
     name, value, _ = fields[0][1]
     more = sum(seen[2] for _, seen in fields) - 1
     said = f"{_short(value)} ({name!r})" + (f" and {more} more" if more else "")
-    return Unplaced(f"{kind}, {names}" if names else kind, f"{len(fields)} fields" if why in MINOR else said, why)
+    place = f"{kind}, {names}" if names else kind
+    return UNPLACED.of(place=place, value=f"{len(fields)} fields" if why in MINOR else said, why=why)
 
 
 class _Field:

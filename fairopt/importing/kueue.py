@@ -10,8 +10,9 @@ from fairopt.importing.documents import AMOUNTS, in_files
 from fairopt.importing.imported import Imported, ImportedQueue, Places, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, add, documents, objects, unpacked
 from fairopt.importing.kueue_configuration import CONFIGURATIONS, KEY, settings_of
-from fairopt.importing.kueue_objects import GROUP, GROUPS, HARMLESS, KINDS, NODES, ORDER, RULES
+from fairopt.importing.kueue_objects import GROUP, GROUPS, HARMLESS, KINDS, NODES, ORDER, PLACES, RULES
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
+from fairopt.importing.kueue_topology import Topology
 from fairopt.importing.kueue_workloads import gangs_in
 from fairopt.numbers import in_full
 from fairopt.problem.files.schema import ObjectPart
@@ -24,10 +25,11 @@ _NONE = Fraction(0)
 
 
 def read(*paths: AnyPath, resource: str | None = None) -> Imported:
-    """Kueue: ClusterQueues, Cohorts, LocalQueues, ResourceFlavors, Workloads and Nodes that kubectl printed.
+    """Kueue: ClusterQueues, Cohorts, LocalQueues, ResourceFlavors, Workloads, Nodes and Pods that kubectl printed.
 
-    Save them with ``kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloads,nodes -A -o json``; YAML
-    is read too, and several files together. API versions v1alpha1 (Cohorts), v1beta1 and v1beta2. A type is a flavor
+    Save them with ``kubectl get -A -o json clusterqueues,cohorts,localqueues,resourceflavors,topologies,workloads,``
+    ``admissionchecks,nodes``; YAML is read too, and several files together. Pods matter where a flavor has a topology.
+    API versions v1alpha1 (Cohorts), v1beta1 and v1beta2. A type is a flavor
     of GPUs; ``resource`` names another resource to share, such as "cpu". The capacity is the sum of the quotas.
     ``declared`` has by ClusterQueue or Cohort: weightedShare, the numbers of workloads, and "flavorsUsage GOOD total".
 
@@ -57,7 +59,8 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     cohorts = {name: read_owner(part) for name, part in found["Cohort"].items()}
     if not queues:
         remedy = (
-            "Save them with kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloads,nodes -A -o json"
+            "Save them with kubectl get -A -o json "
+            "clusterqueues,cohorts,localqueues,resourceflavors,topologies,admissionchecks,workloads,nodes"
         )
         raise BadInput("no ClusterQueue", place="kind", remedy=remedy)
 
@@ -67,7 +70,8 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     owners = queues | {group(name): owner for name, owner in cohorts.items()}
     columns = FlavorColumns(list(owners.values()), resource)
     local = {name: _local(part) for name, part in found["LocalQueue"].items()}
-    gangs, added = gangs_in(found, queues, local, columns, places)
+    topology = Topology(found, columns)
+    gangs, added = gangs_in(found, queues, local, columns, topology, places)
     total = dict.fromkeys((*columns.types, *map(str, columns.goods)), _NONE)
     for owner in owners.values():
         add(total, columns.row(owner.guarantee))
@@ -80,6 +84,12 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
         nodes[name].held = columns.row(queues[name].held)  # as the status says
     goods = {good: total[str(good)] for good in columns.goods}
     settings = settings_of(found["Configuration"], queues, places)
+    if said := topology.setting():
+        settings["topologies"] = said
+        for kind, levels in topology.levels.items():
+            places.note("ResourceFlavor, spec.topologyName", kind, ", ".join(levels), PLACES)
+        if not found["Pod"]:
+            places.note("kind Pod", "pods", "not in the files", "what pods that Kueue does not place take of nodes")
     owed = entitlements_of(nodes, list(queues), columns.types, gangs, goods=goods, settings=settings)
     _tell(found, owners, queues, columns, places, total)
     capacity = [max(total[name], owed.held[:, at].sum()) for at, name in enumerate(columns.types)]

@@ -20,12 +20,14 @@ _FAIR = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 GATES: Mapping[str, str] = {
     "FairSharingPreemptWithinNominal": "preempt_within_nominal",
     "FairSharingPrioritizeNonBorrowing": "prioritize_non_borrowing",
+    "TASRecomputeAssignmentWithinSchedulingCycle": "place_again",
 }
+_TOPOLOGY = "TopologyAwareScheduling"
 #: What is read of a Configuration, and why the rest is not.
 CONFIGURATION: Mapping[str, str] = (
     {**OBJECT}
     | fields(TAKEN, "fairSharing.enable fairSharing.preemptionStrategies fairSharing")
-    | {f"featureGates.{gate}": TAKEN for gate in (*GATES, "PartialAdmission", "AdmissionFairSharing")}
+    | {f"featureGates.{gate}": TAKEN for gate in (*GATES, "PartialAdmission", "AdmissionFairSharing", _TOPOLOGY)}
     | fields(TAKEN, "usageHalfLifeTime usageSamplingInterval resourceWeights.*", "admissionFairSharing.")
     | fields("waiting until pods are ready is not modelled", "waitForPodsReady")
     | fields("other clusters are not in the file", "multiKueue")

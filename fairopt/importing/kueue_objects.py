@@ -49,8 +49,9 @@ _END = "when a workload ends is not asked"
 #: Where several flavors may be tried, and how much quotas and nodes say that there is.
 ORDER = "here all try the types in one order"
 NODES = "quotas are the capacity here, as for Kueue"
+PLACES = "the policy kueue places pods; what is owed and what is idle is counted by flavor"
 #: Reasons of what keeps no workload from its quota.
-HARMLESS = (_STATUS, _INSIDE, _GATES, _NUMBER, _END, ORDER, NODES)
+HARMLESS = (_STATUS, _INSIDE, _GATES, _NUMBER, _END, ORDER, NODES, PLACES)
 
 
 #: What a ClusterQueue's spec sets beside quotas, and the option of the policy kueue that it is.
@@ -77,6 +78,8 @@ _QUOTAS = (
 )
 _AFS = "status.fairSharing.admissionFairSharingStatus."
 _POD = "spec.podSets[].template.spec."
+_TOPOLOGY = "spec.podSets[].topologyRequest."
+_ASSIGNED = "status.admission.podSetAssignments[].topologyAssignment."
 _TERMS = _POD + "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[]"
 #: By the kind of the object.
 KINDS: Mapping[str, Mapping[str, str]] = {
@@ -102,7 +105,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | fields(BOOKKEEPING, "conditions pendingWorkloads reservingWorkloads admittedWorkloads", "status.")
     | fields(BOOKKEEPING, "flavorsReservation flavorsUsage flavorUsage flavors", "status."),
     "Topology": {**OBJECT, **_OWN, "spec.levels[].nodeLabel": TAKEN},
-    "ResourceFlavor": {**OBJECT, **_OWN, "spec.nodeLabels": TAKEN, "spec.topologyName": _PLACING}
+    "ResourceFlavor": {**OBJECT, **_OWN, "spec.nodeLabels": TAKEN, "spec.topologyName": TAKEN}
     | fields(TAKEN, "key value effect", "spec.nodeTaints[].")
     | fields(TAKEN, "key operator value effect", "spec.tolerations[].")
     | fields(BOOKKEEPING, "spec.nodeTaints[].timeAdded spec.tolerations[].tolerationSeconds"),
@@ -112,9 +115,12 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | {
         "spec.maximumExecutionTimeSeconds": _END,
         "spec.preemptionGates": _GATES,
-        "spec.podSets[].topologyRequest": _PLACING,
         "spec.podSets[].template.metadata.*": BOOKKEEPING,
     }
+    | fields(TAKEN, "required preferred unconstrained podSetSliceRequiredTopology podSetSliceSize", _TOPOLOGY)
+    | fields(TAKEN, "topology size", _TOPOLOGY + "podsetSliceRequiredTopologyConstraints[].")
+    | fields("that a leader is placed beside its workers is not modelled", "podSetGroupName", _TOPOLOGY)
+    | fields(BOOKKEEPING, "podIndexLabel subGroupIndexLabel subGroupCount", _TOPOLOGY)
     | own_names("kueue.x-k8s.io/", before="spec.podSets[].template.metadata.")
     | fields("a boost of priority is not modelled", "kueue.x-k8s.io/priority-boost", "metadata.annotations.")
     | fields(_VARIANTS, "kueue.x-k8s.io/workload-allowed-resource-flavors", "metadata.annotations.")
@@ -142,7 +148,14 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     | fields(BOOKKEEPING, "reason message lastTransitionTime observedGeneration", "status.conditions[].")
     | fields(TAKEN, "clusterQueue podSetAssignments[].name podSetAssignments[].flavors", "status.admission.")
     | fields(TAKEN, "resourceUsage count", "status.admission.podSetAssignments[].")
-    | fields(_PLACING, "topologyAssignment delayedTopologyRequest", "status.admission.podSetAssignments[].")
+    | fields(_PLACING, "delayedTopologyRequest", "status.admission.podSetAssignments[].")
+    | fields(TAKEN, "levels domains[].values domains[].count slices[].domainCount", _ASSIGNED)
+    | fields(
+        TAKEN,
+        "universal individual.prefix individual.suffix individual.roots",
+        _ASSIGNED + "slices[].valuesPerLevel[].",
+    )
+    | fields(TAKEN, "universal individual", _ASSIGNED + "slices[].podCounts.")
     | fields(TAKEN, "resourceRequests[].name resourceRequests[].resources", "status.")
     | fields(TAKEN, "reclaimablePods[].name reclaimablePods[].count", "status.")
     | fields("other clusters are not in the file", "status.nominatedClusterNames status.clusterName")
@@ -154,11 +167,18 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     }
     | fields(_STATUS, "accumulatedPastExecutionTimeSeconds accumulatedPastExexcutionTimeSeconds", "status.")
     | {"status.schedulingStats": _STATUS},
-    "Node": {**NODE, "metadata.labels": TAKEN, "spec.taints": BOOKKEEPING},
+    "Node": {**NODE, "metadata.labels": TAKEN}
+    | fields(TAKEN, "spec.taints[].key spec.taints[].value spec.taints[].effect status.conditions")
+    | fields(BOOKKEEPING, "spec.taints[].timeAdded"),
+    "Pod": {**OBJECT, "metadata.annotations": TAKEN, "spec.nodeName": TAKEN, "status.phase": TAKEN}
+    | pod_fields("spec.", BOOKKEEPING)
+    | fields(BOOKKEEPING, "spec.* status.*"),
+    "AdmissionCheck": {**OBJECT, **_OWN, "spec.controllerName": TAKEN}
+    | fields(BOOKKEEPING, "spec.parameters spec.retryDelayMinutes status.conditions"),
     "Configuration": CONFIGURATION,
 }
 #: The API groups of kinds that are not Kueue's own.
-GROUPS: Mapping[str, str] = {"Node": "", "Configuration": CONFIGURATIONS}
+GROUPS: Mapping[str, str] = {"Node": "", "Pod": "", "Configuration": CONFIGURATIONS}
 
 
 def emit(before: Market, after: Market, resource: str = "nvidia.com/gpu") -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from fairopt.errors import require
+from fairopt.errors import BadInput, require
 from fairopt.importing.documents import AMOUNTS
 from fairopt.importing.kubernetes import pod_requests, requests_text, some_of
 from fairopt.importing.kueue_quotas import in_units
@@ -25,7 +26,8 @@ _POD_SET = ("name", "count", "minCount", "topologyRequest")
 class PodSet(NamedTuple):
     """Pods that are alike: what all of them take, flavors by resource where they run, their own spec and topology.
 
-    ``number``: how many there are; the workload may start without ``spare`` of them.
+    ``number``: how many there are; the workload may start without ``spare`` of them. ``placed``: where they are in the
+    topology.
     """
 
     name: str
@@ -35,6 +37,7 @@ class PodSet(NamedTuple):
     topology: ObjectPart
     number: int
     spare: int
+    placed: ObjectPart
 
 
 def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bool) -> Iterator[PodSet]:
@@ -66,7 +69,8 @@ def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bo
         if left < count:
             amounts = {resource: amount / count * left for resource, amount in amounts.items()}
         spare = 0 if admitted or not partial else max(0, left - each.whole("minCount", left))
-        yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"), left, spare)
+        placed = assigned.get(name, ObjectPart(each.place, {})).part("topologyAssignment")
+        yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"), left, spare, placed)
 
 
 def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str:
@@ -77,5 +81,71 @@ def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str:
         said.append((requests_text(pod), [pod.value.get(key) for key in ("resources", *PLACING)]))
     assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
     more = [some_of(status.value.get(each), "name", "count", "resources") for each in _LEFT]
-    own = some_of(sets, *_POD_SET), some_of(assigned, "name", "count", "resourceUsage", "flavors")
+    own = some_of(sets, *_POD_SET), some_of(assigned, "name", "count", "resourceUsage", "flavors", "topologyAssignment")
     return repr((bool(admitted), said, own, more))
+
+
+def beyond_limits(pod: ObjectPart) -> str:
+    """Return a resource of which a container of a pod asks for more than its limit; "" where there is none.
+
+    Source: pkg/workload/validation.go, requests must not exceed limits.
+    """
+    for kind in ("containers", "initContainers"):
+        for container in pod.parts(kind):
+            own = container.part("resources")
+            asked, most = own.read("requests", AMOUNTS, {}), own.read("limits", AMOUNTS, {})
+            if over := next((each for each, limit in most.items() if asked.get(each, 0) > limit), ""):
+                return over
+    return ""
+
+
+def fits_flavor(pod: ObjectPart, flavor: ObjectPart) -> bool:
+    """Return whether pods may run on nodes of a flavor.
+
+    Source: flavorassigner.go, checkFlavorForPodSets and flavorSelector: only labels that the flavor has count.
+    """
+    spec = flavor.part("spec")
+    labels, tolerated = spec.part("nodeLabels").value, [*pod.parts("tolerations"), *spec.parts("tolerations")]
+    taints = [
+        each.value for each in spec.parts("nodeTaints") if each.value.get("effect") in ("NoSchedule", "NoExecute")
+    ]
+    if not all(any(tolerates(each.value, taint) for each in tolerated) for taint in taints):
+        return False
+    selector = pod.part("nodeSelector").value
+    if any(labels.get(key) != value for key, value in selector.items() if key in labels):
+        return False
+    terms = []
+    required = pod.at("affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
+    for term in required.parts("nodeSelectorTerms"):
+        about = [each for each in term.parts("matchExpressions") if each.text("key") in labels]
+        if not about:
+            return True  # such a term matches every node
+        terms.append(about)
+    return not terms or any(all(matches(each, labels) for each in term) for term in terms)
+
+
+def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """Source: Kubernetes, component-helpers/scheduling/corev1/helpers.go."""
+    if any(toleration.get(key) not in (None, "", taint.get(key)) for key in ("effect", "key")):
+        return False
+    return toleration.get("operator") == "Exists" or toleration.get("value") == taint.get("value")
+
+
+def matches(expression: ObjectPart, labels: Mapping[str, Any]) -> bool:
+    """Return whether labels match an expression of a node selector."""
+    key, operator = expression.text("key"), expression.text("operator")
+    if key not in labels:
+        return operator in ("NotIn", "DoesNotExist")
+    own = labels[key]
+    values = expression.value.get("values") or []
+    require(isinstance(values, list), shown(values), f"{expression.place}, values", "Give a list")
+    if operator in ("Gt", "Lt"):
+        numbers = [str(each) for each in (own, *values[:1])]
+        if len(numbers) < 2 or not all(re.fullmatch(r"-?\d{1,18}", each) for each in numbers):
+            return False
+        return int(numbers[0]) > int(numbers[1]) if operator == "Gt" else int(numbers[0]) < int(numbers[1])
+    known = {"In": own in values, "NotIn": own not in values, "Exists": True, "DoesNotExist": False}
+    if operator not in known:
+        remedy = "Give In, NotIn, Exists, DoesNotExist, Gt or Lt"
+        raise BadInput(f"got {shown(operator)}", place=f"{expression.place}, operator", remedy=remedy)
+    return known[operator]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,17 +9,19 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from fairopt.errors import BadInput, require
+from fairopt.errors import BadInput
 from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
 from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
-from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, pod_sets_of, text_of
+from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, beyond_limits, fits_flavor, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
-from fairopt.numbers import in_full
+from fairopt.importing.kueue_topology import LEVELS, Topology, placed_late
+from fairopt.numbers import in_full, whole_as_int
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, shown
+from fairopt.program import Number
 
 #: Which workloads count: those with quota, and of them those that were let run.
 _RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admittedWorkloads", "flavorsUsage"))
@@ -42,7 +43,7 @@ class _Alike:
 
 def gangs_in(
     found: Objects, queues: Mapping[str, ImportedQueue], local: Mapping[str, tuple[str, str]],
-    columns: FlavorColumns, places: Places,
+    columns: FlavorColumns, topology: Topology, places: Places,
 ) -> tuple[list[ImportedGang], dict[str, Amounts]]:  # fmt: skip
     """Return the gangs of Workloads that run or wait, and what their ClusterQueues count of them; others are noted.
 
@@ -56,8 +57,14 @@ def gangs_in(
         name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, Fraction(0)) for name, owner in queues.items()
     }
     listed = {name: tuple(owner.guarantee or ()) for name, owner in queues.items()}
-    flavors = {goods: _Flavors(goods, found["ResourceFlavor"], found["Topology"], columns)
-               for goods in dict.fromkeys(listed.values())}  # fmt: skip
+    late = {name for name, part in found["ClusterQueue"].items()
+            if placed_late(part.part("spec"), found["AdmissionCheck"])}  # fmt: skip
+    flavors = {
+        (goods, after): _Flavors(
+            goods, found["ResourceFlavor"], found["Topology"], columns, None if after else topology
+        )
+        for goods, after in dict.fromkeys((goods, name in late) for name, goods in listed.items())
+    }
     alike: dict[str, _Alike] = {}
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
@@ -101,7 +108,7 @@ def gangs_in(
             why = "there is no such ResourceFlavor, so that Kueue holds the ClusterQueue inactive: it does not wait"
             places.note("Workload, flavors", name, lacking, why)
         else:
-            own_flavors = flavors[listed[queue]]
+            own_flavors = flavors[listed[queue], queue in late]
             if own_flavors not in same.gangs:
                 noted = list[tuple[str, str, str]]()
                 parts = list(_of_work(name, same.pod_sets, own_flavors, found, columns, noted, runs=bool(admitted)))
@@ -173,7 +180,12 @@ def _of_work(
     """
     fits = None if runs else flavors
     covered, free = flavors.covered, uncounted(found["Configuration"])
-    parts: list[tuple[str, int, tuple[str, ...], Amounts]] = []
+    for pods in pod_sets if not runs else ():
+        if beyond := beyond_limits(pods.pod):
+            why = "a container asks for more than its limit, so that Kueue does not admit it"
+            notes.append(("Workload, limits", beyond, why))
+            return
+    parts: list[tuple[str, Number, tuple[str, ...], Amounts]] = []
     settings: Mapping[str, str] = {}
     for pods in pod_sets:
         strange = [each for each, amount in pods.amounts.items() if amount and each not in covered and each != "pods"]
@@ -195,7 +207,7 @@ def _of_work(
         if not asked:
             parts.append((pods.name, 0, _types_for(pods, fits, None, columns), other))
         for number, each in enumerate(asked):
-            gpus = _whole(pods.amounts[each], f"Workload {workload}, pod set {pods.name}, {each}")
+            gpus = _gpus(pods.amounts[each], f"Workload {workload}, pod set {pods.name}, {each}")
             allowed = _types_for(pods, fits, each, columns)
             parts.append((pods.name, gpus, allowed, {} if number else other))
         notes += _counted_elsewhere(pods, columns)
@@ -223,7 +235,9 @@ def _of_work(
             continue
         again = "" if name not in [each[0] for each in parts[:number]] else f"/{number + 1}"
         own = {"gpus": gpus, "allowed": allowed, "on": allowed[0] if runs else None, "other": other}
-        yield f"/{name}{again}" if name else "", own | {"settings": settings}
+        own_sets = [pods for pods in pod_sets if not again and name in ("", pods.name)]
+        places = flavors.asked(own_sets, allowed, notes)
+        yield f"/{name}{again}" if name else "", own | {"settings": {**settings, **places}}
 
 
 def _fewer_pods(
@@ -258,8 +272,9 @@ class _Flavors:
         flavors: Mapping[str, ObjectPart],
         topologies: Mapping[str, ObjectPart],
         columns: FlavorColumns,
+        places: Topology | None,
     ) -> None:
-        goods = list(listed)
+        goods, self._places = list(listed), places
         self.topologies, self.covered = topologies, {good.resource for good in goods}
         self.found: dict[tuple[str, str], bool] = {}
         self.of = {good: flavors.get(good.flavor) for good in goods if good in columns.type_of}
@@ -276,18 +291,28 @@ class _Flavors:
             self.found[key] = self._fits(pods, flavor)
         return self.found[key]
 
+    def asked(
+        self, pod_sets: Iterable[PodSet], types: Iterable[str], notes: list[tuple[str, str, str]]
+    ) -> dict[str, str]:
+        """Return what pod sets ask of the topologies, as the rule's setting; ``notes`` get what has no place."""
+        if self._places is None:
+            return {}
+        text = self._places.asked(pod_sets, types, implied=self.implied)
+        if text and not self._places.known(types):
+            why = "where pods lie inside a flavor: the files hold no nodes, or no such Topology"
+            notes.append(("Workload, spec.podSets[].topologyRequest", "not placed", why))
+            return {}
+        return {"topology": text} if text else {}
+
     def _fits(self, pods: PodSet, flavor: ObjectPart) -> bool:
-        asked = {key: value for key, value in pods.topology.value.items() if key in _LEVELS and value is not None}
+        asked = {key: value for key, value in pods.topology.value.items() if key in LEVELS and value is not None}
         levels = self.topologies.get(_topology(flavor))
         there = None if levels is None else {each.text("nodeLabel") for each in levels.part("spec").parts("levels")}
-        named = {each for key, each in asked.items() if key in _LEVELS[:3] and isinstance(each, str)}
-        if not self.implied and (bool(asked) != bool(_topology(flavor)) or (there is not None and not named <= there)):
+        named = {each for key, each in asked.items() if key in LEVELS[:3] and isinstance(each, str)}
+        lacks = bool(asked) != bool(_topology(flavor)) or (there is not None and not named <= there)
+        if lacks and (asked or not self.implied):
             return False
-        return _fits(pods.pod, flavor)
-
-
-#: What a pod set may ask of a topology; the first three name a level.
-_LEVELS = ("required", "preferred", "podSetSliceRequiredTopology", "unconstrained", "podSetSliceSize")
+        return fits_flavor(pods.pod, flavor)
 
 
 def _topology(flavor: ObjectPart) -> str:
@@ -321,58 +346,9 @@ def _counted_elsewhere(pods: PodSet, columns: FlavorColumns) -> Iterator[tuple[s
             yield f"Workload, flavor of {resource}", flavor, "here it is counted where the GPUs are"
 
 
-def _fits(pod: ObjectPart, flavor: ObjectPart) -> bool:
-    """Return whether pods may run on nodes of a flavor.
-
-    Source: flavorassigner.go, checkFlavorForPodSets and flavorSelector: only labels that the flavor has count.
-    """
-    spec = flavor.part("spec")
-    labels, tolerated = spec.part("nodeLabels").value, [*pod.parts("tolerations"), *spec.parts("tolerations")]
-    taints = [
-        each.value for each in spec.parts("nodeTaints") if each.value.get("effect") in ("NoSchedule", "NoExecute")
-    ]
-    if not all(any(_tolerates(each.value, taint) for each in tolerated) for taint in taints):
-        return False
-    selector = pod.part("nodeSelector").value
-    if any(labels.get(key) != value for key, value in selector.items() if key in labels):
-        return False
-    terms = []
-    required = pod.at("affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
-    for term in required.parts("nodeSelectorTerms"):
-        about = [each for each in term.parts("matchExpressions") if each.text("key") in labels]
-        if not about:
-            return True  # such a term matches every node
-        terms.append(about)
-    return not terms or any(all(_matches(each, labels) for each in term) for term in terms)
-
-
-def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    """Source: Kubernetes, component-helpers/scheduling/corev1/helpers.go."""
-    if any(toleration.get(key) not in (None, "", taint.get(key)) for key in ("effect", "key")):
-        return False
-    return toleration.get("operator") == "Exists" or toleration.get("value") == taint.get("value")
-
-
-def _matches(expression: ObjectPart, labels: Mapping[str, Any]) -> bool:
-    """Return whether labels, which have the key, match an expression of a node selector."""
-    own, operator = labels[expression.text("key")], expression.text("operator")
-    values = expression.value.get("values") or []
-    require(isinstance(values, list), shown(values), f"{expression.place}, values", "Give a list")
-    if operator in ("Gt", "Lt"):
-        numbers = [str(each) for each in (own, *values[:1])]
-        if len(numbers) < 2 or not all(re.fullmatch(r"-?\d{1,18}", each) for each in numbers):
-            return False
-        return int(numbers[0]) > int(numbers[1]) if operator == "Gt" else int(numbers[0]) < int(numbers[1])
-    known = {"In": own in values, "NotIn": own not in values, "Exists": True, "DoesNotExist": False}
-    if operator not in known:
-        remedy = "Give In, NotIn, Exists, DoesNotExist, Gt or Lt"
-        raise BadInput(f"got {shown(operator)}", place=f"{expression.place}, operator", remedy=remedy)
-    return known[operator]
-
-
-def _whole(amount: Fraction, place: str) -> int:
-    """Return a number of GPUs. Errors: `BadInput` for parts of one, and for absurdly many."""
-    if amount.denominator != 1 or amount > MOST_GPUS:
-        remedy = f"A gang takes whole units, at most {MOST_GPUS}; resource= names another resource to share"
+def _gpus(amount: Fraction, place: str) -> Number:
+    """Return a number of GPUs, an integer where it is whole. Errors: `BadInput` for absurdly many."""
+    if amount > MOST_GPUS:
+        remedy = f"A gang takes at most {MOST_GPUS} units; resource= names another resource to share"
         raise BadInput(f"got {shown(amount)}", place=place, remedy=remedy)
-    return int(amount)
+    return whole_as_int(amount)

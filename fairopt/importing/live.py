@@ -37,7 +37,9 @@ def _kubectl(kinds: str, configured_in: str = "") -> Source:
     return MappingProxyType(read)
 
 
-KUEUE = _kubectl("clusterqueues,cohorts,localqueues,resourceflavors,workloads,nodes", "kueue-system")
+KUEUE = _kubectl(
+    "clusterqueues,cohorts,localqueues,resourceflavors,topologies,admissionchecks,workloads,nodes", "kueue-system"
+)
 KAI = _kubectl("queues.scheduling.run.ai,podgroups.scheduling.run.ai,nodes,pods,priorityclasses")
 VOLCANO = _kubectl(
     "queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,jobs.batch.volcano.sh,pods,nodes,priorityclasses",

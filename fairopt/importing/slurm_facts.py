@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import ImportedQueue, Places, Unplaced
+from fairopt.importing.imported import UNPLACED, ImportedQueue, Places
 from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, as_text, settings_of
@@ -30,6 +30,7 @@ from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, exact, integer, shown
 from fairopt.program import INFINITY, Number
+from fairopt.report import Statement
 
 #: States in which a job holds GPUs, and in which it waits.
 RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO", "RESIZING", "RS"})
@@ -217,10 +218,10 @@ class Facts:
         self.places.note(f"{source}, {what}", whose, value, why)
 
     @property
-    def unplaced(self) -> tuple[Unplaced, ...]:
+    def unplaced(self) -> tuple[Statement, ...]:
         """What had no place: an entry for each kind of field, and one for all that say nothing of entitlements."""
-        others = [Unplaced(kind.value, ", ".join(fields), OTHERWISE) for kind, fields in self._other.items()]
-        return (*self.places.listed, *others)
+        others = ((kind.value, ", ".join(fields)) for kind, fields in self._other.items())
+        return (*self.places.listed, *(UNPLACED.of(place=place, value=all_, why=OTHERWISE) for place, all_ in others))
 
     # -- associations ------------------------------------------------------------------------------------------------
     def _key(self, record: ObjectPart) -> Key:

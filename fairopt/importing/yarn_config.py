@@ -20,7 +20,7 @@ _HUNDRED, _NOTHING = Fraction(100), Fraction(0)
 _ACCESS = "accessible-node-labels"
 
 
-class QueueShare(NamedTuple):
+class _QueueShare(NamedTuple):
     """A capacity as it is configured: a number, and "%", "w" (a weight) or "" (an amount)."""
 
     number: Fraction
@@ -115,7 +115,7 @@ def effective(
     return least, most
 
 
-def _split(shares: Mapping[str, QueueShare], whole: Fraction) -> dict[str, Fraction]:
+def _split(shares: Mapping[str, _QueueShare], whole: Fraction) -> dict[str, Fraction]:
     given = sum((each.number for each in shares.values() if each.unit == ""), _NOTHING)
     scale = min(Fraction(1), whole / given) if given else Fraction(1)
     left = whole - given * scale
@@ -126,7 +126,7 @@ def _split(shares: Mapping[str, QueueShare], whole: Fraction) -> dict[str, Fract
     return {child: each.number * part[each.unit] for child, each in shares.items()}
 
 
-def _check_percent(shares: Mapping[str, QueueShare], place: str, label: str, resource: str) -> None:
+def _check_percent(shares: Mapping[str, _QueueShare], place: str, label: str, resource: str) -> None:
     total = sum((each.number for each in shares.values() if each.unit == "%"), _NOTHING)
     pure = all(each.unit == "%" for each in shares.values())
     if total > _HUNDRED + 1 or (pure and total and abs(total - _HUNDRED) > 1):
@@ -137,7 +137,7 @@ def _check_percent(shares: Mapping[str, QueueShare], place: str, label: str, res
 
 def _vector(
     queue: ObjectPart, label: str, key: str, total: Mapping[str, Fraction], blank: str
-) -> dict[str, QueueShare]:
+) -> dict[str, _QueueShare]:
     """Return what a queue is given of each resource: "50", "2w", or "[memory=10240,vcores=50%,yarn.io/gpu=4]"."""
     name = f"{_ACCESS}.{label}.{key}" if label else key
     text = queue.value.get(name, blank)
@@ -150,7 +150,7 @@ def _vector(
     if whole is None:
         return dict.fromkeys(total, _share(text, place, "%"))
     out = dict.fromkeys(
-        total, QueueShare(_NOTHING if key == "capacity" else Fraction(-1), "" if key == "capacity" else "%")
+        total, _QueueShare(_NOTHING if key == "capacity" else Fraction(-1), "" if key == "capacity" else "%")
     )
     for entry in whole[1].split(","):
         resource, equals, value = (each.strip() for each in entry.partition("="))
@@ -163,7 +163,7 @@ def _vector(
     return out
 
 
-def _share(text: str, place: str, unit: str, *, memory: bool = False) -> QueueShare:
+def _share(text: str, place: str, unit: str, *, memory: bool = False) -> _QueueShare:
     """Return a number with its unit; memory without a unit is in MiB."""
     last = text[-1:]
     try:
@@ -177,7 +177,7 @@ def _share(text: str, place: str, unit: str, *, memory: bool = False) -> QueueSh
         remedy = "Give a capacity such as 50, 2w or [memory=10240,vcores=12]"
         raise BadInput(f"got {shown(text)}", place=place, remedy=remedy) from error
     require(number >= 0 or (number == -1 and unit == "%"), shown(text), place, "Give a capacity that is not negative")
-    return QueueShare(number, unit)
+    return _QueueShare(number, unit)
 
 
 def accessible(found: Mapping[str, ObjectPart]) -> dict[str, frozenset[str] | None]:

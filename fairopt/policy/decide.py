@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from fairopt.backends import Backend, Capability, Highs, Method, Options, Session, Solver
+from fairopt.backends import Backend, Capability, Highs, Method, Options, Session
 from fairopt.backends.exact import MOST_EXACT, Exact
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.solver import answers_in_floats
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 #: Who may solve: a backend, or one of the policy's methods.
-Chosen = Solver | Method
+Chosen = Backend | Method
 
 
 def chosen(

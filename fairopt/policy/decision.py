@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from fairopt.backends import Method, Solver
+from fairopt.backends import Backend, Method
 from fairopt.backends.solution import Solution
 from fairopt.problem import Gangs
 from fairopt.program import Array, Number, Program
@@ -44,7 +44,7 @@ class Decision:
 
     policy: str
     _: KW_ONLY
-    solver: Solver | Method | None = None
+    solver: Backend | Method | None = None
     program: Program | None = None
     solution: Solution | None = None
     evidence: Any = None

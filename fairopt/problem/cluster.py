@@ -137,6 +137,11 @@ class Cluster(Frozen):
         return gpu_types
 
     @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each host, by name."""
+        return {host: number for number, host in enumerate(self.hosts)}
+
+    @cached_property
     def hosts_by_type(self) -> list[Array]:
         """The hosts of each type (k), rising."""
         return [np.flatnonzero(self.gpu_type == gpu_type) for gpu_type in range(len(self.types))]

@@ -1,6 +1,6 @@
-"""Many programs in one: formulated once for many markets that differ in some numbers.
+"""_Many programs in one: formulated once for many markets that differ in some numbers.
 
-`Many` is a number with a value in each of several cases. A formulation takes a market with these like any other, and
+``_Many`` is a number with a value in each of several cases. A formulation takes a market with these like any other, and
 then gives the programs of all cases at once; where the cases answer a comparison differently, once for each answer.
 """
 
@@ -17,7 +17,7 @@ from fairopt.numbers import Array, holds_objects, objects
 from fairopt.program.program import Program
 
 
-class CasesDiffer(Exception):
+class _CasesDiffer(Exception):
     """No error: a comparison is true in some cases only (``answer``, one entry per case); the caller splits them."""
 
     def __init__(self, answer: Array) -> None:
@@ -25,16 +25,16 @@ class CasesDiffer(Exception):
         self.answer = answer
 
 
-def _each(operation: Callable[[Any, Any], Any]) -> Callable[[Many, Any], Many]:
-    return lambda number, other: Many(operation(number.values, _values(other)))
+def _each(operation: Callable[[Any, Any], Any]) -> Callable[[_Many, Any], _Many]:
+    return lambda number, other: _Many(operation(number.values, _values(other)))
 
 
-def _for_all(comparison: Callable[[Any, Any], Any]) -> Callable[[Many, Any], bool]:
+def _for_all(comparison: Callable[[Any, Any], Any]) -> Callable[[_Many, Any], bool]:
     return lambda number, other: _one(comparison(number.values, _values(other)))
 
 
-class Many:
-    """A number with a value in each case; a comparison is for all. Errors: `CasesDiffer` where the answers differ."""
+class _Many:
+    """A number with a value in each case; a comparison is for all. Errors: `_CasesDiffer` where answers differ."""
 
     __slots__ = ("values",)
     __array_ufunc__ = None  # so that NumPy's own scalars leave the arithmetic to this class
@@ -53,8 +53,8 @@ class Many:
     __eq__ = _for_all(operator.eq)
     __ne__ = _for_all(operator.ne)
 
-    def __neg__(self) -> Many:
-        return Many(-self.values)
+    def __neg__(self) -> _Many:
+        return _Many(-self.values)
 
     def __bool__(self) -> bool:
         return _one(self.values != 0)
@@ -64,14 +64,14 @@ class Many:
 
 
 def _values(number: Any) -> Any:
-    return number.values if isinstance(number, Many) else float(number)
+    return number.values if isinstance(number, _Many) else float(number)
 
 
 def _one(answer: Array) -> bool:
     if answer.all():
         return True
     if answer.any():
-        raise CasesDiffer(answer)
+        raise _CasesDiffer(answer)
     return False
 
 
@@ -111,18 +111,18 @@ def formulated(write: Callable[[Array], Program], numbers: Array) -> Iterator[Pr
         if len(cases):
             try:
                 program = write(_together(numbers[cases]))
-            except CasesDiffer as found:
+            except _CasesDiffer as found:
                 groups += [cases[~found.answer], cases[found.answer]]
             else:
                 yield _apart(program, cases)
 
 
 def _together(numbers: Array) -> Array:
-    """Return one array of `Many` for (cases, ...) numbers; a number that is the same in all cases stays ordinary."""
+    """Return one array of ``_Many`` for (cases, ...) numbers; a number that is the same in all cases stays ordinary."""
     flat = numbers.reshape(len(numbers), -1)
     same = (flat == flat[0]).all(axis=0)
     columns = zip(flat.T, same, strict=True)
-    return objects(float(column[0]) if alike else Many(column) for column, alike in columns).reshape(numbers.shape[1:])
+    return objects(float(column[0]) if alike else _Many(column) for column, alike in columns).reshape(numbers.shape[1:])
 
 
 def _apart(program: Program, cases: Array) -> Programs:
@@ -136,10 +136,10 @@ def numbers_of(program: Program) -> tuple[Array, ...]:
 
 
 def _stacked(array: Array, cases: int) -> Array:
-    """Return (cases, entries) floats for an array of ordinary numbers and `Many`."""
+    """Return (cases, entries) floats for an array of ordinary numbers and ``_Many``."""
     if not holds_objects(array):
         return np.broadcast_to(array.astype(float), (cases, len(array)))
-    varies = [place for place, number in enumerate(array) if isinstance(number, Many)]
+    varies = [place for place, number in enumerate(array) if isinstance(number, _Many)]
     ordinary = array.copy()
     ordinary[varies] = 0.0
     out = np.repeat(ordinary.astype(float)[None], cases, axis=0)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fairopt.properties.shares.pareto_efficiency import ParetoWeights as ParetoWeights
     from fairopt.properties.shares.sharing_incentive import SharingIncentive as SharingIncentive
     from fairopt.properties.shares.work_conservation import WorkConservation as WorkConservation
-    from fairopt.properties.worst_reports import WorstShare as WorstShare
     from fairopt.properties.worst_reports import worst_share as worst_share
 
 #: Names by module, which is loaded when one is first used: an audit searches no misreports.
@@ -47,7 +46,7 @@ _NAMES = {
     "shares.pareto_efficiency": "ParetoEfficiency ParetoWeights",
     "shares.sharing_incentive": "SharingIncentive",
     "shares.work_conservation": "WorkConservation",
-    "worst_reports": "WorstShare worst_share",
+    "worst_reports": "worst_share",
 }
 __getattr__ = later(__name__, _NAMES)
 
@@ -70,7 +69,6 @@ __all__ = [
     "StrategyProofness",
     "Verdict",
     "WorkConservation",
-    "WorstShare",
     "over_optima",
     "shrink",
     "shrink_market",

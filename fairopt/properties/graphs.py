@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import prod
 from operator import mul
@@ -21,6 +20,7 @@ from fairopt.methods.efficient_faces import improving_circle
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market, worth
 from fairopt.program import INFINITY, Array, Number, number_text
+from fairopt.report import ResultForm, Statement
 
 if TYPE_CHECKING:
     from fairopt.problem import Cluster, Entitlements
@@ -33,26 +33,14 @@ ROOT = "(cluster)"
 ROUNDED, OFF = 1e-9, 1e-13
 
 
-@dataclass(frozen=True)
-class Gift:
-    """What one user, or nobody (`IDLE`), gives another in a trade: GPUs of a type.
+def _gift(it: Statement) -> str:
+    what = f"{number_text(it.amount)} {it.type}"
+    return f"{it.receiver} takes {what}, idle" if it.giver == IDLE else f"{it.giver} gives {it.receiver} {what}"
 
-    >>> print(Gift("u1", "V100", 2, "u2"))
-    u1 gives u2 2 V100
-    """
 
-    giver: str
-    type: str
-    amount: Number
-    receiver: str
-
-    def __str__(self) -> str:
-        what = f"{number_text(self.amount)} {self.type}"
-        return (
-            f"{self.receiver} takes {what}, idle"
-            if self.giver == IDLE
-            else f"{self.giver} gives {self.receiver} {what}"
-        )
+#: What one user, the ``giver``, or nobody (`IDLE`), gives a ``receiver`` in a trade: an ``amount`` of GPUs of a
+#: ``type``.
+GIFT = ResultForm("A gift.", in_full=True, sentence=_gift)
 
 
 def envy_graph(market: Market, shares: Any) -> Any:
@@ -122,7 +110,7 @@ def trade_graph(market: Market, shares: Any, *, whole: bool = True) -> Any:
     return graph if whole else graph.edge_subgraph([*graph.edges])
 
 
-def trade_cycle(market: Market, shares: Any) -> tuple[Gift, ...]:
+def trade_cycle(market: Market, shares: Any) -> tuple[Statement, ...]:
     """Return trades in a circle by which all gain that take part; () where there are none.
 
     Each user gives GPUs of one type to the next, the last to the first. GPUs that are idle (`IDLE`), or held by a user
@@ -245,14 +233,14 @@ def _users(market: Market, shares: Any) -> tuple[Any, Array, Market]:
     return graph, given, market
 
 
-def _add(graph: Any, gifts: Sequence[Gift], gains: dict[str, Number], *, cycle: bool) -> None:
+def _add(graph: Any, gifts: Sequence[Statement], gains: dict[str, Number], *, cycle: bool) -> None:
     for each in gifts:
         graph.add_edge(
             each.giver, each.receiver, type=each.type, amount=each.amount, gain=gains[each.receiver], cycle=cycle
         )
 
 
-def _gains(market: Market, shares: Array, gifts: Sequence[Gift], fair: Array) -> dict[str, Number]:
+def _gains(market: Market, shares: Array, gifts: Sequence[Statement], fair: Array) -> dict[str, Number]:
     """Return what each user gains that takes part; {} where not all gain, or more is given than there is.
 
     ``fair`` (n,): what the equal shares are worth.
@@ -271,7 +259,7 @@ def _gains(market: Market, shares: Array, gifts: Sequence[Gift], fair: Array) ->
     return {market.users[user]: gain for user, gain in gains.items()}
 
 
-def _free(market: Market, shares: Array) -> Iterator[tuple[Gift, Number]]:
+def _free(market: Market, shares: Array) -> Iterator[tuple[Statement, Number]]:
     """Yield GPUs that are idle, or held by who cannot use them, with who gains most by all of them, and its gain."""
     own, fair = market.utility(shares), market.fair_utility()
     slack = 0 if arithmetic(shares).exact else ROUNDED
@@ -288,10 +276,11 @@ def _free(market: Market, shares: Array) -> Iterator[tuple[Gift, Number]]:
                 gains.append((worth(market, i, more) - own[i]) / fair[i])
             best = int(np.argmax(gains))
             if gains[best] > slack:
-                yield Gift(giver, kind, amount, market.users[best]), gains[best] * fair[best]
+                gift = GIFT.of(giver=giver, type=kind, amount=amount, receiver=market.users[best])
+                yield gift, gains[best] * fair[best]
 
 
-def _swaps(market: Market, shares: Array, i: int, fair: Array) -> Iterator[Iterator[tuple[Gift, Gift]]]:
+def _swaps(market: Market, shares: Array, i: int, fair: Array) -> Iterator[Iterator[tuple[Statement, Statement]]]:
     """Yield for each later user the swaps by which it and user ``i`` both gain, the best first.
 
     Floats say which pay, and which gain most over what the two equal shares are worth, ``fair`` (n,).
@@ -315,7 +304,7 @@ def _swaps(market: Market, shares: Array, i: int, fair: Array) -> Iterator[Itera
         yield (_swap(market, shares, (i, other), pair) for pair in pairs)
 
 
-def _swap(market: Market, shares: Array, users: tuple[int, int], types: tuple[int, int]) -> tuple[Gift, Gift]:
+def _swap(market: Market, shares: Array, users: tuple[int, int], types: tuple[int, int]) -> tuple[Statement, Statement]:
     """Return the swap of two types, at the middle of the users' rates, of as much as one of them has."""
     (i, other), (a, b), speed = users, types, market.speedup
     least = speed[i, a] / speed[i, b]  # what the first asks of b for one of a
@@ -323,7 +312,10 @@ def _swap(market: Market, shares: Array, users: tuple[int, int], types: tuple[in
     rate = (least + most) / 2
     given = min(shares[i, a], shares[other, b] / rate)
     one, two = market.users[i], market.users[other]
-    return Gift(one, market.types[a], given, two), Gift(two, market.types[b], given * rate, one)
+    return (
+        GIFT.of(giver=one, type=market.types[a], amount=given, receiver=two),
+        GIFT.of(giver=two, type=market.types[b], amount=given * rate, receiver=one),
+    )
 
 
 def _held(market: Market, shares: Array) -> Array:
@@ -331,7 +323,7 @@ def _held(market: Market, shares: Array) -> Array:
     return np.asarray(shares > (0 if arithmetic(shares).exact else ROUNDED) * market.capacity, dtype=bool)
 
 
-def _around(market: Market, shares: Array, circle: Sequence[tuple[int, int]]) -> tuple[Gift, ...]:
+def _around(market: Market, shares: Array, circle: Sequence[tuple[int, int]]) -> tuple[Statement, ...]:
     """Return the gifts of a circle: each gives a little less than it would for what it gets, all in the same part.
 
     Each pair of a user and a type gives the type to the user of the next pair.
@@ -346,6 +338,6 @@ def _around(market: Market, shares: Array, circle: Sequence[tuple[int, int]]) ->
     amounts = [*accumulate((part * each for each in would), mul)]
     scale = min(shares[pair] / each for pair, each in zip(circle, amounts, strict=True))
     return tuple(
-        Gift(market.users[user], market.types[gives], each * scale, market.users[taker])
+        GIFT.of(giver=market.users[user], type=market.types[gives], amount=each * scale, receiver=market.users[taker])
         for (user, gives), (taker, _), each in zip(circle, (*circle[1:], circle[0]), amounts, strict=True)
     )

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from fairopt.policy.policy import require_policy
 from fairopt.problem import Market
 from fairopt.problem.floors import is_entitled
 from fairopt.program import INFINITY, Array, Number, Sense, number_text
+from fairopt.report import ResultForm, Statement
 
 #: The two bounds on the part of an equal share meet within this, or at most so many cells are looked at.
 GAP, CELLS = Fraction(1, 100), 200
@@ -33,56 +33,30 @@ CLOSER = "for closer bounds give smaller ranges, or more cells to fairopt.proper
 CORNERS_UP_TO = 10
 
 
-@dataclass(frozen=True, eq=False)
-class WorstShare:
-    """What ``user`` truly gets at worst, as a part of its equal share: at least ``least``, and at most ``most``.
-
-    ``most`` is what some optimum gives at ``reports`` (n, k). ``cells`` were looked at; ``how`` says what bounds from
-    below, and ``stopped`` why the bounds are further apart than was asked, "" where they are not.
-
-    >>> from fairopt.models import EqualSplit
-    >>> found = worst_share(EqualSplit(), Market.of([[1, 2]], [1, 1]), "u1")
-    >>> print(found.least, found.exact)
-    1 True
-    """
-
-    user: str
-    least: Fraction
-    most: Fraction
-    reports: Array
-    cells: int
-    how: str
-    stopped: str = ""
-
-    @property
-    def exact(self) -> bool:
-        """Whether both bounds are the same."""
-        return self.least == self.most
-
-    def __str__(self) -> str:
-        between = (
-            f"{number_text(self.least)}"
-            if self.exact
-            else f"between {floor(self.least * 10**4) / 10**4} and {ceil(self.most * 10**4) / 10**4}"
-        )
-        said = f"{self.user} truly gets, at worst, {between} of its equal share, whatever is reported in the range"
-        rest = f"; {self.stopped}" if self.stopped else ""
-        parts = "the range looked at as a whole" if self.cells == 1 else f"the range looked at in {self.cells} parts"
-        exactly = "exact" if self.exact else f"the lower bound is by {self.how}"
-        return f"{said} ({exactly}; {parts}{rest})"
-
-    def summary(self) -> dict[str, Any]:
-        """Return what is shown."""
-        return {**vars(self), "exact": self.exact}
+def _worst(it: Statement) -> str:
+    between = f"{number_text(it.least)}"
+    if not it.exact:
+        between = f"between {floor(it.least * 10**4) / 10**4} and {ceil(it.most * 10**4) / 10**4}"
+    said = f"{it.user} truly gets, at worst, {between} of its equal share, whatever is reported in the range"
+    rest = f"; {it.stopped}" if it.stopped else ""
+    parts = "the range looked at as a whole" if it.cells == 1 else f"the range looked at in {it.cells} parts"
+    exactly = "exact" if it.exact else f"the lower bound is by {it.how}"
+    return f"{said} ({exactly}; {parts}{rest})"
 
 
-def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP, cells: int = CELLS) -> WorstShare:
+#: What a ``user`` truly gets at worst, as a part of its equal share: at least ``least``, and at most ``most``, which is
+#: what some optimum gives at ``reports`` (n, k). ``cells`` were looked at; ``how`` says what bounds from below, and
+#: ``stopped`` why the bounds are further apart than was asked, "" where they are not. ``exact``: both are the same.
+WORST_SHARE = ResultForm("What a user truly gets at worst.", in_full=True, sentence=_worst)
+
+
+def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP, cells: int = CELLS) -> Statement:
     """Return bounds on the least that ``user`` truly gets, of its equal share, over all reports in a market's ranges.
 
-    True speedups are those that ``market`` states; what is reported, by all users, is anywhere in the ranges. Where
-    optima tie, the worst counts. The search ends where the bounds are ``gap`` apart, with so many ``cells`` at most, or
-    with the time limit. Errors: `NotCapable` for ranges without end and markets with demands; those of `fairopt.decide`
-    on the market as it is stated.
+    They are a `WORST_SHARE`. True speedups are those that ``market`` states; what is reported, by all users, is
+    anywhere in the ranges. Where optima tie, the worst counts. The search ends where the bounds are ``gap`` apart, with
+    so many ``cells`` at most, or with the time limit. Errors: `NotCapable` for ranges without end and markets with
+    demands; those of `fairopt.decide` on the market as it is stated.
 
     Source: our own; branch and bound over boxes, Horst and Tuy, Global Optimization, 1996, ch. 4.
 
@@ -113,9 +87,9 @@ def worst_share(policy: Policy, market: Market, user: str, *, gap: Number = GAP,
             left()
     except OutOfTime as error:
         stopped = str(error)
-    return WorstShare(
-        user, min(search.least, search.most) / fair, search.most / fair, search.at, search.cells, how, stopped
-    )
+    least, most = min(search.least, search.most) / fair, search.most / fair
+    ends = {"user": user, "least": least, "most": most, "reports": search.at}
+    return WORST_SHARE.of(**ends, cells=search.cells, how=how, stopped=stopped, exact=least == most)
 
 
 class _Search:

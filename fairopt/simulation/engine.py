@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairopt.backends import Method, Solver
+from fairopt.backends import Backend, Method
 from fairopt.errors import WrongReturn
 from fairopt.policy import Policy, Schedule, decide, session
 from fairopt.problem import Cluster, Queue, Trace
@@ -89,7 +89,7 @@ class Engine:
         *,
         length: object,
         mechanics: Mechanics | None = None,
-        backend: Solver | Method | None = None,
+        backend: Backend | Method | None = None,
         exact: bool = False,
         rounds: int | None = None,
         after: Snapshot | None = None,

@@ -13,6 +13,7 @@ from fairopt.numbers import Arithmetic
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.problem.queue import Spots
 from fairopt.program import INFINITY, Array, Number, objects
+from fairopt.report import Statement
 from fairopt.simulation.fragments import Fragments
 from fairopt.simulation.gpu_time import (
     FairShares,
@@ -26,6 +27,7 @@ from fairopt.simulation.gpu_time import (
 )
 from fairopt.simulation.history import History
 from fairopt.simulation.measures_result import (
+    TENANT,
     UNITS,
     WORDS,
     WORSE_OFF_TOLERANCE,
@@ -34,7 +36,6 @@ from fairopt.simulation.measures_result import (
     Measures,
     Moves,
     Spread,
-    TenantMeasures,
 )
 from fairopt.simulation.record import Change, Changes, Placed
 
@@ -297,14 +298,18 @@ class Measuring:
         }
         return JobTable(self.trace, {name: columns[name] for name in JobTable.NAMES})
 
-    def _of_tenants(self, here: list[int], done: Mapping[int, Number]) -> dict[str, TenantMeasures]:
+    def _of_tenants(self, here: list[int], done: Mapping[int, Number]) -> dict[str, Statement]:
         jobs, completed = Counter(self._owner[row] for row in here), [list[Number]() for _ in self._tenants]
         for row, jct in done.items():
             completed[self._owner[row]].append(jct)
         fair = self._shares.due.tolist()
         return {
-            name: TenantMeasures(
-                jobs[at], len(completed[at]), Spread.of(completed[at]).mean, held, ratio(held, fair[at])
+            name: TENANT.of(
+                jobs=jobs[at],
+                completed=len(completed[at]),
+                jct_mean=Spread.of(completed[at]).mean,
+                held=held,
+                ltgf=ratio(held, fair[at]),
             )
             for at, (name, held) in enumerate(zip(self.trace.jobs.tenants, self._tenants.tolist(), strict=True))
         }

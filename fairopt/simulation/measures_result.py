@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.numbers import counted
 from fairopt.problem import Trace
 from fairopt.program import Array, Number, short_text
-from fairopt.report import Grid, Tabular, short_repr
+from fairopt.report import Grid, ResultForm, Statement, Tabular, short_repr
 from fairopt.simulation.gpu_time import Window, overlap, overlaps, ratio
 
 PERCENTILES = (50, 90, 99)
@@ -52,17 +52,12 @@ def summed(before: Number, values: Array) -> Number:
     return total
 
 
-@dataclass(frozen=True, repr=False)
-class TenantMeasures:
-    """One tenant: its jobs that arrived, those completed, their mean JCT, the GPU-time it held, and its LTGF."""
+def _tenant(it: Statement) -> str:
+    return f"{it.completed} of {counted(it.jobs, 'job')} completed, GPU-time {short_text(it.held)}"
 
-    jobs: int
-    completed: int
-    jct_mean: Number | None
-    held: Number
-    ltgf: Number | None
 
-    __repr__ = short_repr
+#: One tenant: its ``jobs`` that arrived, those ``completed``, their mean JCT, the GPU-time it ``held``, and its LTGF.
+TENANT = ResultForm("A tenant.", in_full=True, sentence=_tenant)
 
 
 @dataclass(repr=False)
@@ -158,7 +153,8 @@ class Measures(Tabular):
     * ``ltgf``: long-term GPU-time fairness of jobs, Eq. (15) of ASTRAEA; ``sharing_loss``: share of jobs below 0.95.
     * ``gpu``: the use of the GPU-time. ``moves``: counts of moves of jobs. ``rounds``: the number in which somebody was
       present.
-    * ``tenants``: by name. ``deciding``: seconds for decisions, the only measure that differs between equal runs.
+    * ``tenants``: a `TENANT` by name. ``deciding``: seconds for decisions, the only measure that differs between equal
+      runs.
 
     With a measured window (`fairopt.simulation.measures.Measuring`), what is of jobs is of those that arrive in it;
     GPU-time, moves and what tenants hold are within it; ``rounds`` and ``deciding`` are of the whole run.
@@ -182,7 +178,7 @@ class Measures(Tabular):
     sharing_loss: Number | None
     gpu: GpuUse
     moves: Moves
-    tenants: Mapping[str, TenantMeasures]
+    tenants: Mapping[str, Statement]
     rounds: int
     deciding: float
 

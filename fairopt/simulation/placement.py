@@ -79,7 +79,7 @@ class Consolidated:
         """Return the spots of the requests that fit; see `Placement.place`."""
         left = free.copy()
         moving: Sequence[Request]
-        at_once = _all_staying(queue, requests, left) if isinstance(requests, Requests) else None
+        at_once = all_staying(queue, requests, left) if isinstance(requests, Requests) else None
         if at_once is None:
             placed, moving = staying(queue, requests, left)
             stay = np.array(list(placed), dtype=np.int64)
@@ -112,7 +112,7 @@ def staying(queue: Queue, requests: Sequence[Request], left: Array) -> tuple[dic
     return placed, moving
 
 
-def _all_staying(queue: Queue, requests: Requests, left: Array) -> tuple[Array, Sequence[Request]] | None:
+def all_staying(queue: Queue, requests: Requests, left: Array) -> tuple[Array, Sequence[Request]] | None:
     """Return the rows that stay and the requests of the others, as `staying` does; None where GPUs are taken."""
     rows = requests.rows
     stay = queue.running[rows] & (queue.last_type[rows] == requests.gpu_types)

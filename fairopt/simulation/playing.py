@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairopt.backends import Method, Solver
+from fairopt.backends import Backend, Method
 from fairopt.errors import NotCapable
 from fairopt.policy import Policy, Trait
 from fairopt.policy.policy import require_policy
@@ -22,7 +22,7 @@ def run(
     *,
     length: object,
     mechanics: Mechanics | None = None,
-    backend: Solver | Method | None = None,
+    backend: Backend | Method | None = None,
     exact: bool = False,
     rounds: int | None = None,
     after: Snapshot | None = None,

@@ -33,7 +33,7 @@ class Unasked:
 
     def __init__(self, whole: Queue, mechanics: Mechanics, length: Number) -> None:
         jobs = whole.jobs
-        self._whole, self._length, self._free = whole, length, FreeHosts(whole.cluster)
+        self._whole, self._length, self._free = whole, length, _FreeHosts(whole.cluster)
         self._setup: Number = whole.number(mechanics.launch) + whole.now * 0
         self._spread: Number = whole.number(mechanics.spread)
         local = mechanics.local_data and any(jobs.dataset)
@@ -235,7 +235,7 @@ class _Running:
         return after.joined(added)
 
 
-class FreeHosts:
+class _FreeHosts:
     """The hosts of each type by how many of their GPUs are free, while all hosts work.
 
     `room` (k) has the free GPUs of each type. `follow` counts those who run; then `taken` gives a job its GPUs, `leave`

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairopt.backends import Backend, Options
 from fairopt.backends.solution import Status
+from fairopt.codec import origin
 from fairopt.compare import answered
 from fairopt.discovery import BACKENDS, PROPERTIES, backend, names, property_
 from fairopt.errors import NotCapable, NotSolved
@@ -100,9 +101,10 @@ def keeps_time_limits(policy: Policy, given: PolicySamples) -> None:
 
 def check_written_down(policy: Policy) -> None:
     """Fail where an option has no default, or what is kept of a run of the policy cannot be written down."""
-    for kind in (type(policy), *policy.states):
+    kinds: list[Any] = [type(policy), *map(origin, policy.states)]
+    for kind in kinds:
         assert is_dataclass(kind), f"{kind.__name__} is no dataclass"
-        assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[attr-defined]
+        assert kind.__dataclass_params__.frozen, f"{kind.__name__} is not frozen"  # type: ignore[union-attr]
     bare = [each.name for each in fields(policy) if each.default is each.default_factory is MISSING]  # type: ignore[arg-type]
     assert not bare, f"options without default: {bare}"
 

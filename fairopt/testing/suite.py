@@ -1,7 +1,7 @@
 """Conformance suites: named checks, what each requires, and a report that says what ran.
 
 A `Suite` holds checks for one kind of thing (backends, policies, properties). Run on a subject it yields one
-`CheckResult` a check, and a `Report` that refuses to be green where a subject ran fewer checks than its declared
+`RESULT` a check, and a `Report` that refuses to be green where a subject ran fewer checks than its declared
 capabilities imply: a skip is legitimate only if a declared capability is absent or the subject is not installed. A
 check that finds it cannot run raises `unittest.SkipTest`, and counts as missing, not as fine.
 
@@ -36,6 +36,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from unittest import SkipTest
+
+from fairopt.report import ResultForm, Statement
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., None])
@@ -161,15 +163,16 @@ class Traits:
     expected_failures: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class CheckResult:
-    """How one check ended on one subject."""
+#: How one ``check`` ended on one ``subject``: the ``outcome``, the ``reason`` for it, and an ``error`` that was raised.
+RESULT = ResultForm(
+    "How one check ended on one subject.",
+    in_full=True,
+    sentence=lambda it: f"{it.subject} x {it.check}: {_WORDS[it.outcome][1]}: {it.reason}",
+)
 
-    subject: str
-    check: str
-    outcome: Outcome
-    reason: str = ""
-    error: BaseException | None = None
+
+def _ended(subject: str, check: str, outcome: Outcome, reason: str, error: BaseException | None = None) -> Statement:
+    return RESULT.of(subject=subject, check=check, outcome=outcome, reason=reason, error=error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +198,7 @@ class Suite(Generic[S]):
 
     def run(self, subjects: Iterable[S]) -> Report:
         """Run every check on every subject."""
-        rows: list[CheckResult] = []
+        rows: list[Statement] = []
         expected: dict[str, int] = {}
         for subject in subjects:
             traits = self.traits(subject)
@@ -205,22 +208,22 @@ class Suite(Generic[S]):
             rows += [self.run_one(subject, one) for one in self.checks]
         return Report(self.title, tuple(one.name for one in self.checks), expected, tuple(rows))
 
-    def run_one(self, subject: S, one: Check[S]) -> CheckResult:
+    def run_one(self, subject: S, one: Check[S]) -> Statement:
         """Run one check on one subject; never raise for how it ends."""
         traits = self.traits(subject)
         if unknown := set(traits.expected_failures) - {each.name for each in self.checks}:
             raise ValueError(f"{traits.name} expects failures of checks that do not exist: {sorted(unknown)}")
         if reason := self.why_not(traits, one):
-            return CheckResult(traits.name, one.name, Outcome.SKIPPED, reason)
+            return _ended(traits.name, one.name, Outcome.SKIPPED, reason)
         known = traits.expected_failures.get(one.name, "")
         try:
             one.function(subject)
         except SkipTest as skip:
-            return CheckResult(traits.name, one.name, Outcome.MISSING, f"skipped itself: {skip}", skip)
+            return _ended(traits.name, one.name, Outcome.MISSING, f"skipped itself: {skip}", skip)
         except Exception as error:  # noqa: BLE001  # whatever a subject raises is what the report is about
             outcome = Outcome.EXPECTED_FAILURE if known else Outcome.FAILED
-            return CheckResult(traits.name, one.name, outcome, known or _told(error), error)
-        return CheckResult(traits.name, one.name, Outcome.SURPRISE if known else Outcome.RAN, known)
+            return _ended(traits.name, one.name, outcome, known or _told(error), error)
+        return _ended(traits.name, one.name, Outcome.SURPRISE if known else Outcome.RAN, known)
 
     @staticmethod
     def why_not(traits: Traits, one: Check[S]) -> str:
@@ -242,7 +245,7 @@ class Suite(Generic[S]):
                 pytest.xfail(row.reason)
             if row.outcome is not Outcome.RAN:
                 guards = f"the check guards against: {one.documentation}"
-                raise AssertionError(f"{_sentence(row)}\n{guards}") from row.error
+                raise AssertionError(f"{row}\n{guards}") from row.error
 
         cases = [
             pytest.param(partial(conforms, subject, one), id=f"{name}: {one.name}")
@@ -259,7 +262,7 @@ class Report:
     title: str
     checks: tuple[str, ...]
     expected: Mapping[str, int]
-    rows: tuple[CheckResult, ...]
+    rows: tuple[Statement, ...]
 
     @property
     def counts(self) -> Counter[Outcome]:
@@ -271,14 +274,14 @@ class Report:
         idle = (Outcome.SKIPPED, Outcome.MISSING)
         return sum(row.subject == subject and row.outcome not in idle for row in self.rows)
 
-    def of(self, outcome: Outcome) -> tuple[CheckResult, ...]:
+    def of(self, outcome: Outcome) -> tuple[Statement, ...]:
         """Return the rows that ended so."""
         return tuple(row for row in self.rows if row.outcome is outcome)
 
     def require_complete(self) -> None:
         """Raise `AssertionError` unless every check that the declarations imply ran, and ended as it should."""
         kinds = (Outcome.FAILED, Outcome.MISSING, Outcome.SURPRISE)
-        wrong = [_sentence(row) for kind in kinds for row in self.of(kind)]
+        wrong = [str(row) for kind in kinds for row in self.of(kind)]
         for subject, implied in self.expected.items():
             if (ran := self.ran(subject)) != implied:
                 wrong.append(f"{subject} ran {ran} checks; what it declares implies {implied}")
@@ -304,7 +307,7 @@ class Report:
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in table]
         counts = self.counts
         totals = ", ".join(f"{counts[outcome]} {_WORDS[outcome][0]}" for outcome in Outcome if counts[outcome])
-        reasons = [_sentence(row) for row in self.rows if row.outcome is not Outcome.RAN]
+        reasons = [str(row) for row in self.rows if row.outcome is not Outcome.RAN]
         return "\n".join([f"{self.title}: {len(self.checks)} checks", *lines, totals, *reasons])
 
 
@@ -314,7 +317,3 @@ def _told(error: Exception) -> str:
     theirs = [each for each in frames if not Path(each.filename).is_relative_to(Path(__file__).parents[1])]
     where = "".join(f" ({Path(at.filename).name}:{at.lineno}, in {at.name})" for at in theirs[-1:])
     return f"{type(error).__name__}: {str(error) or frames[-1].line}{where}"
-
-
-def _sentence(row: CheckResult) -> str:
-    return f"{row.subject} x {row.check}: {_WORDS[row.outcome][1]}: {row.reason}"

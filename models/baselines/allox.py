@@ -55,7 +55,7 @@ class AlloX(Policy):
     source = "AlloX, EuroSys 2020; ASTRAEA, TPDS 2022, Sec. 6.1.5; FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
     #: The GPU-time that each tenant has received so far, in whole rounds.
-    states = (Tally,)
+    states = (Tally[Number],)
     alpha: object = 1
     most: int | None = 100
     placement: Placement = field(default_factory=Consolidated)
@@ -66,7 +66,7 @@ class AlloX(Policy):
         some = self.most is None or self.most >= 1
         require(some, self.most, "allox, most", "Give a number of jobs, or None for all")
 
-    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Number], solve: Session) -> Schedule:
         """Keep running jobs, match waiting ones, and start the first ones; see `Policy.decide`."""
         queue = non_preemptive(problem)
         waiting = [row for row in queue.able if row not in queue.leased]
@@ -81,7 +81,7 @@ class AlloX(Policy):
         stands = INFINITY if after is state and not _fit(queue, rest, room) else None
         return Schedule(self.name, problem, placements, state=after, stands=stands)
 
-    def _groups(self, queue: Queue, waiting: Sequence[int], state: Tally) -> list[list[int]]:
+    def _groups(self, queue: Queue, waiting: Sequence[int], state: Tally[Number]) -> list[list[int]]:
         """Return the jobs of the tenants of least progress, and those of the others."""
         jobs = queue.jobs
         progress = {
@@ -160,7 +160,7 @@ def _held(queue: Queue, requests: Sequence[Request]) -> list[list[tuple[int, Num
     return held
 
 
-def _progressed(queue: Queue, state: Tally, placements: Mapping[int, Spots]) -> Tally:
+def _progressed(queue: Queue, state: Tally[Number], placements: Mapping[int, Spots]) -> Tally[Number]:
     """Return the state after a round in which ``placements`` run."""
     held = dict(state.of)
     for row in placements:
@@ -170,7 +170,7 @@ def _progressed(queue: Queue, state: Tally, placements: Mapping[int, Spots]) -> 
 
 
 @dataclass(frozen=True)
-class MachinePosition:
+class _MachinePosition:
     """A place in a machine's sequence: its type, its number among them, when it is ready, and the place from the end.
 
     A job at place k from the end delays k - 1 others and itself: its time counts k times in the total, and the time
@@ -183,7 +183,7 @@ class MachinePosition:
     from_end: int
 
 
-def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[MachinePosition]:
+def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[_MachinePosition]:
     """Return the places of one type's machines that a matching of ``jobs`` jobs may need; ``ready`` rises.
 
     A place is left out if at least ``jobs`` others are no worse for every job: those on machines that are ready no
@@ -195,12 +195,12 @@ def places(gpu_type: int, ready: Sequence[Number], jobs: int) -> list[MachinePos
         no_later = bisect_right(ready, when)
         from_end = 1
         while (from_end - 1) * no_later + machine < jobs:
-            found.append(MachinePosition(gpu_type, machine, when, from_end))
+            found.append(_MachinePosition(gpu_type, machine, when, from_end))
             from_end += 1
     return found
 
 
-def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[Number]]) -> list[MachinePosition]:
+def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[Number]]) -> list[_MachinePosition]:
     """Return each job's place such that the sum of all completion times is least.
 
     * ``times`` (n, k): how long job j takes on a machine of type i, positive; None where it cannot run. Each job can
@@ -230,7 +230,7 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
     return [found[place] for place in chosen.tolist()]
 
 
-def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[MachinePosition]) -> list[Number]:
+def starts(times: Sequence[Sequence[Number | None]], matching: Sequence[_MachinePosition]) -> list[Number]:
     """Return when each job begins.
 
     Jobs equally far from the end, on machines of one type, can swap machines without changing the total; so can jobs of

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
 from fairopt.models.common.schedulers import (
+    Tally,
+    by_arrival,
     check_lease,
     finish_time_fairness,
     lease_length,
@@ -26,18 +27,8 @@ from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
 from fairopt.simulation import Consolidated, Placement, choose, placed
 
-
-@dataclass(frozen=True)
-class Contention:
-    """What is remembered of the jobs present, by name.
-
-    ``seen``: the rounds that each has seen, and the sum of the jobs present in them, where N is their mean.
-    ``together``: those who ran in the last round, if all did, and the largest ``rho`` of the round in which that began.
-    """
-
-    seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    together: tuple[str, ...] = ()
-    rho: Number | None = None
+#: Of a job present: the rounds that it has seen, and the sum of the jobs present in them, where N is their mean.
+Seen: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -60,8 +51,8 @@ class Themis(Policy):
     fastest type from now on. Jobs that run and win again stay on their type; others take the fastest with room. N
     counts jobs that fit the cluster.
 
-    ``costs``: the largest rho. Where all jobs run it stays that of the round in which this began, until one comes or is
-    done: they go on, and whoever runs on its fastest type keeps its rho but for the time that it loads.
+    Where all jobs get the types that they ask for first, nobody competes: who comes is placed in the order of arrival,
+    without an offer. Else ``costs`` has the largest rho.
 
     With six GPUs and jobs of 6, 3 and 3, T* N gives the alternation of ASTRAEA's Fig. 6(b); with ``gang_share`` the two
     small jobs run first, to their end.
@@ -79,7 +70,7 @@ class Themis(Policy):
     source = "Themis, NSDI 2020; ASTRAEA, TPDS 2022, Sec. 4.1.2"
     # not EXACT: all jobs that have waited from the start have the same rho, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
-    states = (Contention,)
+    states = (Tally[Seen],)
     knob: object = Fraction(4, 5)
     lease: object = None
     average_contention: bool = False
@@ -94,54 +85,58 @@ class Themis(Policy):
         check_lease(self.lease, "themis, lease")
         require(self.seed >= 0, self.seed, "themis, seed", "Give a whole number, not negative")
 
-    def decide(self, problem: Queue, state: Contention, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Seen], solve: Session) -> Schedule:
         """Rank by rho, offer, place; see `Policy.decide`."""
-        names = problem.jobs.names
         there = problem.fitting
         after = self._seen(problem, state, there)
-        contention: list[Any] = [len(there)] * len(there)
-        if self.average_contention:
-            means = (after.seen[names[row]] for row in there)
-            contention = [problem.number(total) / rounds for rounds, total in means]
-        rhos = finish_time_fairness(problem, there, contention, gang_share=self.gang_share)
-        rho = np.zeros_like(problem.remaining)
-        rho[there] = rhos
-        requests = choose(problem, self._order(problem, rho), gpu_types=staying_first)
+        free = np.flatnonzero(problem.can & ~problem.holds)
+        requests = choose(problem, free, gpu_types=staying_first)
+        costs: dict[str, Number] = {}
+        calm = len(requests) == len(free) and (staying_first.first(problem)[free] == requests.gpu_types).all()
+        if not calm:
+            rho = self._rho(problem, after, there)
+            costs = {"largest finish-time fairness": max(rho[there].tolist())}
+            requests = choose(problem, self._order(problem, free, rho), gpu_types=staying_first)
         placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
-        largest = max(rhos, default=None)
+        rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
         # who runs asks for its own type first, and gets it in any order
         all_run = len(placements) == np.count_nonzero(problem.can)
-        stands = all_run and self.lease is None and not self.average_contention and type(self.placement) is Consolidated
-        if stands:
-            together = tuple(names) if len(there) == len(names) else tuple(names[row] for row in there)
-            largest = state.rho if state.together == together else largest
-            after = replace(after, together=together, rho=largest)
-        rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
+        plain = self.lease is None and not self.average_contention and type(self.placement) is Consolidated
+        stands = leases_end(problem) if all_run and plain else None
         return Schedule(
             self.name,
             problem,
             placements,
             leases=dict.fromkeys(rows[~problem.holds[rows]].tolist(), until),
             state=after,
-            costs={} if largest is None else {"largest finish-time fairness": largest},
-            stands=leases_end(problem) if stands else None,
+            costs=costs,
+            stands=stands,
+            settled=bool(calm) and stands is not None,
+            newcomers=by_arrival,
         )
 
-    def _seen(self, queue: Queue, state: Contention, there: list[int]) -> Contention:
+    def _seen(self, queue: Queue, state: Tally[Seen], there: list[int]) -> Tally[Seen]:
         if not self.average_contention:
-            return Contention()
+            return Tally()
         seen = {}
         for row in there:
-            rounds, total = state.seen.get(queue.jobs.names[row], (0, 0))
+            rounds, total = state.of.get(queue.jobs.names[row], (0, 0))
             seen[queue.jobs.names[row]] = rounds + 1, total + len(there)
-        return Contention(seen)
+        return Tally(seen)
 
-    def _order(self, queue: Queue, rho: Array) -> Array:
-        """Return the jobs that may take GPUs, in order: those with the offer by falling rho, then the others."""
-        free = np.flatnonzero(queue.can & ~queue.holds)
-        if (queue.running[free] & (queue.last_type[free] >= 0)).all() and queue.up.all():
-            return free  # all go on where they are, in any order
+    def _rho(self, queue: Queue, after: Tally[Seen], there: list[int]) -> Array:
+        """Return rho (n,) of the jobs that fit the cluster, 0 of the others."""
+        contention: list[Number] = [len(there)] * len(there)
+        if self.average_contention:
+            means = (after.of[queue.jobs.names[row]] for row in there)
+            contention = [queue.number(total) / rounds for rounds, total in means]
+        rho = np.zeros_like(queue.remaining)
+        rho[there] = finish_time_fairness(queue, there, contention, gang_share=self.gang_share)
+        return rho
+
+    def _order(self, queue: Queue, free: Array, rho: Array) -> Array:
+        """Return the ``free`` jobs in the order in which they take GPUs: those with the offer by falling rho first."""
         worst = ordered(free, -rho)
         offered = max(1, ceil((1 - exact(self.knob, "themis, knob")) * len(worst)))
         rest = worst[offered:]

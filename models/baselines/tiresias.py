@@ -6,25 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Tally, leases_end, ordered, staying_first
+from fairopt.models.common.schedulers import Tally, by_arrival, leases_end, ordered, staying_first
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, objects
 from fairopt.simulation import Consolidated, Placement, choose, placed
 
-
-@dataclass(frozen=True)
-class Attained:
-    """By job name: GPU-time attained at its last promotion (``since_then``), and the start of its wait (``waits``)."""
-
-    since_then: Mapping[str, Number] = field(default_factory=dict)
-    waits: Mapping[str, Number] = field(default_factory=dict)
+#: Of a job where jobs are promoted: the GPU-time that it had attained when it last was, and when its wait began.
+Promoted: TypeAlias = tuple[Number, Number]
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class LeastAttainedService(Policy):
     source = "Tiresias, NSDI 2019; ASTRAEA, TPDS 2022, Sec. 6.1.5"
     # work-conserving by default: with ``skip``
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
-    states = (Attained,)
+    states = (Tally[Promoted],)
     thresholds: Sequence[object] | None = (3600,)
     by_start: bool = False
     promote: object = None
@@ -72,13 +68,12 @@ class LeastAttainedService(Policy):
         positive = self.promote is None or exact(self.promote, "tiresias, promote") > 0
         require(positive, self.promote, "tiresias, promote", "Give a positive factor, or None for never")
 
-    def decide(self, problem: Queue, state: Attained, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Promoted], solve: Session) -> Schedule:
         """Promote, order and place; see `Policy.decide`."""
-        names, waits = problem.jobs.names, self._waits(problem, state)
-        since_then = self._promoted(problem, state, waits)
+        names, promoted = problem.jobs.names, self._promoted(problem, state)
         service = problem.attained.copy()
-        for row, name in enumerate(names) if since_then else ():
-            service[row] -= since_then.get(name, service[row] * 0)
+        for row, name in enumerate(names) if promoted else ():
+            service[row] -= promoted[name][0]
         steps = None
         if self.thresholds is not None:
             steps = [problem.number(exact(each, "thresholds")) for each in self.thresholds]
@@ -91,15 +86,15 @@ class LeastAttainedService(Policy):
         asked = staying_first.first(problem)[requests.rows]
         settled = stands is not None and len(placements) == len(problem.able) and (asked == requests.gpu_types).all()
         if self.promote is not None:
-            waits |= {names[row]: problem.end for row in placements}
+            promoted |= {names[row]: (promoted[names[row]][0], problem.end) for row in placements}
         return Schedule(
             self.name,
             problem,
             placements,
-            state=Attained(since_then, waits),
+            state=Tally(promoted),
             stands=stands,
             settled=bool(settled),
-            newcomers=_by_arrival if self._in_order else None,
+            newcomers=by_arrival if self._in_order else None,
         )
 
     @property
@@ -128,28 +123,17 @@ class LeastAttainedService(Policy):
                 stands = min(stands, queue.now + falls - queue.length / 2)
         return stands
 
-    def _waits(self, queue: Queue, state: Attained) -> dict[str, Number]:
-        """Return when each job's wait began; kept only where ``promote`` needs it."""
+    def _promoted(self, queue: Queue, state: Tally[Promoted]) -> dict[str, Promoted]:
+        """Return what is kept of each job now; nothing where ``promote`` needs it not."""
         if self.promote is None:
             return {}
-        return {name: state.waits.get(name, queue.jobs.arrival[row]) for row, name in enumerate(queue.jobs.names)}
-
-    def _promoted(self, queue: Queue, state: Attained, waits: Mapping[str, Number]) -> dict[str, Number]:
-        if self.promote is None:
-            return {}
-        factor = queue.number(exact(self.promote, "tiresias, promote"))
-        since_then = {name: state.since_then[name] for name in queue.jobs.names if name in state.since_then}
+        factor, found = queue.number(exact(self.promote, "tiresias, promote")), dict[str, Promoted]()
         for row, name in enumerate(queue.jobs.names):
             attained = queue.attained[row]
-            ran = (attained - since_then.get(name, attained * 0)) / int(queue.jobs.gpus[row])
-            if ran > 0 and queue.now - waits[name] >= factor * ran:
-                since_then[name] = attained
-        return since_then
-
-
-def _by_arrival(queue: Queue) -> Array:
-    """Return one number for each job (n,), by which jobs keep the order in which they came."""
-    return np.zeros(len(queue))
+            before, since = state.of.get(name, (attained * 0, queue.jobs.arrival[row]))
+            ran = (attained - before) / int(queue.jobs.gpus[row])
+            found[name] = attained if ran > 0 and queue.now - since >= factor * ran else before, since
+        return found
 
 
 def _keys(queue: Queue, service: Array, thresholds: Sequence[Number] | None, by_start: bool) -> Iterator[Array]:
@@ -194,7 +178,7 @@ class ShortestServiceQueues(Policy):
     source = "FFT, ICS 2025, Sec. 6.1.4"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     #: The number of the type that each job present queues for.
-    states = (Tally,)
+    states = (Tally[int],)
     random: bool = False
     gpu_time: bool = True
     per_gpu: bool = False
@@ -205,7 +189,7 @@ class ShortestServiceQueues(Policy):
     def __post_init__(self) -> None:
         require(self.seed >= 0, self.seed, "tiresias-service, seed", "Give a whole number, not negative")
 
-    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[int], solve: Session) -> Schedule:
         """Let arrivals join queues, order each queue, place; see `Policy.decide`."""
         joined = self._joined(problem, state)
         service = self._service(problem, joined)
@@ -218,7 +202,7 @@ class ShortestServiceQueues(Policy):
         placements = placed(problem, requests, self.placement)
         return Schedule(self.name, problem, placements, state=after, stands=stands)
 
-    def _joined(self, queue: Queue, state: Tally) -> Array:
+    def _joined(self, queue: Queue, state: Tally[int]) -> Array:
         """Return the type that each job queues for (n,); -1 for unschedulable jobs."""
         known = np.array([state.of.get(name, -1) for name in queue.jobs.names], dtype=np.int64)
         for row in np.flatnonzero(known < 0).tolist():

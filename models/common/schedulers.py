@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from fairopt.simulation.placement import (
     Requests,
     by_throughput,
 )
+
+V = TypeVar("V")
 
 
 def fastest(queue: Queue) -> Array:
@@ -113,6 +116,11 @@ def non_preemptive(queue: Queue) -> Queue:
 
 #: The type that a job runs on, then the others, the fastest for it first.
 staying_first = ByThroughput(stay=True)
+
+
+def by_arrival(queue: Queue) -> Array:
+    """Return one number for each job (n,), by which jobs keep the order in which they came."""
+    return np.zeros(len(queue))
 
 
 class Room:
@@ -215,11 +223,11 @@ class Adapted:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """A number ``of`` each job or tenant, by name, as it is at ``until``, where it changes with time.
+class Tally(Generic[V]):
+    """What is kept ``of`` each job or tenant, by name, as it is at ``until``, where it changes with time.
 
-    The policy says which number that is.
+    The policy says what that is: a number mostly.
     """
 
-    of: Mapping[str, Number] = field(default_factory=dict)
+    of: Mapping[str, V] = field(default_factory=dict)
     until: Number = 0

@@ -16,13 +16,14 @@ from fairopt.errors import BadInput, require
 from fairopt.methods.gang_assignment import IDLE, solve_gangs, usable_gpus
 from fairopt.methods.result import duals_of
 from fairopt.models.fft.placement import HierarchicalPlacement
-from fairopt.models.fft.program import OneRound, UsableGpus, choices
+from fairopt.models.fft.program import OneRound, UsableGpus, choices, types_of
 from fairopt.policy import Policy, Schedule, Seconds, Trait
 from fairopt.problem import exact
 from fairopt.problem.numbers import shown
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, Program
-from fairopt.simulation import Mechanics, Placement, Request, placed
+from fairopt.simulation import Mechanics, Placement, placed
+from fairopt.simulation.placement import Requests
 
 
 @dataclass(frozen=True)
@@ -182,15 +183,18 @@ class FFT(Policy):
         one = self.one_round(problem, known)
         answer = _by_back_end(one, known, begun, solve) if solve.method is None else self._by_gangs(one, known, begun)
         type_of, after, proof = answer
-        requests = [Request(row, (int(gpu_type),)) for row, gpu_type in enumerate(type_of) if gpu_type >= 0]
-        placements = placed(problem, requests, self.placement)
+        rows = np.flatnonzero(type_of >= 0)
+        placements = placed(problem, Requests(rows, type_of[rows]), self.placement)
+        notes = {}
+        if len(placements) < len(rows) + np.count_nonzero(problem.holds):
+            notes = {row: "chosen to run, but not placed" for row in rows.tolist() if row not in placements}
         return Schedule(
             policy=self.name,
             queue=problem,
             placements=placements,
             state=self.advanced(problem, after, placements),
             costs=one.costs(placements),
-            notes={each.row: "chosen to run, but not placed" for each in requests if each.row not in placements},
+            notes=notes,
             **proof,
         )
 
@@ -202,34 +206,40 @@ class FFT(Policy):
 
         Source: FFT Eq. (5).
         """
-        jobs, zero = queue.jobs, queue.now * 0
-        after, coefficient = {}, {}
-        for row, name in enumerate(jobs.names):
-            if name not in state.fair_end:
-                continue
-            span = state.fair_end[name] - jobs.arrival[row]
-            if span <= 0:
-                raise BadInput(
-                    f"got {shown(state.fair_end[name])} for an arrival at {shown(jobs.arrival[row])}",
-                    place=f"job {name!r}, fair_end (tau)",
-                    remedy="A fair end lies after the arrival: work is positive and speeds are finite",
-                )
-            spots = placements.get(row, ())
-            mu = (queue.now - jobs.arrival[row]) / span
-            due = jobs.work[row] * queue.length / span
-            after[name] = max(zero, state.compensation[name] + mu * (due - self._work(queue, row, spots)))
-            coefficient[name] = mu
+        jobs = queue.jobs
+        rows = np.array([row for row, name in enumerate(jobs.names) if name in state.fair_end], dtype=np.int64)
+        names = [jobs.names[row] for row in rows.tolist()]
+        end, owed = (
+            np.array([each[name] for name in names], dtype=queue.remaining.dtype)
+            for each in (state.fair_end, state.compensation)
+        )
+        span = end - jobs.arrival[rows]
+        for at in np.flatnonzero(span <= 0)[:1].tolist():
+            raise BadInput(
+                f"got {shown(end[at])} for an arrival at {shown(jobs.arrival[rows[at]])}",
+                place=f"job {names[at]!r}, fair_end (tau)",
+                remedy="A fair end lies after the arrival: work is positive and speeds are finite",
+            )
+        mu = (queue.now - jobs.arrival[rows]) / span
+        due = jobs.work[rows] * queue.length / span
+        more = owed + mu * (due - self._work(queue, placements)[rows])
+        more = np.where(more > 0, more, queue.remaining[rows] * 0)
+        after, coefficient = (dict(zip(names, each.tolist(), strict=True)) for each in (more, mu))
         return replace(state, compensation=after, coefficient=coefficient)
 
-    def _work(self, queue: Queue, row: int, spots: Spots) -> Number:
-        """Return the work that a job does in a round on ``spots``, as Eq. (5) counts it: see ``served``."""
-        if not spots:
-            return queue.now * 0
+    def _work(self, queue: Queue, placements: Mapping[int, Spots]) -> Array:
+        """Return the work that each job does in a round (n,), as Eq. (5) counts it: see ``served``."""
+        done = queue.remaining * 0
         if self.served is None:
-            done: Number = queue.jobs.throughput[row, queue.slowest(row, spots)] * queue.length
+            on = types_of(queue, placements)
+            runs = np.flatnonzero(on >= 0)
+            done[runs] = queue.jobs.throughput[runs, on[runs]] * queue.length
             return done
-        loading = min(self.served.setup(queue, row, spots), queue.length)
-        return self.served.speed(queue, row, spots) * (queue.length - loading)
+        for row, spots in placements.items():
+            if spots:
+                loading = min(self.served.setup(queue, row, spots), queue.length)
+                done[row] = self.served.speed(queue, row, spots) * (queue.length - loading)
+        return done
 
     def _by_gangs(self, one: OneRound, state: FFTState, begun: float) -> Answer:
         gangs = one.gangs()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairopt.problem.jobs import Pattern
-from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.queue import Placements, Queue, Spots
 from fairopt.program import Array, Number
 from fairopt.simulation import Mechanics, Request
-from fairopt.simulation.placement import staying, take
+from fairopt.simulation.placement import Requests, all_staying, staying, take
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,13 @@ class HierarchicalPlacement:
     def place(self, queue: Queue, requests: Sequence[Request], free: Array) -> Mapping[int, Spots]:
         """Return the spots of the wants that fit; see `fairopt.simulation.Placement.place`."""
         hosts = _Hosts(queue, self.mechanics, free.copy())
-        placed, moving = staying(queue, requests, hosts.left)
+        at_once = all_staying(queue, requests, hosts.left) if isinstance(requests, Requests) else None
+        moving: Sequence[Request]
+        if at_once is None:
+            placed, moving = staying(queue, requests, hosts.left)
+        else:
+            stay, moving = at_once
+            placed = {row: queue.last[row] for row in stay.tolist()}
         gpu_types = {request.row: request.gpu_types for request in moving}
         apart = [row for row, spots in placed.items() if len(spots) > 1]
         coming = sorted(gpu_types, key=lambda row: (_level(queue, row), -queue.jobs.gpus[row]))
@@ -55,6 +62,8 @@ class HierarchicalPlacement:
             hosts.repack(apart, placed)
         for row in single:
             hosts.put(row, gpu_types[row], placed)
+        if at_once is not None and not len(moving) and all(placed[row] == queue.last[row] for row in apart):
+            return Placements(queue.last, stay, {})
         return placed
 
     def fewest(self, queue: Queue, row: int, gpu_types: Sequence[int], left: Array) -> Spots:
@@ -76,9 +85,13 @@ class _Hosts:
     def __init__(self, queue: Queue, mechanics: Mechanics, left: Array) -> None:
         self.queue, self.left, self._mechanics = queue, left, mechanics
         self._sizes: list[int] = queue.jobs.gpus.tolist()
-        self._of_type = [np.array(queue.hosts(gpu_type)) for gpu_type in range(len(queue.cluster.types))]
-        self._kind = mechanics.alike(queue)
+        of_type = queue.cluster.hosts_by_type
+        self._of_type = of_type if queue.up.all() else [hosts[queue.up[hosts]] for hosts in of_type]
         self._holding: dict[str, Array] = {}
+
+    @cached_property
+    def _kind(self) -> Array:
+        return self._mechanics.alike(self.queue)
 
     def put(self, row: int, gpu_types: Sequence[int], placed: dict[int, Spots]) -> None:
         """Place a job where it fits."""
@@ -129,6 +142,8 @@ class _Hosts:
     def _whole(self, row: int, spots: Spots) -> int | None:
         """Return the best host of a job's type that could hold all of it, counting its own GPUs there as free."""
         hosts = np.concatenate([self._of_type[gpu_type] for gpu_type in self.queue.gpu_types(spots)])
+        if self._sizes[row] > self.queue.cluster.gpus[hosts].max(initial=0):
+            return None
         own = np.zeros_like(self.left)
         for host, gpus in spots:
             own[host] = gpus

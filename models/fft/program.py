@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairopt.methods.gang_assignment import GangAssignment
-from fairopt.problem.queue import Queue, Spots
+from fairopt.problem.queue import Placements, Queue, Spots
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, objects
 
 
@@ -23,19 +23,36 @@ def switching(queue: Queue, restart: Number, pauses: bool) -> Array:
     """
     number, cluster, gpu_types = queue.number, queue.cluster, range(len(queue.cluster.types))
     length: Any = queue.length
-    last = np.array([queue.last_gpu_type(row) for row in range(len(queue))], dtype=np.int64)
-    there = cast(objects(cluster.link([host for host, _ in spots]) for spots in queue.last), number)
-    working = cast(objects(cluster.link(queue.hosts(gpu_type)) for gpu_type in gpu_types), number)
-    link = np.minimum(there[:, None], working[None, :])
-    bound = np.asarray(link != INFINITY, dtype=bool)  # a Fraction divided by infinity would be a float
-    size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
-    penalty = cast(np.zeros(link.shape), number)
-    penalty[bound] = size[bound] / link[bound]
+    last = queue.last_type.copy()
+    for row in np.flatnonzero(last < 0).tolist():
+        last[row] = queue.last_gpu_type(row)
+    penalty = cast(np.zeros((len(queue), len(gpu_types))), number)
+    if (cluster.bandwidth != INFINITY).any():
+        there = cast(objects(cluster.link([host for host, _ in spots]) for spots in queue.last), number)
+        working = cast(objects(cluster.link(queue.hosts(gpu_type)) for gpu_type in gpu_types), number)
+        link = np.minimum(there[:, None], working[None, :])
+        bound = np.asarray(link != INFINITY, dtype=bool)  # a Fraction divided by infinity would be a float
+        size = np.broadcast_to(queue.jobs.state_size[:, None], link.shape)
+        penalty[bound] = size[bound] / link[bound]
     penalty = (penalty + number(restart)) / length
     stays = last[:, None] == np.arange(len(gpu_types))[None, :]
     if pauses:
         stays &= queue.running[:, None]
     return np.asarray(np.where(stays | (last[:, None] < 0), number(0), penalty))
+
+
+def types_of(queue: Queue, placements: Mapping[int, Spots]) -> Array:
+    """Return the type on which each job runs (n,), the slowest for it where there are several; -1 where it does not."""
+    on = np.full(len(queue), -1)
+    rest: Iterable[int] = placements
+    if isinstance(placements, Placements) and placements.last is queue.last:
+        stay = placements.stay
+        on[stay] = queue.last_type[stay]
+        rest = [*stay[on[stay] < 0].tolist(), *placements.moved]
+    for row in rest:
+        if spots := placements[row]:
+            on[row] = queue.slowest(row, spots)
+    return on
 
 
 def choices(queue: Queue) -> Array:
@@ -46,7 +63,7 @@ def choices(queue: Queue) -> Array:
     Source: FFT Eq. (1), Sec. 4.4.1.
     """
     allowed: Array = queue.suits & (queue.jobs.gpus[:, None] <= queue.room[None, :])
-    allowed[list(queue.leased)] = False
+    allowed[queue.holds] = False
     return allowed
 
 
@@ -130,15 +147,18 @@ class OneRound:
 
         A job whose GPUs lie on several types counts as on the slowest of them.
         """
-        at = [(row, self.queue.slowest(row, spots)) for row, spots in placements.items() if spots]
+        on, rows = types_of(self.queue, placements), np.fromiter(placements, dtype=np.int64, count=len(placements))
+        rows = rows[on[rows] >= 0]
         signed = {
             "age": self.age,
             "volume": self.volume,
             "switching": self.switching,
             "compensation": -self.compensation,
         }
-        zero = self.queue.now * 0
-        return {name: sum((table[row, gpu_type] for row, gpu_type in at), zero) for name, table in signed.items()}
+        zero = cast(np.zeros(1), self.queue.number)
+        # one after another, since the order decides the last bit of floats
+        sums = {name: np.add.accumulate([*zero, *table[rows, on[rows]]])[-1] for name, table in signed.items()}
+        return sums
 
     def program(self) -> Program:
         """Return the program in binary ``x`` (n, k), in the queue's numbers, for any backend with integers."""

@@ -15,7 +15,7 @@ from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
 
 
-class Lots:
+class _Lots:
     """Tickets of jobs that can be drawn: of all, or, where ``sizes`` are given, of those that fit the ``gpus`` left.
 
     They are in a Fenwick tree: to draw a job, or to drop one, costs the logarithm of their number.
@@ -75,7 +75,7 @@ def backfilled(dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus:
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
     chosen: list[int] = []
-    fitting = Lots(tickets, sizes, gpus)
+    fitting = _Lots(tickets, sizes, gpus)
     while fitting.jobs:
         winner = fitting.draw(dice)
         chosen.append(winner)
@@ -102,7 +102,7 @@ def gang_aware(
 
     Source: Gandiva_fair Sec. 3.1 (Small jobs).
     """
-    fitting, everybody = Lots(tickets, sizes, gpus), Lots(tickets)
+    fitting, everybody = _Lots(tickets, sizes, gpus), _Lots(tickets)
     chosen: list[int] = []
     queue: list[int] = []
     for job in waiting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop, heapreplace
 
@@ -37,27 +37,36 @@ class ServerLoads:
         self.users: list[str] = [queue.jobs.tenants[user] for user in queue.jobs.tenant.tolist()]
         self.sizes: list[int] = queue.jobs.gpus.tolist()
         self.home: dict[int, Spots] = {}
-        self.rows_on: list[dict[int, int]] = [{} for _ in cluster.hosts]
-        self._level = [Level(each, gpus) for each, gpus in zip(tickets, queue.capacity.tolist(), strict=True)]
+        self._named: dict[int, Home] = {}
         self._user = {user: at for at, user in enumerate(queue.jobs.tenants)}
-        self._wanted = np.zeros((len(cluster.hosts), len(self._user)))  # (H, T): GPUs, by host and user
         self._type: list[int] = cluster.gpu_type.tolist()
         self._gpus: list[int] = cluster.gpus.tolist()
-        self._working = [np.array(queue.hosts(gpu_type), dtype=np.int64) for gpu_type in range(len(cluster.types))]
+        self._working = [hosts[queue.up[hosts]] for hosts in cluster.hosts_by_type]
         self._largest = [int(cluster.gpus[hosts].max(initial=0)) for hosts in self._working]
-        at, up = {host: index for index, host in enumerate(cluster.hosts)}, queue.up.tolist()
+        at, down, leased = cluster.numbers, set(np.flatnonzero(~queue.up).tolist()), queue.leased
         for row, name in enumerate(queue.jobs.names):
-            spots = tuple((at[host], gpus) for host, gpus in homes.get(name, ()))
-            if row in queue.leased:
-                self.settle(row, queue.leased[row])
-            elif spots and all(up[host] for host, _ in spots):
-                self.settle(row, spots)
+            if row in leased:
+                self.home[row] = leased[row]
+            elif home := homes.get(name):
+                spots = tuple([(at[host], gpus) for host, gpus in home])
+                if not down or not any(host in down for host, _ in spots):
+                    self.home[row], self._named[row] = spots, home
+        each = [(host, row, gpus) for row, spots in self.home.items() for host, gpus in spots]
+        hosts, rows, gpus = np.array(each, dtype=np.int64).reshape(-1, 3).T
+        user, count = queue.jobs.tenant[rows], len(self._user)
+        self._wanted = np.zeros((len(cluster.hosts), count))  # (H, T): GPUs, by host and user
+        np.add.at(self._wanted, (hosts, user), gpus)
+        demand = np.bincount(cluster.gpu_type[hosts] * count + user, weights=gpus, minlength=len(tickets) * count)
+        self._level = []
+        for own, there, wanted in zip(tickets, queue.capacity.tolist(), demand.reshape(-1, count), strict=True):
+            some = np.flatnonzero(wanted).tolist()
+            self._level.append(Level(own, there, {queue.jobs.tenants[each]: int(wanted[each]) for each in some}))
 
     def homes(self) -> dict[str, Home]:
         """Return the home of every job, by names, for the state."""
-        hosts, names = self.queue.cluster.hosts, self.queue.jobs.names
+        hosts, names, known = self.queue.cluster.hosts, self.queue.jobs.names, self._named
         return {
-            names[row]: tuple((hosts[host], int(gpus)) for host, gpus in spots)
+            names[row]: known[row] if row in known else tuple((hosts[host], int(gpus)) for host, gpus in spots)
             for row, spots in sorted(self.home.items())
         }
 
@@ -67,15 +76,17 @@ class ServerLoads:
             self.leave(row)
         self.home[row] = spots
         self._count(row, spots, 1)
-        for host, gpus in spots:
-            self.rows_on[host][row] = int(gpus)
 
     def leave(self, row: int) -> None:
         """Remove a job's home, if it has one."""
         spots = self.home.pop(row, ())
+        self._named.pop(row, None)
         self._count(row, spots, -1)
-        for host, _ in spots:
-            del self.rows_on[host][row]
+
+    def rows_on(self, host: int) -> Iterator[tuple[int, int]]:
+        """Yield the jobs whose home is on a host, rising, and their GPUs there."""
+        for row, spots in sorted(self.home.items()):
+            yield from ((row, int(gpus)) for on, gpus in spots if on == host)
 
     def _count(self, row: int, spots: Spots, sign: int) -> None:
         user = self.users[row]
@@ -203,12 +214,13 @@ class ServerLoads:
 
         Source: Gandiva_fair Algorithm 2, lines 2-3.
         """
-        jobs = self.queue.jobs
+        jobs, new = self.queue.jobs, [row for row in self.queue.able if row not in self.home]
+        if not new:
+            return []
         tenant, priority = jobs.tenant.tolist(), jobs.priority.tolist()
         waiting: dict[int, list[int]] = {}
-        for row in self.queue.able:
-            if row not in self.home:
-                waiting.setdefault(tenant[row], []).append(row)
+        for row in new:
+            waiting.setdefault(tenant[row], []).append(row)
         for rows in waiting.values():
             rows.sort(key=lambda row: (priority[row], -row))  # the last one is the next
         weight = {user: exact(jobs.tenant_weight[user], "tenant_weight") for user in waiting}
@@ -248,7 +260,7 @@ def to_balance(servers: ServerLoads, threshold: Number) -> tuple[int, int] | Non
             continue
         most: Number = 0
         own, room = (int(servers.queue.cluster.gpus[host]) for host in (high, low))
-        for row, gpus in sorted(servers.rows_on[high].items()):
+        for row, gpus in servers.rows_on(high):
             if servers.large(row) or row in servers.queue.leased or gpus > room:
                 continue
             tickets = gpus * per_gpu[servers.users[row]]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
-from fairopt.simulation.placement import take
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,11 @@ class SplitStride(Policy):
     def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Allocate new jobs, and run one quantum; see `Policy.decide`."""
         servers = ServerLoads(problem, fair_tickets(problem), state.homes)
+        new = servers.next_jobs()
         wanted = problem.capacity * 0
-        for row in servers.home:
+        for row in servers.home if new else ():
             wanted[servers.gpu_type(row)] += servers.sizes[row]
-        for row in servers.next_jobs():
+        for row in new:
             gpu_type = self.assign(problem, row, problem.open_to(row), wanted)
             wanted[gpu_type] += servers.sizes[row]
             servers.allocate(row, gpu_type)
@@ -83,9 +83,15 @@ def fair_tickets(queue: Queue) -> list[Mapping[str, Fraction]]:
     """
     jobs = queue.jobs
     present = np.unique(jobs.tenant[queue.fitting]).tolist()
-    weight = {jobs.tenants[user]: exact(jobs.tenant_weight[user], "tenant_weight") for user in present}
+    weights = tuple(jobs.tenant_weight[present].tolist())
+    return list(_fair(tuple(jobs.tenants[user] for user in present), weights, tuple(queue.capacity.tolist())))
+
+
+@lru_cache(maxsize=64)  # most often the users are those of the round before
+def _fair(users: Sequence[str], weights: Sequence[Number], capacity: Sequence[int]) -> list[Mapping[str, Fraction]]:
+    weight = {user: exact(each, "tenant_weight") for user, each in zip(users, weights, strict=True)}
     whole = sum(weight.values())
-    return [{user: own * int(gpus) / whole for user, own in weight.items()} for gpus in queue.capacity]
+    return [{user: own * gpus / whole for user, own in weight.items()} for gpus in capacity]
 
 
 def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool) -> tuple[dict[int, Spots], Strides]:
@@ -110,17 +116,19 @@ def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool)
     left = queue.free(queue.leased)
     homes, known = servers.homes(), before.before(queue.index)
     # a job whose home has changed is new on its servers
-    if moved := {name for name, home in homes.items() if before.homes.get(name) != home}:
+    if homes != before.homes and (moved := {name for name, home in homes.items() if before.homes.get(name) != home}):
         known = replace(known, passes={name: value for name, value in known.passes.items() if name not in moved})
     rows: list[list[int]] = [[] for _ in queue.cluster.types]
-    for row in sorted(servers.home):
-        rows[servers.gpu_type(row)].append(row)
+    of_host = queue.cluster.type_of
+    for row, spots in sorted(servers.home.items()):
+        rows[of_host[spots[0][0]]].append(row)
+    leased = list(queue.leased)
     for gpu_type, own_rows in enumerate(rows):
         one = _Type(servers, gpu_type, own_rows, known, left)
         entered_ |= one.passes
         there |= one.aggregates
-        running |= one.run(shared)
-        one.charge([*running, *queue.leased], whole)
+        running |= (ran := one.run(shared))
+        one.charge([*ran, *leased], whole)
         passes |= one.passes
         aggregates |= one.aggregates
     after = Strides(passes, homes=homes, servers=aggregates)
@@ -139,23 +147,38 @@ class _Type:
         queue, known = servers.queue, before.passes
         self.servers, self.left, self.leased = servers, left, queue.leased
         self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, servers.sizes
-        per_gpu = {user: in_units(each) for user, each in servers.per_gpu(gpu_type).items()}
-        self.tickets = {row: per_gpu[servers.users[row]] * self.gpus[row] for row in rows}
+        self.per_gpu = {user: in_units(each) for user, each in servers.per_gpu(gpu_type).items()}
+        users, home, names, gpus, per_gpu = servers.users, servers.home, self.names, self.gpus, self.per_gpu
+        self.tickets: dict[int, int] = {}
+        self.passes: dict[str, int] = {}
         self.large: list[int] = []
         self.small: dict[int, list[int]] = {}
+        self.on_server: dict[int, int] = {}
+        new: set[int] = set()  # servers with jobs that have no pass yet
         for row in rows:
-            if servers.large(row):
+            spots = home[row]
+            own = self.tickets[row] = per_gpu[users[row]] * gpus[row]
+            if len(spots) > 1:
                 self.large.append(row)
+                continue
+            host = spots[0][0]
+            if host in self.small:
+                self.small[host].append(row)
+                self.on_server[host] += own
             else:
-                self.small.setdefault(servers.home[row][0][0], []).append(row)
-        self.on_server = {host: sum(self.tickets[row] for row in here) for host, here in self.small.items()}
-        self.passes: dict[str, int] = {}
-        for here in self.small.values():
-            names = [self.names[row] for row in here if self.tickets[row] > 0]
-            self.passes |= zip(names, entered(list(map(known.get, names))), strict=True)
+                self.small[host], self.on_server[host] = [row], own
+            if own > 0:
+                value = known.get(names[row])
+                if value is None:
+                    new.add(host)
+                else:
+                    self.passes[names[row]] = value
+        for host in new:
+            here = [names[row] for row in self.small[host] if self.tickets[row] > 0]
+            self.passes |= zip(here, entered([known.get(name) for name in here]), strict=True)
         # large jobs and aggregates are on one scale
         whole = [self.hosts[host] for host, tickets in self.on_server.items() if tickets > 0]
-        large = [self.names[row] for row in self.large if self.tickets[row] > 0]
+        large = [names[row] for row in self.large if self.tickets[row] > 0]
         there = [before.servers[host] for host in whole if host in before.servers]
         least = min([*there, *(known[name] for name in large if name in known)], default=0)
         self.aggregates = {host: before.servers.get(host, least) for host in whole}
@@ -165,39 +188,57 @@ class _Type:
         """Return the placements of the jobs that run."""
         running: dict[int, Spots] = {}
         busy: set[int] = set()
+        apart = {host for row in self.large for host, _ in self.servers.home[row]}
+        left: list[int] = self.left.tolist()
         turns: list[tuple[Number, bool, int]] = [
-            *((self.aggregates.get(self.hosts[host], INFINITY), False, host) for host in self.small),
-            *((self.passes.get(self.names[row], INFINITY), True, row) for row in self.large if row not in self.leased),
+            (self.passes.get(self.names[row], INFINITY), True, row) for row in self.large if row not in self.leased
         ]
+        for host, here in self.small.items():
+            if host in apart:
+                turns.append((self.aggregates.get(self.hosts[host], INFINITY), False, host))
+            else:  # no large job takes any of its GPUs, so that it does not matter when it is its turn
+                running |= self.local(host, here, left)
         for _, is_large, which in sorted(turns):
             spots = self.servers.home[which] if is_large else ((which, 0),)
             hosts = {host for host, _ in spots}
-            if busy & hosts or any(self.left[host] < gpus for host, gpus in spots):
+            if busy & hosts or any(left[host] < gpus for host, gpus in spots):
                 continue
-            chosen = {which: spots} if is_large else self.local(which)
-            for row, where in chosen.items():
-                running[row] = where
-                take(self.left, where)
+            chosen = {which: spots} if is_large else self.local(which, self.small[which], left)
+            if is_large:
+                for on, gpus in spots:
+                    left[on] -= gpus
+            running |= chosen
             if chosen and not shared:
                 busy |= hosts
+        self.left[:] = left
         return running
 
-    def local(self, host: int) -> dict[int, Spots]:
-        """Return which of a server's own jobs run on its GPUs that are left."""
-        rows = [row for row in self.small[host] if row not in self.leased]
-        passes = [self.passes.get(self.names[row], INFINITY) for row in rows]
-        chosen = gang_aware(passes, [self.gpus[row] for row in rows], int(self.left[host]))
-        return {rows[at]: self.servers.home[rows[at]] for at in chosen}
+    def local(self, host: int, here: Sequence[int], left: list[int]) -> dict[int, Spots]:
+        """Return which of a server's own jobs, ``here``, run on its GPUs that are ``left``, which are taken."""
+        sizes, home = self.gpus, self.servers.home
+        rows = [row for row in here if row not in self.leased] if self.leased else here
+        chosen, wanted = rows, sum([sizes[row] for row in rows])
+        if wanted > left[host]:
+            passes = [self.passes.get(self.names[row], INFINITY) for row in rows]
+            places = gang_aware(passes, [sizes[row] for row in rows], left[host])
+            chosen = [rows[at] for at in places]
+            wanted = sum([sizes[row] for row in chosen])
+        left[host] -= wanted
+        return {row: home[row] for row in chosen}
 
     def charge(self, rows: Sequence[int], whole: bool) -> None:
         """Raise the passes of the jobs here that run and have tickets, and of their servers."""
-        used: Counter[int] = Counter()
+        used: dict[int, int] = {}
+        users, home = self.servers.users, self.servers.home
+        # GPUs over tickets: the same for each of a user's jobs
+        rise = {user: stride(1, each) for user, each in self.per_gpu.items() if each > 0}
         for row in rows:
             if not self.tickets.get(row, 0) > 0:
                 continue
-            self.passes[self.names[row]] += stride(self.gpus[row], self.tickets[row])
-            if not self.servers.large(row):
-                used[self.servers.home[row][0][0]] += self.gpus[row]
+            self.passes[self.names[row]] += rise[users[row]]
+            spots = home[row]
+            if len(spots) == 1:
+                used[spots[0][0]] = used.get(spots[0][0], 0) + self.gpus[row]
         for host, gpus in used.items():
             size = int(self.servers.queue.cluster.gpus[host]) if whole else gpus
             self.aggregates[self.hosts[host]] += stride(size, self.on_server[host])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import Generic, TypeVar
 
@@ -23,6 +24,8 @@ def in_units(tickets: Number) -> int:
 
     Source: Waldspurger and Weihl, Stride Scheduling, MIT/LCS/TM-528, 1995 (integer tickets and strides).
     """
+    if tickets == 1:  # most often
+        return UNIT
     return max(1, round(exact(tickets, "tickets") * UNIT)) if tickets > 0 else 0
 
 
@@ -90,14 +93,20 @@ def level(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int)
     return None
 
 
+@lru_cache(maxsize=64)  # they are the same as long as the same users are there
+def _whole(tickets: tuple[Fraction, ...]) -> list[int]:
+    """Return tickets in whole numbers, in the same proportions."""
+    unit = lcm(*(each.denominator for each in tickets))
+    return [int(each * unit) for each in tickets]
+
+
 class Level(Generic[User]):
     """The tickets and the demand of users on one type, and the `level`, which is kept as long as it is right."""
 
-    def __init__(self, tickets: Mapping[User, Fraction], gpus: int) -> None:
-        unit = lcm(*(each.denominator for each in tickets.values()))
-        self._tickets = {user: int(each * unit) for user, each in tickets.items()}
+    def __init__(self, tickets: Mapping[User, Fraction], gpus: int, demand: Mapping[User, int]) -> None:
+        self._tickets = dict(zip(tickets, _whole(tuple(tickets.values())), strict=True))
         self.gpus = gpus
-        self.demand: dict[User, int] = {}
+        self.demand = dict(demand)
         self._height: Fraction | None = None
         self._known = False
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from fairopt.backends import Session
+from fairopt.models.common.schedulers import Tally
 from fairopt.models.hived.cells import Chain, FreeCells, GpuCell, chains, virtual_clusters
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
@@ -15,7 +16,7 @@ from fairopt.simulation import Consolidated, Placement, by_throughput, choose, p
 
 
 @dataclass(frozen=True)
-class VirtualCell:
+class _VirtualCell:
     """Part of a virtual cluster: a cell in top-level cell ``root`` of a ``tenant`` on a ``chain``; all are numbers.
 
     That top-level cell is bound to a cell of the cluster as long as a job runs in it: in its top-level cell
@@ -36,11 +37,8 @@ class VirtualCell:
         return self.chain, self.tenant, self.root
 
 
-@dataclass(frozen=True)
-class Bindings:
-    """The virtual cells that each job holds, by name."""
-
-    held: Mapping[str, tuple[VirtualCell, ...]] = field(default_factory=dict)
+#: The virtual cells that a job holds.
+Cells: TypeAlias = tuple[_VirtualCell, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class HiveD(Policy):
     problem = Queue
     name = "hived"
     source = "HiveD, OSDI 2020"
-    states = (Bindings, VirtualCell)
+    states = (Tally[Cells], _VirtualCell)
     claims = (
         Claim(
             "",
@@ -87,7 +85,7 @@ class HiveD(Policy):
     opportunistic: bool = True
     placement: Placement = field(default_factory=Consolidated)
 
-    def decide(self, problem: Queue, state: Bindings, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Cells], solve: Session) -> Schedule:
         """Keep what runs in virtual clusters, grant cells in order of arrival, fill the rest; see `Policy.decide`."""
         cells = _Cells(problem, state)
         notes: dict[int, str] = {}
@@ -109,14 +107,14 @@ class HiveD(Policy):
             problem,
             dict(placed(guaranteed, requests, self.placement)),  # of `guaranteed`, which says otherwise who ran where
             notes=notes,
-            state=cells.bindings(),
+            state=cells.held(),
         )
 
 
 class _Cells:
     """The cells of a round: what runs in virtual clusters stays, and more is granted."""
 
-    def __init__(self, queue: Queue, state: Bindings) -> None:
+    def __init__(self, queue: Queue, state: Tally[Cells]) -> None:
         self.queue = queue
         self.chains = chains(queue.cluster)
         weights = queue.jobs.tenant_weight.tolist()
@@ -128,10 +126,10 @@ class _Cells:
             for tenant, sizes in enumerate(self.roots[number])
         }
         self.bound: dict[tuple[int, int, int], GpuCell] = {}
-        self.granted: dict[int, tuple[VirtualCell, ...]] = {}
-        going_on = (row for row, name in enumerate(queue.jobs.names) if queue.running[row] and name in state.held)
+        self.granted: dict[int, Cells] = {}
+        going_on = (row for row, name in enumerate(queue.jobs.names) if queue.running[row] and name in state.of)
         for row in going_on:
-            parts = state.held[queue.jobs.names[row]]
+            parts = state.of[queue.jobs.names[row]]
             for part in parts:
                 if part.top not in self.bound:
                     cell = GpuCell(part.on_root, part.on_first, self.roots[part.chain][part.tenant][part.root])
@@ -158,7 +156,7 @@ class _Cells:
                 free = [(host, gpu) for gpu in there if (host, gpu) not in used | self.closed]
                 self.closed |= set(free[:gpus])
 
-    def _gpus(self, part: VirtualCell) -> list[tuple[int, int]]:
+    def _gpus(self, part: _VirtualCell) -> list[tuple[int, int]]:
         """Return the GPUs (host, number) of a virtual cell that is bound."""
         top = self.bound[part.top]
         return self.chains[part.chain].leaves(GpuCell(top.root, top.first + part.first, part.size))
@@ -195,7 +193,7 @@ class _Cells:
     def _sizes(self, numbers: list[int]) -> list[int]:
         return sorted({size for number in numbers for size in self.chains[number].sizes})
 
-    def _within_one(self, numbers: list[int], tenant: int, gpus: int) -> tuple[VirtualCell, ...]:
+    def _within_one(self, numbers: list[int], tenant: int, gpus: int) -> Cells:
         """Take ``gpus`` that lie in one cell, the smallest that holds them; () where there is none."""
         for size in (each for each in self._sizes(numbers) if each >= gpus):
             for number in numbers:
@@ -210,9 +208,9 @@ class _Cells:
                     return tuple(parts)
         return ()
 
-    def _of_several(self, numbers: list[int], tenant: int, gpus: int) -> tuple[VirtualCell, ...]:
+    def _of_several(self, numbers: list[int], tenant: int, gpus: int) -> Cells:
         """Take cells of ``gpus`` in all, the largest first; () where there are too few."""
-        parts: list[VirtualCell] = []
+        parts: list[_VirtualCell] = []
         for size in reversed(self._sizes(numbers)):
             for number in numbers:
                 while size <= gpus and size in self.chains[number].sizes and (part := self._bind(number, tenant, size)):
@@ -222,7 +220,7 @@ class _Cells:
             self._give_back(parts)
         return () if gpus else tuple(parts)
 
-    def _bind(self, number: int, tenant: int, size: int) -> VirtualCell | None:
+    def _bind(self, number: int, tenant: int, size: int) -> _VirtualCell | None:
         """Take a virtual cell, and bind its top-level cell where it is not bound; None where that cannot be."""
         chain, free = self.chains[number], self.virtual[number, tenant]
 
@@ -244,9 +242,9 @@ class _Cells:
         if found is None:
             return None
         top = self.bound[number, tenant, found.root]
-        return VirtualCell(number, tenant, *found, top.root, top.first)
+        return _VirtualCell(number, tenant, *found, top.root, top.first)
 
-    def _give_back(self, parts: list[VirtualCell]) -> None:
+    def _give_back(self, parts: list[_VirtualCell]) -> None:
         for part in parts:
             free = self.virtual[part.chain, part.tenant]
             free.release(GpuCell(part.root, part.first, part.size))
@@ -262,13 +260,13 @@ class _Cells:
                 last[row], running[row], lease[row] = self._spots(parts), True, queue.end
         return replace(queue, last=tuple(last), running=running, lease=lease)
 
-    def _spots(self, parts: tuple[VirtualCell, ...]) -> Spots:
+    def _spots(self, parts: Cells) -> Spots:
         hosts: dict[int, int] = {}
         for part in parts:
             for host, _ in self._gpus(part):
                 hosts[host] = hosts.get(host, 0) + 1
         return tuple(sorted(hosts.items()))
 
-    def bindings(self) -> Bindings:
+    def held(self) -> Tally[Cells]:
         """Return who holds what, for the next round."""
-        return Bindings({self.queue.jobs.names[row]: parts for row, parts in self.granted.items()})
+        return Tally({self.queue.jobs.names[row]: parts for row, parts in self.granted.items()})

@@ -155,7 +155,7 @@ class Karma(Policy):
         Claim("", "Karma, OSDI 2023, abstract", words="optimal fairness without knowledge of later demands"),
     )
     #: The credits of each tenant after the last round.
-    states = (Tally,)
+    states = (Tally[int],)
     alpha: object = "1/2"
     credits: int = 999_999_999_999
     placement: Placement = field(default_factory=Consolidated)
@@ -165,7 +165,7 @@ class Karma(Policy):
         require(0 <= exact(self.alpha, place) <= 1, self.alpha, place, "Give a part of the fair share, from 0 to 1")
         check_whole(self, 0, "credits")
 
-    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[int], solve: Session) -> Schedule:
         """Give GPUs to tenants by credits and run their jobs; see `Policy.decide`."""
         jobs = problem.jobs
         sizes, tenants, names = jobs.gpus.tolist(), jobs.tenant.tolist(), jobs.tenants

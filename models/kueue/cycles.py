@@ -15,7 +15,8 @@ from typing import Any
 from fairopt.models.common.holdings import TreeTurns
 from fairopt.models.kueue.flavors import Assignment, Mode, assign
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, Queueing, State, Target
+from fairopt.models.kueue.state import Preempts, Queueing, State, Target
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.program import Number
 
 _Place = tuple[Any, int, int, int]
@@ -71,7 +72,7 @@ class Cycles:
         self._targets: list[Target] = []
         #: Who is stopped at the end of the cycle: by tree and column, and by tree (of the column -1).
         self._victims: dict[tuple[int, int], dict[int, QueuedWork]] = {}
-        self._reserved: list[tuple[int, Needs]] = []
+        self._reserved: list[tuple[Assignment, Needs]] = []
 
     def queue(self, node: int) -> _Queue:
         """Return what waits in a ClusterQueue."""
@@ -84,9 +85,10 @@ class Cycles:
         self._clock += 1
         quotas = self.state.quotas
         preemptors = [(head.work, targets) for head in self._in_order(heads) if (targets := self._process(head))]
-        for queue, needs in reversed(self._reserved):
-            quotas.remove(queue, needs)
-            self.state.changed(queue)
+        for found, needs in reversed(self._reserved):
+            quotas.remove(found.work.queue, needs)
+            self.state.topologies.move(found.work, found.flavor, found.spots, 1)
+            self.state.changed(found.work.queue)
         for target in self._targets:
             self.state.remove(target.work)
         roots = {root for root, _ in self._victims}
@@ -94,7 +96,7 @@ class Cycles:
             if quotas.paths[node][-1] in roots:
                 waiting.again()
         for target in self._targets:
-            target.work.flavor, target.work.step = None, 0
+            target.work.flavor, target.work.step, target.work.spots = None, 0, {}
             self.queue(target.work.queue).push(target.work)
         for work, targets in preemptors:
             same = work.number, frozenset(target.work.number for target in targets)
@@ -150,27 +152,29 @@ class Cycles:
         """Admit a workload, preempt for it and return whom, or put it back: processEntry."""
         work = found.work
         if self._overlaps(found):
-            with self.state.without(self._gone(work).values()):
+            with self.state.removed(self._gone(work).values()):
                 found = assign(self.state, work, [found.flavor])
             if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
-                self._reserve(work.queue, found.needs)
+                self._reserve(found, found.needs)
                 self._stick(work)
                 return ()
+        elif self.state.places_again and found.spots and self._fits(found) and not self._places(found):
+            found = assign(self.state, work, [found.flavor])
         if found.mode is Mode.NO_FIT:
             self._aside(work)
         elif found.mode is not Mode.FIT and not found.targets:
             if self.state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY:  # it cannot always reclaim
-                self._reserve(work.queue, self._to_reserve(found))
+                self._reserve(found, self._to_reserve(found))
             self._aside(work)
-        elif self._overlaps(found) or not self._fits(found):
+        elif self._overlaps(found) or not self._fits(found) or not self._places(found):
             self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
         elif found.targets:
             self._stop(work, found.targets)
-            self._reserve(work.queue, found.needs)
+            self._reserve(found, found.needs)
             self._stick(work)
             return found.targets
         else:
-            work.flavor, work.admitted, work.step = found.flavor, self._clock, found.step
+            work.flavor, work.admitted, work.step, work.spots = found.flavor, self._clock, found.step, found.spots
             self.state.add(work)
             self.admitted.append(work)
             self.stopped.pop(work.number, None)
@@ -212,10 +216,20 @@ class Cycles:
         """Return who is stopped in the tree of a workload, of all or who uses a column; others leave it no room."""
         return self._victims.get((self.state.quotas.paths[work.queue][-1], column), {})
 
-    def _reserve(self, queue: int, needs: Needs) -> None:
+    def _places(self, found: Assignment) -> bool:
+        """Return whether the places of its pods are free without those who are stopped."""
+        if not found.spots:
+            return True
+        gone = {target.work.number: target.work for target in (*self._targets, *found.targets)}
+        return self.state.topologies.fits(found.work, found.flavor, found.spots, gone.values())
+
+    def _reserve(self, found: Assignment, needs: Needs) -> None:
+        """Hold back needs of a workload, and the places of its pods, until the cycle ends."""
+        queue = found.work.queue
         self.state.quotas.add(queue, needs)
+        self.state.topologies.move(found.work, found.flavor, found.spots, -1)
         self.state.changed(queue)
-        self._reserved.append((queue, needs))
+        self._reserved.append((found, needs))
 
     def _to_reserve(self, found: Assignment) -> Needs:
         """Return what is held back for a workload that cannot preempt: quotaResourcesToReserve."""

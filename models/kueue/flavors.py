@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, QueuedWork, Rules, Search, State, Target
+from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, Rules, Search, State, Target
+from fairopt.models.kueue.work import QueuedWork, Spots
 
 
 class Mode(enum.IntEnum):
@@ -30,6 +31,7 @@ class Assignment:
     """A flavor for a head of a ClusterQueue: the mode, how far it borrows, what it takes, and what lacks room.
 
     ``simulated``: who would go for one resource alone, by its column. ``step``: of fewer pods, as `QueuedWork` has it.
+    ``spots``: where its pods go, with the targets gone, or where they would in an empty cluster.
     """
 
     work: QueuedWork
@@ -41,6 +43,7 @@ class Assignment:
     targets: list[Target] = field(default_factory=list)
     simulated: dict[int, list[Target]] = field(default_factory=dict)
     step: int = 0
+    spots: Spots = field(default_factory=dict)
 
 
 def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = None) -> Assignment:
@@ -56,7 +59,7 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
     low, high = 0, steps + 1
     while low < high:
         step = (low + high) // 2
-        fewer = _assign(state, replace(work, needs=after(step)), flavors)
+        fewer = _assign(state, replace(work, needs=after(step), step=step), flavors)
         if fewer.mode is Mode.FIT or fewer.targets:
             fewer.work, fewer.step = work, step
             found, high = fewer, step
@@ -85,10 +88,15 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
     if best is None or best.mode is Mode.NO_FIT:
         return Assignment(work)
     _add_elsewhere(state, work, best, rules, simulate)
+    placed = state.topologies.covers(work, best.flavor)
+    if placed:
+        _place(state, work, best)
     if best.mode in (Mode.FIT, Mode.NO_FIT) or not _preempts(state, work, rules):
         return best
-    same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 else None
-    best.targets = targets_of(state, work, best.needs, best.lacks) if same is None else same
+    same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 and not placed else None
+    best.targets = targets_of(state, work, best.needs, best.lacks, best.flavor) if same is None else same
+    if best.targets and placed:
+        best.spots = state.topologies.place(work, best.flavor, [each.work for each in best.targets]) or {}
     orders = best.targets and not state.fair
     if not simulate and (orders or not (best.targets or rules.reclaim_within_cohort is Preempts.ANY)):
         for column, amount in best.needs:
@@ -96,6 +104,24 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
             if column in best.lacks and state.quotas.lowest_that_fits(work.queue, column, amount)[0] > best.borrows:
                 best.borrows = max(best.borrows, _simulated(state, work, column, amount, best)[1])
     return best
+
+
+def _place(state: State, work: QueuedWork, made: Assignment) -> None:
+    """Find places for the pods of a workload; where there are none now, others must go, if that can help.
+
+    Source: assignFlavors. Then any of its resources may be what others give up, since what is free may be in too many
+    places.
+    """
+    if made.mode is Mode.FIT:
+        spots = state.topologies.place(work, made.flavor)
+        if spots is None:
+            made.mode = Mode.NO_CANDIDATES
+        made.spots = spots or {}
+    if made.mode not in (Mode.FIT, Mode.NO_FIT):
+        spots = state.topologies.place(work, made.flavor, empty=True)
+        if spots is None:
+            made.mode = Mode.NO_FIT
+        made.spots, made.lacks = spots or {}, {column for column, _ in made.needs}
 
 
 def _try(

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import FewerPods, QueuedWork
+from fairopt.models.kueue.work import TOPOLOGY, FewerPods, PodPlacement, QueuedWork, placements, with_spots
 from fairopt.problem import Entitlements, Gangs
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.numbers import exact
@@ -72,6 +72,12 @@ def _fewer(sets: Sequence[tuple[int, Mapping[str, Fraction]]], needs: Any) -> Fe
 def placed(gangs: Gangs, works: Sequence[QueuedWork]) -> Gangs:
     """Return the gangs where their workloads run, those that start with fewer pods with what these take."""
     found = gangs.placed(np.array([-1 if work.flavor is None else work.flavor for work in works], int))
+    if any(work.topology for work in works):
+        settings = [
+            own | {TOPOLOGY: with_spots(own[TOPOLOGY], work.spots)} if work.topology else own
+            for own, work in zip(map(dict, gangs.settings), works, strict=True)
+        ]
+        found = replace(found, settings=tuple(settings))
     gpus, other = found.gpus.copy(), found.other.copy()
     for at, work in enumerate(works):
         if work.step and work.flavor is not None:
@@ -112,11 +118,14 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
     columns = (gangs.user, gangs.kinds, gangs.on, gangs.tier, gangs.preemptible, gangs.moments)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     fewer: dict[tuple[object, ...], FewerPods | None] = {}
+    asks: dict[str, tuple[PodPlacement, ...]] = {"": ()}
     nothing: Mapping[str, str] = {}
     for number, (user, takes, on, tier, preemptible, since) in enumerate(rows):
         said = gangs.settings[number] if gangs.settings else nothing
-        text = said.get(FEWER, "")
-        same = takes, text
+        text, placing = said.get(FEWER, ""), said.get(TOPOLOGY, "")
+        if placing not in asks:
+            asks[placing] = placements(placing, f"settings of {gangs.names[number]!r}, {TOPOLOGY}")
+        same = takes, text, placing
         if same not in asked:
             gpus, other = sizes[number], gangs.other[number].tolist()
             allowed = np.flatnonzero(gangs.allowed[number]).tolist()
@@ -144,6 +153,8 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                 fewer=fewer[same],
                 local=said.get(LOCAL, ""),
                 adds=_number(said, "local_adds"),
+                topology=asks[placing],
+                spots={each.name: each.at for each in asks[placing]} if on >= 0 else {},
             )
         )
     return works

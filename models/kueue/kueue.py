@@ -18,16 +18,9 @@ from fairopt.errors import BadInput, NotCapable, require
 from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.gangs import FEWER, GPU, fewer_pods, past_use, placed, works_of
 from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas
-from fairopt.models.kueue.state import (
-    FlavorPreference,
-    Preempts,
-    QueuedWork,
-    Queueing,
-    Rules,
-    Search,
-    State,
-    Strategy,
-)
+from fairopt.models.kueue.state import FlavorPreference, Preempts, Queueing, Rules, Search, State, Strategy
+from fairopt.models.kueue.topology import Topologies
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -46,7 +39,14 @@ REASONS = {
 #: Both rules of fair sharing, in their order.
 BOTH = (Strategy.FINAL_SHARE, Strategy.INITIAL_SHARE)
 #: What is set for the whole cluster.
-_WHOLE = ("fair_sharing", "strategies", "prioritize_non_borrowing", "preempt_within_nominal")
+_WHOLE = (
+    "fair_sharing",
+    "strategies",
+    "prioritize_non_borrowing",
+    "preempt_within_nominal",
+    "place_again",
+    "topologies",
+)
 _ROOM, _LATE = "it fits when those that are stopped for it are gone", "it fits now, and was tried before others left"
 
 
@@ -80,6 +80,9 @@ class Kueue(Computed):
     * ``queueing``: StrictFIFO or BestEffortFIFO.
     * ``prioritize_non_borrowing``, ``preempt_within_nominal``: Kueue's feature gates FairSharingPrioritizeNonBorrowing
       and FairSharingPreemptWithinNominal.
+    * ``topologies``: of flavors whose nodes are in racks and blocks, what is free where, as `Topologies` reads it: pods
+      start where they find places, all in one domain where that is required. ``place_again``: Kueue's feature gate
+      TASRecomputeAssignmentWithinSchedulingCycle: pods whose places another took in the same cycle find others.
     * ``cycles``: how many scheduling cycles are played; None until nothing changes. What is preempted in the last is
       gone, and its preemptor waits.
 
@@ -129,6 +132,8 @@ class Kueue(Computed):
     queueing: Queueing | None = None
     prioritize_non_borrowing: bool | None = None
     preempt_within_nominal: bool | None = None
+    place_again: bool | None = None
+    topologies: str | None = None
     cycles: int | None = None
 
     def __post_init__(self) -> None:
@@ -188,18 +193,21 @@ class Kueue(Computed):
             whole.get("strategies", BOTH),
             whole.get("preempt_within_nominal", True),
             whole.get("prioritize_non_borrowing", True),
+            whole.get("place_again", True),
+            Topologies(whole.get("topologies", ""), owed.types, works),
         )
         cluster.enter(*(work for work in works if work.flavor is not None))
         outcome = run(cluster, [work for work in works if work.flavor is None], self.cycles, past_use(owed.gangs))
         gangs = placed(owed.gangs, works)
         n, k = problem.shape
         shares = owed.held[:, :k] + objects(gangs.held(n).ravel() - owed.gangs.held(n).ravel()).reshape(n, k)
-        return shares if problem.exact else shares.astype(float), _grounds(owed, gangs, quotas, units, works, outcome)
+        return shares if problem.exact else shares.astype(float), _grounds(owed, gangs, cluster, units, works, outcome)
 
 
 def _grounds(
-    owed: Entitlements, gangs: Gangs, quotas: CohortQuotas, units: Array, works: list[QueuedWork], outcome: Cycles
+    owed: Entitlements, gangs: Gangs, cluster: State, units: Array, works: list[QueuedWork], outcome: Cycles
 ) -> DecisionReason:
+    quotas = cluster.quotas
     ran = set(np.flatnonzero(~owed.gangs.pending).tolist())
     told: dict[object, str] = {}
     waits, stopped = {}, {}
@@ -213,7 +221,7 @@ def _grounds(
             by = owed.nodes[preemptor.queue]
             stopped[work.name] = f"stopped for {preemptor.name!r} of {by!r}: {REASONS[reason]}"
         if work.kind not in told:
-            told[work.kind] = _why(owed, quotas, units, work)
+            told[work.kind] = _why(owed, cluster, units, work)
         again = (
             "; it and others preempt each other in a circle, so preemption ends here" if work.number in circle else ""
         )
@@ -234,10 +242,10 @@ def _grounds(
     )
 
 
-def _why(owed: Entitlements, quotas: CohortQuotas, units: Array, work: QueuedWork) -> str:
+def _why(owed: Entitlements, cluster: State, units: Array, work: QueuedWork) -> str:
     """Return why a workload waits, by flavor."""
-    queue, said = owed.nodes[work.queue], []
-    for own, apart in work.needs.values():
+    queue, said, quotas = owed.nodes[work.queue], [], cluster.quotas
+    for flavor, (own, apart) in work.needs.items():
         for column, amount in (*own, *apart):
             free, most = quotas.available(work.queue, column), quotas.potential[work.queue][column]
             if amount <= free:
@@ -249,6 +257,9 @@ def _why(owed: Entitlements, quotas: CohortQuotas, units: Array, work: QueuedWor
                 held = f"{queue!r} can have {_number(most, unit)} at most, with all that it may borrow"
             said.append(f"{owed.columns[column]}: asks for {_number(amount, unit)}, {_number(free, unit)} left; {held}")
             break
+        else:
+            if lack := cluster.topologies.lack(work, flavor):
+                said.append(f"{owed.types[flavor]}: {lack}")
     return ". ".join(said)
 
 
@@ -270,7 +281,7 @@ def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
             raise NotCapable(f"Kueue has no such quota: {said}, and {what}")
     resource = [GPU] * len(owed.types) + [good.resource for good in owed.goods]
     tables = (own, owed.cap, owed.reserve, owed.held)
-    unit_of = dict.fromkeys(resource, 1)
+    unit_of = dict.fromkeys(resource, 1) | {GPU: owed.gangs.parts}
     for column, name in enumerate(resource):
         parts = {each.denominator for table in tables for each in table[:, column] if each != INFINITY}
         unit_of[name] = lcm(unit_of[name], *parts)

@@ -1,172 +1,50 @@
-"""Whom classic preemption and fair sharing preempt for a workload.
+"""Whom a workload preempts: with fair sharing here, else as `classic` has it.
 
-Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go (classicalPreemptions, fairPreemptions,
-runFirstFsStrategy, runSecondFsStrategy), classical (candidate_generator.go, hierarchical_preemption.go) and fairsharing
-(strategy.go, ordering.go, target.go, least_common_ancestor.go).
+Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go (fairPreemptions, runFirstFsStrategy,
+runSecondFsStrategy) and fairsharing (strategy.go, ordering.go, target.go, least_common_ancestor.go).
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 
+from fairopt.models.kueue.classic_preemption import (
+    FAIR,
+    IN_QUEUE,
+    RECLAIMED,
+    Gone,
+    Places,
+    classic,
+    fill_back,
+    put_back,
+)
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
-from fairopt.models.kueue.state import Candidate, Preempts, QueuedWork, Rules, State, Strategy, Target
+from fairopt.models.kueue.state import Candidate, Preempts, State, Strategy, Target
+from fairopt.models.kueue.work import QueuedWork
 
-IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
-WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
-#: Who goes, and what was taken away of its usage.
-_Gone = tuple[Target, Needs]
-#: Who may go, by ClusterQueue, and whether the preemptor has the better right.
-_Phase = tuple[list[list[Candidate]], bool]
-#: What adds usage to a node, or takes it away.
-_Moves = Callable[[int, Needs], None]
 #: A child of a cohort, after what children are compared by.
 _Entry = tuple[tuple[object, ...], int]
 
 
-def targets_of(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+def targets_of(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], flavor: int | None = None
+) -> list[Target]:
     """Return who is preempted so that ``work`` can have ``needs``; nobody where that is not possible: getTargets.
 
-    ``columns`` are those that lack room. The state is as before afterwards.
+    ``columns`` are those that lack room. With a ``flavor`` its pods must find places there, too. The state is as before
+    afterwards.
     """
-    return (_fair if state.fair else _classic)(state, work, needs, columns)
+
+    def places(gone: Sequence[Gone]) -> bool:
+        leave = [target.work for target, _ in gone]
+        return flavor is None or state.topologies.place(work, flavor, leave) is not None
+
+    return (_fair if state.fair else classic)(state, work, needs, columns, places)
 
 
-# -- classic -----------------------------------------------------------------------------------------------------
-def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
-    """Return `targets_of` without fair sharing: over whom the preemptor has the better right, others, its own."""
-    quotas, rules = state.quotas, state.rules(work.queue)
-    forbidden = rules.borrow_within_cohort is Preempts.NEVER
-    under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
-    better, others = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
-    own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
-    if not (better or others or own):
-        return []
-    if not (better or others) or (forbidden and not under):
-        attempts: tuple[bool, ...] = (True,)
-    else:
-        attempts = (False, True) if forbidden and not better else (True, False)
-    for borrowing in attempts:
-        if borrowing or _may_be_nominal(state, work, needs, own):
-            # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
-            some = [] if borrowing and forbidden else others
-            phases = ((better, True), (some, False), ([own], True))
-            if targets := _attempt(state, work, needs, columns, phases, borrowing=borrowing):
-                return targets
-    return []
-
-
-def _attempt(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase],
-    *, borrowing: bool,
-) -> list[Target]:  # fmt: skip
-    """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
-
-    The ``phases`` come one after the other. Only ``columns`` lack room, so that the others matter where the preemptor
-    may not borrow.
-    """
-    quotas, rules = state.quotas, state.rules(work.queue)
-    if borrowing:
-        needs = [each for each in needs if each[0] in columns]
-    matters = {column for column, _ in needs}
-    several, lower = len(columns) > 1, rules.reclaim_within_cohort is not Preempts.ANY
-    gone: list[_Gone] = []
-    for listed, right in phases:
-        heap = [(going[0], 0, going) for going in listed if going]
-        heapify(heap)
-        while heap:
-            (_, each, usage, touched), at, going = heap[0]
-            queue, reason = each.queue, IN_QUEUE
-            open_, takes = True, not (several and columns.isdisjoint(touched))
-            if queue != work.queue:
-                while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
-                takes = takes and (while_borrowing or not borrowing)
-                # a ClusterQueue that borrows no more, or is below a cohort that does not, will not again
-                open_ = not (lower and each.priority >= work.priority)
-                open_ = open_ and not (takes and gone and not _valid(state, work, queue, columns))
-            if not open_ or at + 1 == len(going):
-                heappop(heap)
-            else:
-                heapreplace(heap, (going[at + 1], at + 1, going))
-            if open_ and takes:
-                if not touched <= matters:
-                    usage = [part for part in usage if part[0] in matters]
-                quotas.lift(queue, usage)
-                gone.append((Target(each, reason), usage))
-                if _has_room(state, work, needs, borrowing=borrowing):
-                    gone = _fill_back(state, work, needs, gone, quotas.put, quotas.lift, borrowing=borrowing)
-                    return _put_back(quotas.put, gone)
-    _put_back(quotas.put, gone)
-    return []
-
-
-def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, own: Iterable[Candidate]) -> bool:
-    """Return whether needs would be within the quota if all of the own ClusterQueue that may go went."""
-    going: Counter[int] = Counter()
-    for _, _, usage, _ in own:
-        going.update(dict(usage))
-    return not any(state.quotas.over(work.queue, column, amount - going[column]) for column, amount in needs)
-
-
-def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> bool:
-    """Return whether all up to the common ancestor still borrow: candidateIsValid."""
-    quotas = state.quotas
-    own = quotas.paths[work.queue]
-    for node in quotas.paths[queue]:
-        if node in own:
-            break
-        if not quotas.over_any(node, columns):
-            return False
-    return True
-
-
-def _from_cohorts(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], *, only_better: bool
-) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
-    """Return, by ClusterQueue, over whom the preemptor has the better right, and the others; in order in each.
-
-    They are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
-    others are left out: they may not go while the preemptor borrows, and it would. Source:
-    collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
-    """
-    quotas, policy = state.quotas, state.rules(work.queue).reclaim_within_cohort
-    better: list[list[Candidate]] = []
-    others: list[list[Candidate]] = []
-    if policy is Preempts.NEVER:
-        return better, others
-    right, left = quotas.within(work.queue, needs)
-    below = work.queue
-    for ancestor in quotas.paths[work.queue][1:]:
-        if (right or not only_better) and quotas.any_above(ancestor, below, columns):
-            found = better if right else others
-            for child, listed in state.borrowers(ancestor, columns).items():
-                if child != below and policy is Preempts.ANY:
-                    found += listed
-                elif child != below:
-                    found += [going for going in listed if going[0][1].priority < work.priority]
-        below = ancestor
-        if not right:
-            right, left = quotas.within(ancestor, left)
-    return better, others
-
-
-def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
-    """Return whether one over whom there is no better right may go while the preemptor borrows, and the reason.
-
-    Source: classifyPreemptionVariant, isAboveBorrowingThreshold.
-    """
-    above = each.priority >= work.priority or (
-        rules.max_priority_threshold is not None and each.priority > rules.max_priority_threshold
-    )
-    return (False, RECLAIMED) if rules.borrow_within_cohort is Preempts.NEVER or above else (True, WHILE_BORROWING)
-
-
-# -- fair sharing ------------------------------------------------------------------------------------------------
 class _TargetQueues:
     """From which ClusterQueue is preempted next: down the tree, where the share is highest: TargetClusterQueueOrdering.
 
@@ -273,7 +151,7 @@ class _TargetQueues:
         return not infinite, -share, 2 if node == self.queue else 1, left[0][0] if left else ()
 
 
-def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places) -> list[Target]:
     """Return `targets_of` with fair sharing: by the first strategy, then those that it left by the second."""
     quotas, rules = state.quotas, state.rules(work.queue)
     own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
@@ -290,21 +168,21 @@ def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> li
     if not own and not others.listed.keys() - {work.queue}:
         return []
     quotas.add(work.queue, needs)  # shares are those with the workload in
-    fits, gone, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own))
+    fits, gone, retry = _first(state, work, needs, columns, others.of_preemptor(work.queue, own), places)
     if not fits and retry and len(state.strategies) > 1:
-        fits = _second(state, work, needs, retry, gone)
+        fits = _second(state, work, needs, retry, gone, places)
     quotas.remove(work.queue, needs)
-    gone = _fill_back(state, work, needs, gone, quotas.add, quotas.remove) if fits else gone
-    targets = _put_back(quotas.add, gone)
+    gone = fill_back(state, work, needs, gone, quotas.add, quotas.remove, places) if fits else gone
+    targets = put_back(quotas.add, gone)
     return targets if fits else []
 
 
 def _first(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues
-) -> tuple[bool, list[_Gone], dict[int, list[Candidate]]]:
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues, places: Places
+) -> tuple[bool, list[Gone], dict[int, list[Candidate]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas, strategy = state.quotas, state.strategies[0]
-    gone: list[_Gone] = []
+    gone: list[Gone] = []
     retry: dict[int, list[Candidate]] = {}
     entitled = state.within_nominal and not quotas.over_any(work.queue, columns)
     while (queue := queues.first(queues.path[-1])) is not None:
@@ -334,13 +212,15 @@ def _first(
         if first is not None:
             quotas.remove(queue, first[2])
             gone.append((Target(first[1], reason), first[2]))
-            if quotas.fits(work.queue, needs, counted=True):
+            if quotas.fits(work.queue, needs, counted=True) and places(gone):
                 return True, gone, {}
         queues.changed(queue)
     return False, gone, retry
 
 
-def _second(state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], gone: list[_Gone]) -> bool:
+def _second(
+    state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], gone: list[Gone], places: Places
+) -> bool:
     """Add who goes by rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     quotas = state.quotas
     queues = _TargetQueues(quotas, retry).of_preemptor(work.queue, [])
@@ -352,47 +232,9 @@ def _second(state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[
         if new_share < old_share:
             quotas.remove(queue, usage)
             gone.append((Target(first, FAIR), usage))
-            if quotas.fits(work.queue, needs, counted=True):
+            if quotas.fits(work.queue, needs, counted=True) and places(gone):
                 return True
         queues.changed(queue)
         if new_share > old_share:  # nobody else below the ancestor has a higher share
             queues.drop(ancestor)
     return False
-
-
-# -- both --------------------------------------------------------------------------------------------------------
-def _fill_back(
-    state: State, work: QueuedWork, needs: Needs, gone: list[_Gone], add: _Moves, remove: _Moves, *,
-    borrowing: bool = True,
-) -> list[_Gone]:  # fmt: skip
-    """Return those that are gone without those that can stay, the last ones first: fillBackWorkloads.
-
-    ``add`` and ``remove``: how usage comes back and goes.
-    """
-    for at in range(len(gone) - 2, -1, -1):
-        target, usage = gone[at]
-        add(target.work.queue, usage)
-        if _has_room(state, work, needs, borrowing=borrowing):
-            gone[at] = gone[-1]
-            gone = gone[:-1]
-        else:
-            remove(target.work.queue, usage)
-    return gone
-
-
-def _put_back(add: _Moves, gone: Iterable[_Gone]) -> list[Target]:
-    """Count the usage of those that are gone again, and return them."""
-    targets = []
-    for target, usage in gone:
-        add(target.work.queue, usage)
-        targets.append(target)
-    return targets
-
-
-def _has_room(state: State, work: QueuedWork, needs: Needs, *, borrowing: bool) -> bool:
-    """Return whether needs fit, and without borrowing where that is not allowed: workloadFits."""
-    quotas = state.quotas
-    for column, amount in () if borrowing else needs:
-        if quotas.over(work.queue, column, amount):
-            return False
-    return quotas.fits(work.queue, needs)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
+from fairopt.models.kueue.topology import Topologies
+from fairopt.models.kueue.work import Place, QueuedWork
 
-Place = tuple[int, int, int]
-FewerPods = tuple[int, Callable[[int], Mapping[int, tuple[Needs, Needs]]]]
 T = TypeVar("T")
 #: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
 MANY = 8
@@ -70,51 +70,6 @@ class Rules:
     queueing: Queueing = Queueing.BEST_EFFORT
 
 
-@dataclass(eq=False, slots=True)
-class QueuedWork:
-    """A workload: its ClusterQueue (a node), priority, when it was asked for, and what it takes by flavor.
-
-    ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere).
-    ``number`` breaks ties; workloads of one ``kind`` take the same. ``admitted`` is when it got its quota; ``flavor``
-    where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer pods, and what it needs
-    after each; ``step``: after which of them it runs. ``local``: its LocalQueue, "" where past use orders nothing;
-    ``adds``: what its admission adds to the past use of that.
-    """
-
-    name: str
-    queue: int
-    priority: int
-    since: int
-    number: int
-    needs: Mapping[int, tuple[Needs, Needs]]
-    kind: int = 0
-    preemptible: bool = True
-    admitted: int = 0
-    flavor: int | None = None
-    fewer: FewerPods | None = None
-    step: int = 0
-    local: str = ""
-    adds: Any = 0
-
-    @property
-    def place(self) -> Place:
-        """Its place among those that may be preempted: lowest priority, most recently admitted.
-
-        Those of the preemptor's ClusterQueue come last. Source: common/ordering.go, CandidatesOrdering; without
-        workloads that are being evicted, and LocalQueues.
-        """
-        return self.priority, -self.admitted, self.number
-
-    @property
-    def usage(self) -> Needs:
-        """What it takes where it runs."""
-        assert self.flavor is not None
-        own, apart = (
-            self.needs[self.flavor] if not self.step or self.fewer is None else self.fewer[1](self.step)[self.flavor]
-        )
-        return (*own, *apart) if apart else own
-
-
 #: A workload that may be preempted: its place among those of all ClusterQueues but the preemptor's, the workload, what
 #: it takes, and in which columns.
 Candidate = tuple[Place, QueuedWork, Needs, frozenset[int]]
@@ -138,6 +93,9 @@ class State:
     #: Feature gates FairSharingPreemptWithinNominal and FairSharingPrioritizeNonBorrowing, on since 0.17.
     within_nominal: bool = True
     nominal_first: bool = True
+    #: Feature gate TASRecomputeAssignmentWithinSchedulingCycle, on since 0.19.
+    places_again: bool = True
+    topologies: Topologies = field(default_factory=lambda: Topologies("", (), ()))
     #: The numbers of workloads that do not preempt any more; after `MANY` of them nobody does.
     barred: set[int] = field(default_factory=set)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
@@ -145,6 +103,8 @@ class State:
     #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
     #: they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
+    #: The numbers of those that run no more for a while.
+    _gone: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
 
@@ -170,11 +130,13 @@ class State:
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
+        self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
+        self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
         if work.preemptible:
@@ -214,7 +176,7 @@ class State:
         """
         if policy is Preempts.NEVER:
             return []
-        found = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+        found = self._listed(node, columns)
         if policy is Preempts.ANY or not found:
             return found
         lower = bisect_left(found, ((preemptor.priority,),))
@@ -236,7 +198,7 @@ class State:
                 for child in self.quotas.above_below(node, columns):
                     yield from inside(child)
                 return
-            going = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+            going = self._listed(node, columns)
             uses = (at for at, each in enumerate(going) if not columns.isdisjoint(each[3]))
             first = next(uses, None)
             if first is not None:
@@ -249,20 +211,35 @@ class State:
         )
 
     @contextmanager
-    def without(self, works: Iterable[QueuedWork], column: int | None = None) -> Iterator[None]:
-        """Leave the usage of some running workloads out for a while, or that of one column alone.
+    def without(self, works: Iterable[QueuedWork], column: int) -> Iterator[None]:
+        """Leave the usage of one column of some running workloads out for a while.
 
         Source: SimulateWorkloadUsageRemoval.
         """
-        gone = [(work.queue, work.usage) for work in works]
-        if column is not None:
-            gone = [(queue, [each for each in usage if each[0] == column]) for queue, usage in gone]
+        gone = [(work.queue, [each for each in work.usage if each[0] == column]) for work in works]
         for queue, usage in gone:
             self.quotas.remove(queue, usage)
-        if column is None:
-            self._known.clear()
         yield
         for queue, usage in reversed(gone):
             self.quotas.add(queue, usage)
-        if column is None:
-            self._known.clear()
+
+    @contextmanager
+    def removed(self, works: Iterable[QueuedWork]) -> Iterator[None]:
+        """Let some workloads run no more for a while: nobody can preempt them. Source: SimulateWorkloadRemoval."""
+        gone = list(works)
+        self._leave(gone, 1)
+        yield
+        self._leave(gone[::-1], -1)
+
+    def _leave(self, works: Sequence[QueuedWork], sign: int) -> None:
+        """Take the usage and the places of some away (sign 1), or give them back (-1)."""
+        for work in works:
+            (self.quotas.remove if sign > 0 else self.quotas.add)(work.queue, work.usage)
+            self.topologies.move(work, work.flavor, work.spots, sign)
+        self._gone ^= {work.number for work in works}
+        self._known.clear()
+
+    def _listed(self, node: int, columns: set[int]) -> list[Candidate]:
+        """Return who may be preempted of a ClusterQueue or of all below a Cohort, for one column or for all."""
+        found = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+        return [each for each in found if each[1].number not in self._gone] if self._gone else found

@@ -66,7 +66,7 @@ class Configurations:
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
+class _Alike:
     """Jobs that may run with the same at the same cost, run with the same now, and load or not, are of one kind.
 
     Of K kinds with c configurations:
@@ -86,7 +86,7 @@ class Alike:
     jobs: list[Array]
 
     @classmethod
-    def find(cls, queue: Queue, choices: Configurations, costs: Array) -> Alike:
+    def find(cls, queue: Queue, choices: Configurations, costs: Array) -> _Alike:
         """Return the kinds of the jobs, by their first jobs."""
         _, own, count = np.unique(choices.row, return_inverse=True, return_counts=True)
         order = np.argsort(own, kind="stable")
@@ -193,7 +193,7 @@ class Sia(Policy):
         with np.errstate(divide="ignore"):
             return np.asarray(np.minimum(goodput**self.power, MOST_COST))
 
-    def formulate(self, queue: Queue, kinds: Alike, costs: Array) -> Program:
+    def formulate(self, queue: Queue, kinds: _Alike, costs: Array) -> Program:
         """Return the program over whole ``x`` (c,): of each kind, how many jobs run with each configuration."""
         choices, at = kinds.choices, kinds.at
         p = Formulation("sia round")
@@ -218,7 +218,7 @@ class Sia(Policy):
         if not len(choices.row):
             return Schedule(self.name, problem, dict(problem.leased), state=state.after(problem, problem.leased))
         costs = self.costs(problem, choices, state)
-        kinds = Alike.find(problem, choices, costs)
+        kinds = _Alike.find(problem, choices, costs)
         program = self.formulate(problem, kinds, costs)
         solution = solve.optimum(program)
         chosen = kinds.given(program.variable("x", solution.point))

@@ -49,7 +49,7 @@ class SlurmFairTreeRounds(Policy):
     source = "Slurm, Fair Tree Fairshare Algorithm (Cox and Morrison, 2014)"
     traits = frozenset({Trait.ONE_TYPE, Trait.RUNS_TO_COMPLETION})
     #: The GPU-time charged to each tenant, decayed.
-    states = (Tally,)
+    states = (Tally[Number],)
     half_life: object = 604_800
     backfill: bool = False
     ties: Ties = Ties.CODE
@@ -62,7 +62,7 @@ class SlurmFairTreeRounds(Policy):
         told = ", ".join(f"Ties.{each.name}" for each in Ties)
         require(isinstance(self.ties, Ties), self.ties, f"{self.name}, ties", f"Give {told}")
 
-    def decide(self, problem: Queue, state: Tally, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Tally[Number], solve: Session) -> Schedule:
         """Decay, rank and start; see `Policy.decide`."""
         queue, jobs = non_preemptive(problem), problem.jobs
         usage = self._decayed(problem, state)
@@ -78,7 +78,7 @@ class SlurmFairTreeRounds(Policy):
             usage[tenant] = usage.get(tenant, problem.number(0)) + int(jobs.gpus[row]) * problem.length
         return Schedule(self.name, problem, placements, state=Tally(usage, problem.now))
 
-    def _decayed(self, queue: Queue, state: Tally) -> dict[str, Number]:
+    def _decayed(self, queue: Queue, state: Tally[Number]) -> dict[str, Number]:
         passed = Fraction(queue.now) - Fraction(state.until)
         if self.half_life is None or not passed:
             return dict(state.of)

@@ -22,7 +22,7 @@ CALCULATORS = ("dominant", "default")
 
 
 @dataclass(frozen=True)
-class CapacityTree:
+class _CapacityTree:
     """Queues (N,): the queue above each (-1: none), and by queue what it is guaranteed and may have, uses and asks for.
 
     ``pending`` is what leaves ask for, without what is reserved for them. ``kept``: whether a queue cannot be preempted
@@ -92,7 +92,7 @@ def order(part: Any, tier: int) -> tuple[bool, int, Any]:
     return part >= 1, -tier, part
 
 
-def ideal(tree: CapacityTree, allowed: Any = inf, *, nearest: bool = False) -> tuple[list[Any], list[Any]]:
+def ideal(tree: _CapacityTree, allowed: Any = inf, *, nearest: bool = False) -> tuple[list[Any], list[Any]]:
     """Return what each queue would ideally have (N,), and how much of each is to be preempted for that (N,).
 
     On every level queues keep what they use up to their guarantee. What is left goes to those that ask for more, to the
@@ -113,7 +113,7 @@ def ideal(tree: CapacityTree, allowed: Any = inf, *, nearest: bool = False) -> t
 
 
 def _level(
-    tree: CapacityTree, over: int, there: Any, found: list[Any], taken: list[Any], allowed: Any, nearest: bool
+    tree: _CapacityTree, over: int, there: Any, found: list[Any], taken: list[Any], allowed: Any, nearest: bool
 ) -> None:
     nodes = tree.below[over]
     left = _fill(tree, [node for node in nodes if tree.guaranteed[node] > 0], there, found, nearest, even=False)
@@ -127,7 +127,7 @@ def _level(
         taken[node] = floor(max(tree.used[node] - least, 0) * scale)
 
 
-def _fill(tree: CapacityTree, nodes: Sequence[int], left: Any, found: list[Any], nearest: bool, *, even: bool) -> Any:
+def _fill(tree: _CapacityTree, nodes: Sequence[int], left: Any, found: list[Any], nearest: bool, *, even: bool) -> Any:
     """Give queues on one level what they should have; return what nobody takes."""
     hungry = []
     for node in nodes:
@@ -150,14 +150,14 @@ def _fill(tree: CapacityTree, nodes: Sequence[int], left: Any, found: list[Any],
     return left
 
 
-def _first(tree: CapacityTree, nodes: Sequence[int], found: Sequence[Any]) -> list[int]:
+def _first(tree: _CapacityTree, nodes: Sequence[int], found: Sequence[Any]) -> list[int]:
     """Return the queues that nobody goes before, the last first. Source: getMostUnderservedQueues."""
     keys = {node: order(standing(found[node], tree.guaranteed[node]), tree.tier[node]) for node in nodes}
     best = min(keys.values())
     return [node for node in reversed(nodes) if keys[node] == best]
 
 
-def _accepts(tree: CapacityTree, node: int, offered: Any, found: Sequence[Any]) -> Any:
+def _accepts(tree: _CapacityTree, node: int, offered: Any, found: Sequence[Any]) -> Any:
     used, due, has = tree.used[node], tree.guaranteed[node], found[node]
     accepted = min(max(tree.most[node] - has, 0), offered, used + tree.asks[node] - has)
     return accepted if tree.below[node] else min(accepted, max(max(used, due) - has, 0))
@@ -228,7 +228,7 @@ class YarnCapacity(Computed):
         table = objects(amount for row in zip(*best, strict=True) for amount in row).reshape(-1, k)
         return room.decided(problem, "used / capacity", share, owed=table)
 
-    def _preempt(self, owed: Entitlements, j: int, tree: CapacityTree, taken: Sequence[Any], room: Holdings) -> None:
+    def _preempt(self, owed: Entitlements, j: int, tree: _CapacityTree, taken: Sequence[Any], room: Holdings) -> None:
         """Stop gangs of leaves, the lowest priority and the last first."""
         for q, name in enumerate(owed.users):
             if tree.kept[q] or tree.used[q] <= tree.guaranteed[q] * (1 + self.max_ignored_over_capacity):
@@ -242,7 +242,7 @@ class YarnCapacity(Computed):
                     room.stop(gang, f"{name!r} uses {tree.used[q]} {owed.types[j]} of {tree.guaranteed[q]}")
 
 
-def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> CapacityTree:
+def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> _CapacityTree:
     n, gangs = len(owed.users), owed.gangs
     asks = [0] * len(owed.nodes)
     first = gangs.allowed.argmax(axis=1)  # what may run on several types is asked for on the first
@@ -252,7 +252,7 @@ def _tree(owed: Entitlements, j: int, used: list[Any], capacity: Any) -> Capacit
     kept = [bool(q < n and held[q] > 0 and fixed[q] >= held[q]) for q in range(len(owed.nodes))]
     parent, tier = owed.parent.tolist(), owed.tier.tolist()
     due, most = light(owed.guarantee[:, j]), light(owed.cap[:, j])
-    return CapacityTree(parent, due, most, used, asks, kept, tier, capacity)
+    return _CapacityTree(parent, due, most, used, asks, kept, tier, capacity)
 
 
 def _parts(owed: Entitlements, held: list[list[Any]], q: int) -> list[Any]:

@@ -13,7 +13,7 @@ from clusters import GANGS, cluster
 from fairopt.audit import audit
 from fairopt.audit.page import page, write_page
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Unplaced
+from fairopt.importing.imported import UNPLACED, Imported
 from fairopt.problem import Entitlements, Gangs, Market
 
 pytest.importorskip("jinja2", reason="needs the extra bench")
@@ -23,7 +23,10 @@ EVIL = "<script>alert(1)</script>\"'&"
 @pytest.fixture(scope="module")
 def html() -> str:
     gangs = [*GANGS[:-1], ("physics-1", "physics", 24, "A100", None)]
-    return page(audit(Imported(cluster(gangs), (Unplaced("spec.x", EVIL, "why"),)), policies=[]), ["now.json"])
+    return page(
+        audit(Imported(cluster(gangs), (UNPLACED.of(place="spec.x", value=EVIL, why="why"),)), policies=[]),
+        ["now.json"],
+    )
 
 
 def test_it_says_what_the_audit_says(html: str) -> None:
@@ -49,7 +52,7 @@ def test_names_from_files_are_text(tmp_path: Path) -> None:
     gangs = Gangs.of([EVIL], [2], users=[EVIL], types=["<b>T"], names=["</td><img src=x>"])
     owed = Entitlements.of([EVIL], ["<b>T"], group={EVIL: "<i>g"}, guarantee={EVIL: [4]}, gangs=gangs)
     market = Market.of([[1]], [4], users=[EVIL], types=["<b>T"], entitlements=owed)
-    said = Imported(market, (Unplaced("<u>", EVIL, "<u>"),), {EVIL: {"<s>": "<s>"}})
+    said = Imported(market, (UNPLACED.of(place="<u>", value=EVIL, why="<u>"),), {EVIL: {"<s>": "<s>"}})
     html = page(audit(said, policies=[]), ["<h1>.json"])
     assert html.count("<script>") == 1
     assert not re.search(r"<(img|b|i|u|s)[ >]|<h1>\.json", html)

@@ -11,16 +11,17 @@ import pytest
 import yaml
 
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.alternatives import DeclaredValue, compared
+from fairopt.audit.alternatives import compared
 from fairopt.datasets import dataset_path
 from fairopt.discovery import IMPORTERS, load
 from fairopt.importing.imported import read_with
 from fairopt.models import SlurmFairTree, SlurmMultifactor
+from fairopt.report import Statement
 
 SAMPLES = Path(dataset_path("SOURCES.md")).parent / "clusters"
 
 
-def values(name: str, *files: Path) -> list[DeclaredValue]:
+def values(name: str, *files: Path) -> list[Statement]:
     found = read_with(load(IMPORTERS, name), files)
     return list(compared(EntitlementAccounts(found.problem), found.declared, [], found.counted))
 

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.mending import Reclaim, smallest
+from fairopt.audit.mending import reclaim, smallest
 from fairopt.problem import Entitlements, Gangs, Market
 
 
@@ -73,7 +73,7 @@ def test_gpus_of_no_listed_gang_are_taken_one_by_one() -> None:
     owed = Entitlements.of(["A"], ["T"], guarantee={"A": [1]}, held={"A": [6]}, fixed={"A": [2]})
     accounts = EntitlementAccounts(Market.of([[1]], [6], users=["A"], types=["T"], entitlements=owed))
     assert str(smallest(accounts, 0, 3, [0], {})) == "reclaim 3 T: stop 3 GPUs of no listed gang of A"
-    assert smallest(accounts, 0, 5, [0], {}) == Reclaim("T", 5, None)
+    assert smallest(accounts, 0, 5, [0], {}) == reclaim("T", 5, None)
 
 
 def test_of_equal_gangs_the_one_of_low_priority_stops() -> None:

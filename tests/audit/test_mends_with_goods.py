@@ -13,14 +13,15 @@ from hypothesis import given, settings
 
 from fairopt.audit import audit, explain, mending
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.mending import Reclaim
+from fairopt.audit.mending import reclaim
 from fairopt.audit.spare_goods import unlooked
-from fairopt.audit.violations import Mend, mends
+from fairopt.audit.violations import MEND, mends
 from fairopt.backends.solution import Solution, Status
 from fairopt.datasets import dataset_path
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 from fairopt.program import Program
+from fairopt.report import Statement
 
 CLUSTERS = Path(dataset_path("SOURCES.md")).parent / "clusters"
 TYPES = ["T", "U"]
@@ -160,7 +161,7 @@ def require_the_smallest(accounts: EntitlementAccounts) -> None:
 
 
 def require_smallest_on(
-    accounts: EntitlementAccounts, j: int, on: Any, waits: list[int], users: set[int], mend: Mend | None
+    accounts: EntitlementAccounts, j: int, on: Any, waits: list[int], users: set[int], mend: Statement | None
 ) -> Any:
     """Compare the mend on a type with the best; return where gangs run then."""
     gangs = accounts.gangs
@@ -309,9 +310,8 @@ def test_mends_of_later_types_find_the_cpu_that_earlier_ones_leave() -> None:
 
 
 def test_several_resources_are_listed() -> None:
-    words = [
-        str(Mend("T", ("a",), 1, Reclaim("T", 1, (), 1), names)) for names in (("x",), ("x", "y"), ("x", "y", "z"))
-    ]
+    one = {"type": "T", "gangs": ("a",), "of": 1, "reclaim": reclaim("T", 1, (), 1), "lacks": ()}
+    words = [str(MEND.of(**one, resources=names, unread=())) for names in (("x",), ("x", "y"), ("x", "y", "z"))]
     assert [each.partition("enough ")[2] for each in words] == ["x", "x and y", "x, y and z"]
 
 

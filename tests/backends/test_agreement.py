@@ -10,6 +10,7 @@ import pytest
 from fairopt import allocate
 from fairopt.backends import Capability
 from fairopt.backends.solution import Status
+from fairopt.benchmarks.float_samples import odd_market
 from fairopt.discovery import BACKENDS, names
 from fairopt.discovery import backend as made
 from fairopt.errors import NotCapable, NotSolved
@@ -17,7 +18,6 @@ from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NashWelfare, N
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.properties import Answer, Feasibility
-from fairopt.testing.float_samples import odd_market
 from fairopt.testing.samples import sample_markets
 
 #: Objectives agree to this, relative to their size; HiGHS and the conic solvers are asked for 1e-7 or better.

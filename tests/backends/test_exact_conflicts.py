@@ -14,7 +14,7 @@ from fairopt.backends.exact import solve as stages
 from fairopt.backends.exact.bound import refutation
 from fairopt.backends.exact.checks import contradict
 from fairopt.backends.exact.refinement import gathered
-from fairopt.backends.exact.vertex import Kernel
+from fairopt.backends.exact.vertex import _Kernel
 from fairopt.backends.solution import Status
 from fairopt.benchmarks.exact import promised
 from fairopt.models import NonCooperativeOEF
@@ -42,7 +42,7 @@ def test_the_kernel_solves_what_a_dense_matrix_solves(size):
         for r, j, value in zip(program.rows.row, program.rows.column, program.rows.value, strict=True):
             entries[r][j] = fmpq(value.numerator, value.denominator)
         dense, side = fmpq_mat(entries), [Fraction(place + 1, 3) for place in range(size)]
-        kernel = Kernel.of(program, every, every)
+        kernel = _Kernel.of(program, every, every)
         if not dense.det():
             if kernel is not None:
                 with pytest.raises(ZeroDivisionError):
@@ -61,7 +61,7 @@ def test_equal_throughputs_leave_no_nucleus():
     market = Market.of([[1, Fraction(7 + user, 7)] for user in range(40)], [9, 11])
     program = NonCooperativeOEF().formulate(market, None).as_(Fraction)
     basis = Exact().solve(program).basis
-    kernel = Kernel.of(program, np.flatnonzero(basis.rows != 1), np.flatnonzero(basis.columns == 1))
+    kernel = _Kernel.of(program, np.flatnonzero(basis.rows != 1), np.flatnonzero(basis.columns == 1))
     assert kernel.left_rows == []
 
 

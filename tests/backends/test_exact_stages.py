@@ -16,13 +16,13 @@ from fairopt.backends.exact.checks import dual_bound, refuted, require_endless
 from fairopt.backends.exact.refinement import FloatProgram
 from fairopt.backends.exact.vertex import slacks, vertex_of
 from fairopt.backends.solution import Basis, Position, Status
+from fairopt.benchmarks.float_samples import odd_market
 from fairopt.datasets.gavel import gavel_example, gavel_market
 from fairopt.errors import NotCapable
 from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Formulation, Program, between
 from fairopt.testing.backend_suite import check_optimality
-from fairopt.testing.float_samples import odd_market
 
 KINDS = ("small", "scaled", "decimal", "nearly tied")
 DIRECT = "after 0 refinements and 0 exact pivots"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.experiment.bench.kinds import Instance, Judgement
-from fairopt.experiment.bench.records import Measurement, Record, Stages
+from fairopt.experiment.bench.records import STAGES, Measurement, Record
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Clock, Environment
 
@@ -49,10 +49,15 @@ def environment(**changed: Any) -> Environment:
     return Environment.of(**parts | changed)
 
 
+def stages(*clocks: Clock) -> dict[str, Clock | None]:
+    """Return the seconds of the first stages; the others were not reached."""
+    return {**dict.fromkeys(STAGES), **dict(zip(STAGES, clocks, strict=False))}
+
+
 def measurement(
     env: Environment, contender: str = "ours", size: int = 100, repeat: int = 0, **changed: Any
 ) -> Measurement:
-    seconds = Stages(Clock(0.1, 0.1), Clock(0.4, 0.4), Clock(0.25, 0.2))
+    seconds = stages(Clock(0.1, 0.1), Clock(0.4, 0.4), Clock(0.25, 0.2))
     made = Measurement(
         spec="made-up",
         task="max-min",
@@ -73,7 +78,7 @@ def measurement(
 
 
 def failed(env: Environment, status: TrialStatus, message: str = "", **changed: Any) -> Measurement:
-    return measurement(env, status=status, message=message, seconds=Stages(), judgement=None, **changed)
+    return measurement(env, status=status, message=message, seconds=stages(), judgement=None, **changed)
 
 
 def made_up(
@@ -86,7 +91,7 @@ def made_up(
         for size in (100, 200, 400, 800):
             for name, (at, power, most) in contenders.items():
                 wall = at * (size / 100) ** power * float(rng.uniform(0.99, 1.01))
-                seconds = Stages(Clock(wall / 5, wall / 5), Clock(4 * wall / 5, 4 * wall / 5))
+                seconds = stages(Clock(wall / 5, wall / 5), Clock(4 * wall / 5, 4 * wall / 5))
                 key = {"contender": name, "size": size, "repeat": repeat, **changed}
                 if size > most:
                     records.append(failed(env, TrialStatus.TIMEOUT, "stopped after 10 s", **key))

@@ -13,7 +13,7 @@ from typing import Any
 
 import bench_records
 import pytest
-from bench_records import environment
+from bench_records import environment, stages
 
 from fairopt.cli import main
 from fairopt.cli.parquet import write_parquet
@@ -23,7 +23,6 @@ from fairopt.experiment.bench.records import (
     COLUMNS,
     KINDS,
     Measurement,
-    Stages,
     measurements,
     read_results,
     record_of,
@@ -64,7 +63,7 @@ def command(*words: object, monkeypatch: pytest.MonkeyPatch) -> int:
 def measurement(**changes: Any) -> Measurement:
     made: dict[str, Any] = {
         "settings": {"delay": 0.5},
-        "seconds": Stages(Clock(0.5, 0.25), Clock(1.0, 1.0)),
+        "seconds": stages(Clock(0.5, 0.25), Clock(1.0, 1.0)),
         "judgement": Judgement(True, 0.0, float("nan"), 1.5, "checked"),
         **changes,
     }
@@ -131,7 +130,7 @@ def test_a_parquet_table_has_the_columns_that_are_documented(tmp_path: Path) -> 
     from pyarrow import parquet
 
     path = tmp_path / "results.parquet"
-    skipped = measurement(status=TrialStatus.SKIPPED, seconds=Stages(), judgement=None)
+    skipped = measurement(status=TrialStatus.SKIPPED, seconds=stages(), judgement=None)
     write_parquet(rows([environment(), measurement(), skipped]), COLUMNS, path)
     table = parquet.read_table(path)
     assert table.schema.names == [name for name, _, _ in COLUMNS]

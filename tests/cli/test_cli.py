@@ -272,8 +272,8 @@ def test_any_number_of_misreports_may_be_asked_for(fairopt: Callable[..., Ran]) 
 
 
 def test_an_infeasible_or_limited_solve_still_prints_json(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
+    from fairopt.benchmarks.float_samples import large_market, rising
     from fairopt.problem import write_market
-    from fairopt.testing.float_samples import large_market, rising
 
     market = tmp_path / "large.json"
     write_market(large_market(60, 6, rising), market)

@@ -199,7 +199,7 @@ def _values(outcome: Outcome, found: Any) -> None:
         if each.what == "RawShares" or each.name == "root" or each.name == "root/root":
             continue
         if each.computed is None:
-            outcome.wrong.append(f"{each.name}, {each.what}: {each.stated_text} is not computed")
+            outcome.wrong.append(f"{each.name}, {each.what}: {each.stated} is not computed")
             continue
         known += 1
         stated, computed = float(each.stated), float(each.computed)

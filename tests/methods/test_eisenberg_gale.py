@@ -11,13 +11,13 @@ import pytest
 from drawn_seeds import counts
 
 from fairopt import allocate
+from fairopt.benchmarks.float_samples import even, large_market, odd_market, whole
 from fairopt.errors import NotSolved
 from fairopt.methods.eisenberg_gale.bounds import GAP_PER_WEIGHT, nash_bound
 from fairopt.methods.eisenberg_gale.exact import edges_of, exact_equilibrium, forest_prices
 from fairopt.models import NashWelfare
 from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.problem import Market
-from fairopt.testing.float_samples import even, large_market, odd_market, whole
 from fairopt.testing.samples import sample_markets
 
 #: What may lie six orders of magnitude apart; where capacities or weights do, not every market with demands is solved.

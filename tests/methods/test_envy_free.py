@@ -12,6 +12,7 @@ from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Status
+from fairopt.benchmarks.float_samples import Speedups, even, large_market, odd_market, rising, sparse
 from fairopt.errors import OutOfTime
 from fairopt.methods.envy_free import envy_free_shares, group_multipliers, relaxation, restricted_lp
 from fairopt.methods.envy_free import solve as envy_free_solve
@@ -22,7 +23,6 @@ from fairopt.policy import Allocation, follow
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Formulation
-from fairopt.testing.float_samples import Speedups, even, large_market, odd_market, rising, sparse
 
 #: What is asked of the proof; for most markets it comes to 1e-10.
 GAP = 1e-7

@@ -11,6 +11,7 @@ from drawn_seeds import seeds
 
 from fairopt import allocate
 from fairopt.backends.exact import Exact
+from fairopt.benchmarks.float_samples import odd_market
 from fairopt.errors import NotCapable
 from fairopt.methods.envy_free.bounds import lower_bound
 from fairopt.methods.envy_free.problem import MergedUsers
@@ -19,7 +20,6 @@ from fairopt.models import CooperativeOEF
 from fairopt.models.oef.cooperative import MOST_USERS
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
-from fairopt.testing.float_samples import odd_market
 
 
 @pytest.mark.parametrize("part", seeds(2, 4))

@@ -11,6 +11,7 @@ from drawn_seeds import counts, seeds
 from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.benchmarks.float_samples import Speedups, even, few, large_market, odd_market, rising, sparse
 from fairopt.errors import BadInput
 from fairopt.methods.level import raise_level
 from fairopt.methods.level import solve as level_prices
@@ -20,7 +21,6 @@ from fairopt.models import MaxMin, NonCooperativeOEF
 from fairopt.policy import Policy, follow, uniqueness
 from fairopt.problem import Market
 from fairopt.proofs.verify import verify
-from fairopt.testing.float_samples import Speedups, even, few, large_market, odd_market, rising, sparse
 from fairopt.testing.samples import sample_markets
 
 POLICIES = (NonCooperativeOEF(), MaxMin())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairopt.benchmarks.float_samples import Speedups, even, few, rising, sparse
 from fairopt.methods.level import price_simplex, raise_level
 from fairopt.methods.level import solve as level_prices
 from fairopt.methods.level.price_simplex import bound, price_vertex
 from fairopt.methods.level.problem import AskedLevel, LevelProblem
 from fairopt.methods.level.smoothing import smoothed_prices
-from fairopt.testing.float_samples import Speedups, even, few, rising, sparse
 
 
 def drawn(seed: int, speedups: Speedups, *, floors: bool = False) -> tuple[AskedLevel, LevelProblem]:

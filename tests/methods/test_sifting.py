@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt.backends.solution import Solution, Status
+from fairopt.benchmarks.float_samples import Speedups, even
 from fairopt.deadline import time_limit
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.level import price_simplex, raise_level
@@ -18,7 +19,6 @@ from fairopt.methods.level.problem import AskedLevel, LevelProblem
 from fairopt.methods.level.smoothing import smoothed_prices
 from fairopt.methods.result import summed
 from fairopt.program import ROUNDING, Array
-from fairopt.testing.float_samples import Speedups, even
 
 
 def growing(random: np.random.Generator, users: int, types: int) -> Array:

@@ -12,6 +12,7 @@ from drawn_seeds import counts
 from fairopt import allocate
 from fairopt.backends import Highs
 from fairopt.backends.exact import Exact
+from fairopt.benchmarks.float_samples import even, large_market, odd_market, sparse, whole
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods import water_filling as filling
 from fairopt.methods.level.problem import AskedLevel
@@ -20,7 +21,6 @@ from fairopt.methods.water_filling import fill
 from fairopt.models import WaterFilling
 from fairopt.policy import uniqueness
 from fairopt.problem import Market
-from fairopt.testing.float_samples import even, large_market, odd_market, sparse, whole
 
 #: What lies six orders of magnitude apart in some of the small markets.
 FAR = ("units", "demands")

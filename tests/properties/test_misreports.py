@@ -31,7 +31,7 @@ from fairopt.policy.many_programs import reported
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Block, Formulation, Program, Rows, Sense
-from fairopt.program.batched import CasesDiffer, Many, Programs, formulated
+from fairopt.program.batched import Programs, _CasesDiffer, _Many, formulated
 from fairopt.properties import Answer, Effort, StrategyProofness
 from fairopt.properties.misreports.kinds import REPORTS, MisreportKind
 from fairopt.properties.misreports.reports import Reports
@@ -55,11 +55,11 @@ def misreports(market: Market, count: int, seed: int) -> tuple[Array, Array]:
 
 # -- many programs in one ----------------------------------------------------------------------------------------
 def test_a_comparison_speaks_for_all_cases_or_for_none() -> None:
-    many = Many(np.array([1.0, 2.0, 3.0]))
+    many = _Many(np.array([1.0, 2.0, 3.0]))
     assert many > 0
     assert not many < 1
     assert (2 / (many + 1) - 1).values.tolist() == [0.0, 2 / 3 - 1, -0.5]
-    with pytest.raises(CasesDiffer) as found:
+    with pytest.raises(_CasesDiffer) as found:
         bool(many >= 2)
     assert found.value.answer.tolist() == [False, True, True]
 

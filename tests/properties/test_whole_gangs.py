@@ -19,7 +19,7 @@ from fairopt.proofs.verify import verify as proved
 from fairopt.properties import Answer, Verdict
 from fairopt.properties.entitlements import nobody_starves_while_lent, whole_gangs
 from fairopt.properties.entitlements.held_and_owed import HeldAndOwed
-from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, Starving
+from fairopt.properties.entitlements.nobody_starves_while_lent import NobodyStarvesWhileLent, _Starving
 from fairopt.properties.entitlements.whole_gangs import Chooser
 from fairopt.properties.entitlements.whole_gpu_conservation import WholeGpuConservation
 from fairopt.properties.property import SlackCase
@@ -171,11 +171,11 @@ def test_what_gangs_take_beside_gpus_can_be_had_too(
 def test_what_is_idle_in_part_and_lent_in_part_is_told_of_what_gangs_take_besides() -> None:
     market = with_cpu([5], stock=9, guarantee=5, held=8)
     stands = HeldAndOwed.of(market, now(market))
-    witness = NobodyStarvesWhileLent().owed(stands, 0, 0, *Starving(stands).of(0, 0))
+    witness = NobodyStarvesWhileLent().owed(stands, 0, 0, *_Starving(stands).of(0, 0))
     assert witness.others == (("cpu:all", (("", 1), ("b", 4))),)
     idle = with_cpu([5], stock=13, guarantee=5, held=8)
     stands = HeldAndOwed.of(idle, now(idle))
-    assert NobodyStarvesWhileLent().owed(stands, 0, 0, *Starving(stands).of(0, 0)).others == ()
+    assert NobodyStarvesWhileLent().owed(stands, 0, 0, *_Starving(stands).of(0, 0)).others == ()
 
 
 def test_a_group_lends_no_more_than_its_members_and_a_member_gets_it_once() -> None:
@@ -217,7 +217,7 @@ def test_gangs_that_have_some_of_their_gpus_are_run_and_others_started() -> None
 
 def owed_of(market: Market, column: int) -> Any:
     """Return how much more of a column the first user is owed."""
-    return Starving(HeldAndOwed.of(market, now(market))).of(0, column)[0]
+    return _Starving(HeldAndOwed.of(market, now(market))).of(0, column)[0]
 
 
 def test_gangs_that_wait_for_cpus_get_no_more_gpus_than_there_are() -> None:

@@ -107,9 +107,9 @@ def _kueue(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
 
 
 def _kueue_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
-    """Return the flavor of each pod set of who is admitted, and who is preempted."""
+    """Return the flavor of each pod set of who is admitted, on which nodes its pods are, and who is preempted."""
     starts, stopped = changed(read, grounds)
-    admitted: dict[str, dict[str, str | None]] = {}
+    admitted: dict[str, dict[str, Any]] = {}
     known = {_key(each): each for each in case.objects if each["kind"] == "Workload"}
     for gang, kind in starts.items():
         workload = gang if gang in known else gang.rpartition("/")[0]
@@ -122,6 +122,10 @@ def _kueue_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[
         before, after = (each.gpus[each.names.index(gang)] for each in (read.problem.entitlements.gangs, grounds.gangs))
         if after < before:
             admitted[workload]["pods"] = _fewer_pods(sets, case.said["resource"], before - after)
+        placed = grounds.gangs.settings[grounds.gangs.names.index(gang)] if grounds.gangs.settings else {}
+        for each in json.loads(placed.get("topology", "[]")):
+            if each["at"]:  # not of a pod set without pods
+                admitted[workload].setdefault("nodes", {})[each["name"]] = each["at"]
     gone = {each if each in known else each.rpartition("/")[0] for each in stopped}
     return {"admitted": admitted, "preempted": sorted(gone)}
 
@@ -144,8 +148,7 @@ def kueue_wanted(case: Case) -> dict[str, Any]:
         flavors = {pods: said.get(case.said["resource"]) for pods, said in own["flavors"].items()}
         first = next((each for each in flavors.values() if each), None)  # pods that take nothing of it go along
         admitted[name] = {pods: flavor or first for pods, flavor in flavors.items()}
-        if "pods" in own:
-            admitted[name]["pods"] = own["pods"]
+        admitted[name] |= {key: own[key] for key in ("pods", "nodes") if key in own}
     return {"admitted": admitted, "preempted": case.want.get("preempted", [])}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from plain_work import walked
 
-from fairopt.backends import Method, Session, Solver
+from fairopt.backends import Backend, Method, Session
 from fairopt.errors import WrongReturn
 from fairopt.policy import Policy, Schedule, decide, session
 from fairopt.policy.schedule import refuse_broken
@@ -33,7 +33,7 @@ def run(
     *,
     length: object,
     mechanics: Mechanics | None = None,
-    backend: Solver | Method | None = None,
+    backend: Backend | Method | None = None,
     exact: bool = False,
     rounds: int | None = None,
     after: Snapshot | None = None,
@@ -346,7 +346,7 @@ class Referee:
         *,
         length: object,
         mechanics: Mechanics | None = None,
-        backend: Solver | Method | None = None,
+        backend: Backend | Method | None = None,
         exact: bool = False,
         rounds: int | None = None,
         after: Snapshot | None = None,

@@ -9,7 +9,7 @@ from fairopt.models import ShortestRemainingTimeFirst
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Jobs, Queue, Spots
 from fairopt.simulation.placement import Request, fewest_hosts, take
-from fairopt.simulation.unasked import FreeHosts
+from fairopt.simulation.unasked import _FreeHosts
 
 JOBS = 200
 
@@ -22,7 +22,7 @@ def test_gangs_get_what_the_protocol_of_placements_gives_them(seed: int) -> None
     jobs = Jobs.of(gpus=sizes.tolist(), work=[1] * JOBS, types=cluster.types, throughput=[[1, 1]] * JOBS).as_(float)
     queue = Queue.fresh(jobs, cluster, length=1)
     schedules = [Schedule(ShortestRemainingTimeFirst.name, queue, {}) for _ in range(2)]
-    free, left, on, held = FreeHosts(cluster), cluster.gpus.copy(), dict[int, Spots](), set[str]()
+    free, left, on, held = _FreeHosts(cluster), cluster.gpus.copy(), dict[int, Spots](), set[str]()
     for row in range(JOBS):
         for gone in [each for each in on if draw.random() < 0.2]:
             take(left, [(host, -gpus) for host, gpus in on.pop(gone)])

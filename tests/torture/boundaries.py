@@ -24,7 +24,7 @@ from plainly import PROGRAMS
 from trials import Ending, Fault, Kind, TooLong, at_most
 
 from fairopt import allocate
-from fairopt.backends import Highs, Solver, apart, pyomo
+from fairopt.backends import Backend, Highs, apart, pyomo
 from fairopt.backends.batched import _Dictionaries
 from fairopt.backends.batched_tall import _Simplex
 from fairopt.backends.cvxpy import CLARABEL, ECOS, SCS, Cvxpy
@@ -155,7 +155,7 @@ def _judge(name: str, number: int, found: Any, exact: bool) -> Ending:
     return _wrong(f"{name}, market {number}: {wrong:.3g} times what is allowed from {right}")
 
 
-def decide(which: str, solvers: tuple[Solver | None, ...], draw: Random, exact: bool) -> Ending:
+def decide(which: str, solvers: tuple[Backend | None, ...], draw: Random, exact: bool) -> Ending:
     """Decide while a library lies: the decision is the best one, or an error says that it is not known."""
     number, name = draw.randrange(len(problems())), draw.choice(NAMES)
     boundary, backend = BOUNDARIES[which], draw.choice(solvers)

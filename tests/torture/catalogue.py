@@ -15,7 +15,7 @@ import resumed
 import stops
 import units
 
-TRIALS = {"a": 550_000, "b": 200_000, "c": 3_000, "d": 150_000, "e": 100_000, "f": 200_000}
+TRIALS = {"a": 550_000, "b": 200_000, "c": 3_000, "d": 150_000, "e": 100_000, "f": 240_000}
 KINDS = [
     *inputs.KINDS,
     *journals.KINDS,

@@ -29,7 +29,7 @@ from certificate_kinds import BY_HAND
 from certificate_samples import of_entitlements, of_market, of_programs, within_entitlements
 from changed import changed_bytes, changed_values
 from evidence import changed
-from newer import COUNTEREXAMPLES, GROUPS, drawn_rounds, group
+from newer import GROUPS, MADE, drawn_rounds, group
 from tampering import is_number
 
 from fairopt.cli.verified import PROGRAM, VERDICTS
@@ -59,7 +59,7 @@ TIMES = {
     "ranges over optima": 11,
     "misreports": 6,
     "entitlements": 2,
-    COUNTEREXAMPLES: 13,
+    **dict.fromkeys(MADE, 13),
 }
 #: Of each certificate as it is written, so many with other names, and so many that are forged: a third of all.
 RENAMED, FORGED = 3, 2
@@ -260,8 +260,9 @@ def files(seed: int, only: str = "", enough: Collection[str] = ()) -> Iterator[t
     whole = [json.loads(json.dumps(each)) for each in (*genuine(seed, only), *(BY_HAND.values() if only else ()))]
     whole = [each for each in whole if only in ("", each.get("certificate"), each.get("property"), kind_of(each))]
     named = [(kind_of(each), each) for each in whole]
-    if only in ("", COUNTEREXAMPLES):
-        named += [(COUNTEREXAMPLES, each) for each in draw.sample(group(COUNTEREXAMPLES), 4)]
+    for name in MADE:
+        if only in ("", name):
+            named += [(name, each) for each in draw.sample(group(name), 4)]
     others = [each for _, each in named]
     for kind, data in named:
         times = OF_ONE_KIND if only else 1 if kind in enough else TIMES.get(kind, 1)

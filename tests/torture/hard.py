@@ -21,6 +21,7 @@ from trials import Ending, Fault, Kind
 
 from fairopt import allocate, discovery, verify
 from fairopt.backends.solution import Status
+from fairopt.benchmarks.float_samples import odd_market
 from fairopt.datasets import oef_example
 from fairopt.errors import BadInput, FairoptError, NotCapable, NotSolved
 from fairopt.models.gavel.water_filling import WaterLevels
@@ -30,7 +31,6 @@ from fairopt.problem import Market
 from fairopt.proofs.verify import Rejected
 from fairopt.proofs.verify import verify as accepted
 from fairopt.properties.verdict import Answer
-from fairopt.testing.float_samples import odd_market
 
 #: A decision in floats may miss the exact one by this, relative to what is compared.
 CLOSE = 1e-7

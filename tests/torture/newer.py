@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,8 +15,13 @@ import numpy as np
 from evidence import certificates, certified, changed, must_be_accepted
 from trials import Ending, Kind
 
-from fairopt.evidence import certify_gangs
+from fairopt.certificates import Certificate
+from fairopt.evidence import certify_gangs, certify_misreport, extreme
 from fairopt.methods.gang_assignment import GangAssignment, solve_gangs
+from fairopt.program import Sense
+from fairopt.proofs.findings.liars import families
+from fairopt.proofs.findings.liars.coalitions import COOPERATIVE, MAX_MIN, NASH, NONCOOPERATIVE
+from fairopt.proofs.ledger.measuring import exactly
 
 STORED = Path(__file__).parents[2] / "proofs" / "counterexamples"
 
@@ -40,15 +47,57 @@ GROUPS: dict[str, Callable[[Any], bool]] = {
     "programs inside certificates": _inside,
     "misreports": lambda data: data["certificate"] == "misreport",
 }
-#: Stored proofs: markets of the worst incentives and coalitions, rules that cannot be.
-COUNTEREXAMPLES = "stored counterexamples"
+
+
+def stored() -> list[Any]:
+    """Return the stored counterexamples: claims of papers that are false, and rules that cannot be."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(STORED.glob("*.json"))]
+
+
+def of_coalitions() -> list[Any]:
+    """Return proofs of what coalitions gain: what is decided before and after the lie, and what each liar has at least.
+
+    They are of the markets that reach the bounds of `own-lies-coalitions`, or come near.
+    """
+    found = list[Certificate]()
+    for family, (n, c, spread) in product((COOPERATIVE, MAX_MIN, NONCOOPERATIVE, NASH), COALITIONS):
+        policy, markets = family.policy, family.markets(n, c, Fraction(spread))
+        decisions = [exactly(policy, market) for market in markets]
+        found += [policy.certify(decision) for decision in decisions]
+        for liar, (decision, sense) in product(range(c), zip(decisions, (Sense.MAXIMIZE, Sense.MINIMIZE), strict=True)):
+            weights = np.full(markets[0].shape, Fraction(0), dtype=object)
+            weights[liar] = markets[0].speedup[liar]
+            if policy.choices(decision) is not None:
+                found.append(extreme(policy, decision, weights, sense))
+    return [json.loads(json.dumps(each.to_json())) for each in found]
+
+
+def of_incentives() -> list[Any]:
+    """Return proofs of the lies that reach the bounds on what one liar gains (`own-lies-*`), or come near."""
+    found = [
+        certify_misreport(family.policy, family.market(n, spread), family.lie(n, spread))
+        for family, (n, spread) in product(LIARS, ((2, 2), (2, 3), (2, 10), (3, 2), (3, 10), (4, 10)))
+    ]
+    return [json.loads(json.dumps(each.to_json())) for each in found]
+
+
+#: Markets whose worst lie is worked out by hand.
+LIARS = [each for each in vars(families).values() if isinstance(each, families.Family)]
+#: Users, liars and spreads of the coalitions.
+COALITIONS = ((3, 2, 2), (3, 2, 10), (4, 2, 5), (4, 2, 10), (4, 3, 3), (4, 3, 100))
+#: Proofs that no market drawn at random has, by the name of the kind.
+MADE: dict[str, Callable[[], list[Any]]] = {
+    "stored counterexamples": stored,
+    "coalitions": of_coalitions,
+    "bounds of incentives": of_incentives,
+}
 
 
 @cache
 def group(name: str) -> list[Any]:
     """Return the certificates that a kind of trials changes."""
-    if name == COUNTEREXAMPLES:
-        return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(STORED.glob("*.json"))]
+    if name in MADE:
+        return MADE[name]()
     more = rounds() if name == "gangs" else []
     return [each for each in [*certificates(), *more] if GROUPS[name](each)]
 
@@ -84,4 +133,4 @@ def attempt(name: str, draw: Random) -> Ending:
     return certified(other)
 
 
-KINDS = [Kind("f", name, partial(attempt, name), 20, 6, partial(group, name)) for name in [*GROUPS, COUNTEREXAMPLES]]
+KINDS = [Kind("f", name, partial(attempt, name), 20, 6, partial(group, name)) for name in [*GROUPS, *MADE]]

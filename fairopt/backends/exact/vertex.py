@@ -78,7 +78,7 @@ def vertex_of(program: Program, basis: Basis, deadline: float = float("inf")) ->
     inner, tight = np.flatnonzero(basis.columns == Position.BASIC), np.flatnonzero(basis.rows != Position.BASIC)
     if len(inner) != len(tight):
         return None
-    kernel = Kernel.of(program, tight, inner)
+    kernel = _Kernel.of(program, tight, inner)
     if kernel is None:
         return None
     _require_reach(len(kernel.left_rows), deadline)
@@ -166,7 +166,7 @@ class _Pivot:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class _Kernel:
     """A square sparse matrix, factored: ``pivots`` in the order in which they were taken, and the nucleus that is left.
 
     ``rows``: the entries by column that are left in each row. ``left_rows`` and ``left_columns``: those of the nucleus.
@@ -178,7 +178,7 @@ class Kernel:
     left_columns: list[int]
 
     @classmethod
-    def of(cls, program: Program, tight: Array, inner: Array) -> Kernel | None:
+    def of(cls, program: Program, tight: Array, inner: Array) -> _Kernel | None:
         """Return the rows ``tight`` and columns ``inner`` of the program's matrix, factored.
 
         None where the elimination shows that they are singular; where the nucleus is, `solve` says so.

@@ -26,7 +26,7 @@ from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.child import read_answer
 from fairopt.experiment.bench.kinds import Instance, Judgement
-from fairopt.experiment.bench.records import PASSING, Measurement, Stages
+from fairopt.experiment.bench.records import PASSING, STAGES, Measurement
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Clock, Environment, pinned, writable
 
@@ -75,7 +75,7 @@ def measure(
         libraries=reported.get("libraries", {}),
         status=status,
         message=_short(message),
-        seconds=decode(Stages, reported.get("seconds", {}), "seconds"),
+        seconds=dict.fromkeys(STAGES) | decode(dict[str, Clock | None], reported.get("seconds", {}), "seconds"),
         peak_bytes=None if status in PASSING else peak or None,
         base_bytes=reported.get("base_bytes"),
         judgement=judgement,

@@ -21,7 +21,8 @@ from fairopt.experiment.machine import Clock, Environment
 #: Statuses that may differ when the same is tried later on the same machine.
 PASSING = (TrialStatus.MISSING, TrialStatus.SKIPPED)
 
-
+#: The stages of a measurement, in order.
+STAGES = ("build", "solve", "certify")
 #: What a report calls each status.
 WORDS: Mapping[TrialStatus, str] = {each: each.value for each in TrialStatus} | {
     TrialStatus.TIMEOUT: "time-out",
@@ -36,33 +37,14 @@ def status_words(statuses: Mapping[TrialStatus, int]) -> str:
     return ", ".join(word if often == 1 else f"{word} {often}" for word, often in found.items() if often)
 
 
-@dataclass(frozen=True)
-class Stages:
-    """Seconds of each stage; None for one that was not reached, and for certify without evidence."""
-
-    build: Clock | None = None
-    solve: Clock | None = None
-    certify: Clock | None = None
-
-    def wall(self, stage: str) -> float | None:
-        """Return the wall seconds of a stage by name; None where it was not reached."""
-        clock: Clock | None = getattr(self, stage)
-        return None if clock is None else clock.wall
-
-    @property
-    def cpu(self) -> float | None:
-        """Processor seconds of all stages; None where none was reached."""
-        taken = [clock.cpu for clock in vars(self).values() if clock is not None]
-        return math.fsum(taken) if taken else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
     """One contender on one instance, once: what is measured within which limits, and the outcome, if there is one.
 
     ``contender`` is the registered name, ``label`` what tables call it ("": the name); ``settings`` are all of its
-    options, defaults included; ``concurrent`` measurements may have run at once, this one included. ``judgement`` is
-    None where there is no answer.
+    options, defaults included; ``concurrent`` measurements may have run at once, this one included. ``seconds`` are
+    those of each stage: None for one that was not reached, and for certify without evidence. ``judgement`` is None
+    where there is no answer.
 
     ``base_bytes`` is the resident memory of the process right before "build", with the instance and the libraries
     loaded, ``peak_bytes`` the most from there on, processes started by it included. ``reference_job`` is a small job,
@@ -87,7 +69,7 @@ class Measurement:
     libraries: Mapping[str, str]
     status: TrialStatus
     message: str
-    seconds: Stages
+    seconds: Mapping[str, Clock | None]
     peak_bytes: int | None
     base_bytes: int | None
     judgement: Judgement | None
@@ -117,16 +99,27 @@ class Measurement:
         """Whether there is an answer that was accepted: only then do the seconds count."""
         return self.status is TrialStatus.SOLVED
 
+    def wall(self, stage: str) -> float | None:
+        """Return the wall seconds of a stage by name; None where it was not reached."""
+        clock = self.seconds.get(stage)
+        return None if clock is None else clock.wall
+
+    @property
+    def cpu(self) -> float | None:
+        """Processor seconds of all stages; None where none was reached."""
+        taken = [clock.cpu for clock in self.seconds.values() if clock is not None]
+        return math.fsum(taken) if taken else None
+
     @property
     def to_answer(self) -> float | None:
         """Wall seconds from the plain problem to the answer: build and solve; None where there is no answer."""
-        build, solve = self.seconds.wall("build"), self.seconds.wall("solve")
+        build, solve = self.wall("build"), self.wall("solve")
         return None if build is None or solve is None else build + solve
 
     @property
     def to_evidence(self) -> float | None:
         """Wall seconds to the answer and its evidence: certify too, where the contender gives any."""
-        return None if self.to_answer is None else self.to_answer + (self.seconds.wall("certify") or 0.0)
+        return None if self.to_answer is None else self.to_answer + (self.wall("certify") or 0.0)
 
     @property
     def why(self) -> str:

@@ -298,7 +298,7 @@ to_evidence: Seconds = attrgetter("to_evidence")
 
 def wall(stage: str) -> Seconds:
     """Return what gives the wall seconds of a stage: build, solve or certify."""
-    return lambda measured: measured.seconds.wall(stage)
+    return lambda measured: measured.wall(stage)
 
 
 def group_of(instance: Instance) -> str:
@@ -370,7 +370,7 @@ def _check(measured: Measurement, number: int, known: Mapping[str, _Known]) -> N
     if measured.environment not in known:
         problem = f"its environment {measured.environment:.12} is not among the records"
         raise BadInput(problem, place=place, remedy="Give the whole file, with its environment lines")
-    clocks = {**vars(measured.seconds), "reference job": measured.reference_job}
+    clocks = {**measured.seconds, "reference job": measured.reference_job}
     for stage, clock in clocks.items():
         if clock is not None and not all(math.isfinite(value) and value >= 0 for value in (clock.wall, clock.cpu)):
             raise BadInput(f"{stage} took {clock}", place=place, remedy="Seconds are finite and not negative")

@@ -13,7 +13,7 @@ from fairopt.errors import NotInstalled
 from fairopt.experiment.bench import kinds, records
 from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.bench.measure import measure, reference
-from fairopt.experiment.bench.records import PASSING, Measurement, Record, Stages
+from fairopt.experiment.bench.records import PASSING, STAGES, Measurement, Record
 from fairopt.experiment.bench.spec import Spec
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
@@ -147,7 +147,7 @@ def _planned(
         libraries={},
         status=TrialStatus.SKIPPED,
         message="",
-        seconds=Stages(),
+        seconds=dict.fromkeys(STAGES),
         peak_bytes=None,
         base_bytes=None,
         judgement=None,

@@ -71,18 +71,6 @@ class HostBar:
     tenant: str
 
 
-@dataclass(frozen=True)
-class FinishTimes:
-    """Finish-time fairness rho of completed jobs by one definition of the time without others.
-
-    ``below``: the share of jobs with rho below 1.
-    """
-
-    mean: float
-    most: float
-    below: float
-
-
 #: Definitions of the time without others beside that of the measure "finish_time".
 IDEALS: Mapping[str, IdealTime] = MappingProxyType(
     {"whole cluster": time_on_whole_cluster, "whole cluster, N times": partial(time_on_whole_cluster, times_jobs=True)}
@@ -101,7 +89,8 @@ class Observed:
     * ``measured``: jobs that are measured; ``unfinished``: those of them that did not complete.
     * ``course``: mean completion times of batches of jobs, by arrival, over the whole run: `BATCH` jobs in each, or
       more where there would be more than `POINTS` batches.
-    * ``finish_times``: finish-time fairness by other `IDEALS`. ``between_types``: migrations that changed a job's type.
+    * ``finish_times``: by other `IDEALS`, finish-time fairness rho of completed jobs: its "mean", the "most", and the
+      share of jobs with rho "below" 1. ``between_types``: migrations that changed a job's type.
     """
 
     measures: Mapping[str, float | None]
@@ -114,7 +103,7 @@ class Observed:
     measured: int = 0
     unfinished: int = 0
     course: tuple[float, ...] = ()
-    finish_times: Mapping[str, FinishTimes] = field(default_factory=dict)
+    finish_times: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     between_types: int = 0
 
 
@@ -257,12 +246,14 @@ class Observing:
         readings = [(BY_DEMAND, demanded), (BY_QUOTA, quotas)]
         return {name: tenant_loss(hours, edges, held, due) for cases, due in readings for name, hours in cases.items()}
 
-    def _finish_times(self, table: JobTable, ideal: IdealTime) -> FinishTimes | None:
+    def _finish_times(self, table: JobTable, ideal: IdealTime) -> dict[str, float]:
         done = [at for at, jct in enumerate(table.columns["jct"]) if jct is not None]
         rows, cast = np.array(table.columns["row"], dtype=np.int64)[done], self._queue.arithmetic.cast
         jct, present = (cast(objects(table.column(name))) for name in ("jct", "contention"))
         rho = (jct / ideal_times(ideal, self._queue, rows, present)).astype(float)
-        return FinishTimes(float(rho.mean()), float(rho.max()), float((rho < 1).mean())) if len(rho) else None
+        if not len(rho):
+            return {}
+        return {"mean": float(rho.mean()), "most": float(rho.max()), "below": float((rho < 1).mean())}
 
 
 def play(

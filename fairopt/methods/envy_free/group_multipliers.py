@@ -18,11 +18,9 @@ prices will change, nearly all who should leave are known long before the optimu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from fairopt.backends.solution import Solution
+from fairopt.backends.solution import Solution, Status
 from fairopt.methods.envy_free.problem import Users, against_envy
 from fairopt.methods.incremental_lp import (
     BASIC,
@@ -59,31 +57,19 @@ FAR, CLEAR = 0.5, 1e-2
 BLOCK = 500
 
 
-@dataclass(frozen=True, eq=False)
-class GroupMultipliers:
-    """Multipliers within a group; who should be ``leaving`` it, and which types each of them ``takes`` (q, k).
-
-    ``excess`` (q,): how much more than the prices each of them would pay, in parts of these.
-    """
-
-    envious: Array
-    envied: Array
-    value: Array
-    leaving: Array
-    takes: Array
-    excess: Array
-
-
 def high_price(found: Solution) -> float:
     """Return the largest price, but at least the one that all types have where all are as dear: all may be free."""
     prices = np.asarray(found.duals["capacity"])
     return max(float(prices.max()), 1 / len(prices))
 
 
-def group_multipliers(
-    users: Users, single_type: Array, j: int, found: Solution, given: Array, near: Array
-) -> GroupMultipliers:
-    """Return the multipliers within group ``j``; ``given`` (n,) are each user's in ``found``, ``near`` likely pairs."""
+def group_multipliers(users: Users, single_type: Array, j: int, found: Solution, given: Array, near: Array) -> Solution:
+    """Return the multipliers within group ``j``; ``given`` (n,) are each user's in ``found``, ``near`` likely pairs.
+
+    The duals are those "envy_free", as of every optimum. The values are who should be "leaving" the group (q,), which
+    types each of them "takes" (q, k), and the "excess" (q,): how much more than the prices each of them would pay, in
+    parts of these.
+    """
     members = np.flatnonzero(single_type == j)
     envious, envied, envy = against_envy(found)
     from_outside = (envied == j) & (envy > 0)
@@ -92,9 +78,9 @@ def group_multipliers(
     scale = users.weight[members][:, None] * prices
     value = users.value[members]
     room = users.weight[members][:, None] * known_prices - value * (users.gain[members] + given[members])[:, None]
-    none = np.zeros(0, dtype=np.int64)
     if not len(outside) and (room >= -ZERO * scale).all():
-        return GroupMultipliers(none, none, np.zeros(0), none, np.zeros((0, len(prices)), dtype=bool), np.zeros(0))
+        none = np.zeros(0, dtype=np.int64)
+        return _of_group(none, none, np.zeros(0), none, np.zeros((0, len(prices)), dtype=bool), np.zeros(0))
     unit = np.concatenate([scale.max(axis=1), amount])
     known = len(near[0]) > 0
     large = len(members) > FEW_MEMBERS
@@ -108,7 +94,7 @@ def group_multipliers(
     giver, taker = program.pairs
     positive = multipliers > 0
     leaving = np.flatnonzero(takes.any(axis=1))
-    return GroupMultipliers(
+    return _of_group(
         everyone[giver[positive]],
         members[taker[positive]],
         (multipliers * unit[giver])[positive],
@@ -116,6 +102,11 @@ def group_multipliers(
         takes[leaving],
         excess[leaving],
     )
+
+
+def _of_group(envious: Array, envied: Array, envy: Array, leaving: Array, takes: Array, excess: Array) -> Solution:
+    values = {"leaving": leaving, "takes": takes, "excess": excess}
+    return Solution(Status.OPTIMAL, "", "auto", values=values, duals={"envy_free": (np.stack([envious, envied]), envy)})
 
 
 class _GroupLP:

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.errors import OutOfTime
-from fairopt.methods.envy_free.group_multipliers import ZERO, GroupMultipliers, group_multipliers, high_price
+from fairopt.methods.envy_free.group_multipliers import ZERO, group_multipliers, high_price
 from fairopt.methods.envy_free.interior_point import interior
 from fairopt.methods.envy_free.problem import RestrictedStart, Users, against_envy
 from fairopt.methods.envy_free.restricted_lp import RestrictedLP
@@ -59,14 +59,14 @@ def restricted_optimum(users: Users, start: RestrictedStart) -> Solution:
     k = len(users.size)
     program, near = RestrictedLP(users, start), dict.fromkeys(range(k), start.near)
     relaxed, first = True, list[int]()
-    known, told = dict[int, GroupMultipliers](), list[Solution]()
+    known, told = dict[int, Solution](), list[Solution]()
     try:
         while relaxed:
             found = program.solve()
             told = told or [_of_all(program, found, known, near)]
             relaxed, groups = _relax(program, found, near, first)
-            near |= {j: np.stack([each.envious, each.envied]) for j, each in groups.items()}
-            first = [j for j, each in groups.items() if len(each.leaving)]
+            near |= {j: np.asarray(each.duals["envy_free"][0]) for j, each in groups.items()}
+            first = [j for j, each in groups.items() if len(each.values["leaving"])]
             known |= groups  # those of other groups are old, and still bound something
             told.append(_of_all(program, found, known if relaxed else groups, near))
     except OutOfTime as over:
@@ -76,7 +76,7 @@ def restricted_optimum(users: Users, start: RestrictedStart) -> Solution:
 
 
 def _of_all(
-    program: RestrictedLP, found: Solution, groups: Mapping[int, GroupMultipliers], near: Mapping[int, Array]
+    program: RestrictedLP, found: Solution, groups: Mapping[int, Solution], near: Mapping[int, Array]
 ) -> Solution:
     """Return a restricted optimum, with multipliers within groups, as one of the caller's program."""
     k = program.types
@@ -84,7 +84,7 @@ def _of_all(
     envious, envied, envy = against_envy(found)
     to_free = envied >= k
     parts = [(envious[to_free], envied[to_free] - k, envy[to_free])]
-    parts += [(each.envious, each.envied, each.value) for each in groups.values()]
+    parts += [against_envy(each) for each in groups.values()]
     envious, envied, value = (np.concatenate(each) for each in zip(*parts, strict=True))
     prices, demand_duals = duals_of(found, "capacity", "demand")
     return program.users.optimum(
@@ -126,7 +126,7 @@ def _put_back(program: RestrictedLP, found: Solution, stay: Array) -> None:
 
 def _relax(
     program: RestrictedLP, found: Solution, near: Mapping[int, Array], first: Sequence[int]
-) -> tuple[bool, dict[int, GroupMultipliers]]:
+) -> tuple[bool, dict[int, Solution]]:
     """Return whether the restriction had to be relaxed, and the multipliers within the groups that were looked at.
 
     Groups of the types ``first`` come first; the others are left out if any of these must be relaxed.
@@ -140,23 +140,23 @@ def _relax(
     if over or (gaining.any() and (rises or gaining.sum() < MANY_GAIN)):
         _put_back(program, found, gaining)
         return True, {}
-    groups = dict[int, GroupMultipliers]()
+    groups = dict[int, Solution]()
     there = np.bincount(single_type[single_type >= 0], minlength=k) > 0
     for j in (*first, *(j for j in range(k) if j not in first)):
-        if len(groups) == len(first) and any(len(each.leaving) for each in groups.values()):
+        if len(groups) == len(first) and any(len(each.values["leaving"]) for each in groups.values()):
             break
         if there[j]:
             groups[j] = group_multipliers(users, single_type, j, found, own, near[j])
-    leaving = [each for each in groups.values() if len(each.leaving)]
+    leaving = [each for each in groups.values() if len(each.values["leaving"])]
     # those who would pay most above the prices go first
-    excess = np.concatenate([each.excess for each in leaving]) if leaving else np.zeros(0)
+    excess = np.concatenate([each.values["excess"] for each in leaving]) if leaving else np.zeros(0)
     now = np.argsort(np.argsort(-excess, kind="stable"), kind="stable") < MOST_FREED
     if leaving:
         _put_back(program, found, gaining)
-    goes = np.split(now, np.cumsum([len(each.leaving) for each in leaving])[:-1])
+    goes = np.split(now, np.cumsum([len(each.values["leaving"]) for each in leaving])[:-1])
     for each, go in zip(leaving, goes, strict=False):
-        may_hold = each.takes[go] & (users.value[each.leaving[go]] > 0)
-        program.free(each.leaving[go], may_hold, each.envious, each.envied)
+        leaves, (envious, envied, _) = each.values["leaving"][go], against_envy(each)
+        program.free(leaves, each.values["takes"][go] & (users.value[leaves] > 0), envious, envied)
     return bool(leaving) or bool(gaining.any()), groups
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.backends.highs import Highs
 from fairopt.backends.solution import Status
 from fairopt.errors import BadInput, NotSolved
+from fairopt.methods.gang_assignment.cheapest import on_cheapest
 from fairopt.methods.gang_assignment.groups import IDLE, Groups
 from fairopt.numbers import integers_or_floats, whole_numbers
 from fairopt.program import INFINITY, Array, Formulation, Program
@@ -162,8 +163,12 @@ def usable_gpus(gangs: Array, allowed: Array, capacity: Array, *, time_limit: fl
     >>> usable_gpus(np.array([2, 3]), np.ones((2, 1), dtype=bool), np.array([4]))  # one of the gangs, not both
     3
     """
-    capacity = np.asarray(capacity, dtype=np.int64)
-    classes = Groups.without_costs(np.asarray(gangs), np.asarray(allowed, dtype=bool), capacity)
+    capacity, gangs = np.asarray(capacity, dtype=np.int64), np.asarray(gangs)
+    # the type with the most GPUs often has room for all that may run there, and the others for the rest
+    type_of = on_cheapest(np.where(allowed & (gangs[:, None] <= capacity), -capacity, INFINITY), gangs, capacity)
+    if type_of is not None:
+        return int(gangs[type_of != IDLE].sum())
+    classes = Groups.without_costs(gangs, np.asarray(allowed, dtype=bool), capacity)
     return most_busy(classes, fillable(classes, capacity), time_limit)
 
 

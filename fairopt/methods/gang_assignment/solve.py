@@ -18,6 +18,7 @@ import numpy as np
 
 from fairopt.backends.solution import Solution, Status
 from fairopt.errors import BadInput, NotSolved
+from fairopt.methods.gang_assignment.cheapest import EFFORT, all_on_cheapest
 from fairopt.methods.gang_assignment.deviations import Deviations, loss_of, solve_deviations
 from fairopt.methods.gang_assignment.dynamic_program import solve_by_states
 from fairopt.methods.gang_assignment.groups import (
@@ -38,10 +39,8 @@ from fairopt.program import INFINITY, Array
 _log = logging.getLogger(__name__)
 
 #: About so many deviations are looked at first, where ties alone may do, and second, which mostly finds a point near
-#: the best one.
-TIES, INTEGER = 8, 70
-#: A proof with up to so many deviations is tried at once.
-AT_ONCE = 1000
+#: the best one; a proof with up to so many, third, is tried at once.
+TIES, INTEGER, AT_ONCE = 8, 70, 1000
 #: `OPTIMAL` without a gap: the bounds differ by at most this part of the chosen costs' sizes and of the loss against
 #: the dual, added up, and by the rounding errors that were subtracted from the lower one.
 TOLERANCE = 1e-9
@@ -76,7 +75,7 @@ def solve_gangs(
     in floats: rounding is subtracted from the dual's part, and from the deviations' part the tolerance of the program
     that decided them. Effort: "groups" of identical jobs; "linear" programs for the duals, "integer" ones for the
     deviations (0 where dynamic programming proved it); "columns" and "nodes" of the last of these; "dual_bound" before
-    them. Errors: `BadInput` for options.
+    them; all 0 where each job must run, and finds room on the type where it is cheapest. Errors: `BadInput`.
 
     >>> free = np.ones((2, 2), dtype=bool)
     >>> problem = GangAssignment(np.array([[1.0, 3], [2, 2]]), np.array([1, 2]), np.array([2, 2]), 3, free)
@@ -90,6 +89,9 @@ def solve_gangs(
         remedy = f"Give one price a type: {len(problem.capacity)}"
         raise BadInput(f"{len(start['capacity'])} prices", place="start", remedy=remedy)
     clock = StageClock(time_limit)
+    known = problem.cost, problem.gangs, problem.capacity, problem.allowed, problem.least
+    if (found := all_on_cheapest(*known)) is not None:
+        return clock.stamped(_assigned(Status.OPTIMAL, *found))
     classes = problem.classes()
     tight = problem.tightened(classes)
     try:
@@ -105,8 +107,7 @@ def solve_gangs(
     if not len(groups.jobs):
         nobody = np.full(len(problem.gangs), IDLE)
         free = {"capacity": np.zeros(len(problem.capacity)), "work_conserving": np.array(0.0)}
-        nothing = dict.fromkeys(("groups", "linear", "integer", "columns", "nodes", "dual_bound"), 0.0)
-        return clock.stamped(_assigned(Status.OPTIMAL, nobody, 0.0, 0.0, free, nothing))
+        return clock.stamped(_assigned(Status.OPTIMAL, nobody, 0.0, 0.0, free, dict.fromkeys(EFFORT, 0.0)))
     priced, linear = best_duals(groups, start, clock)
     search = _Search(problem, priced, gap, clock)
     search.effort |= {"groups": float(len(groups.first) - 1), "linear": float(linear)}

@@ -30,7 +30,7 @@ class Waiting(NamedTuple):
     needs: Mapping[int, Number]
 
 
-class Starving:
+class _Starving:
     """What each user is owed of the guarantees that others are lent.
 
     Nothing is, unless something can be taken back for it. It is owed no more than its guarantee, its cap, what it could
@@ -134,7 +134,7 @@ def _taken(gangs: tuple[Waiting, ...]) -> dict[int, Number]:
 class NobodyStarvesWhileLent(AllocationProperty):
     """No user is owed more of a type while others hold more of it than their guarantees that could be taken back.
 
-    Owed is what whole gangs take within the guarantee (`Starving`): with a guarantee of 6 and gangs of 4 it is 4, and
+    Owed is what whole gangs take within the guarantee: with a guarantee of 6 and gangs of 4 it is 4, and
     nothing where what is idle or lent is too little for a gang. What another holds counts if it can be taken back, GPU
     by GPU, if the groups that it is in and the user is not hold more than their guarantees too, and if the caps of
     those that the user is in and the lender is not leave room.
@@ -172,7 +172,7 @@ class NobodyStarvesWhileLent(AllocationProperty):
 
     def _check(self, market: Market, shares: Array, tolerance: Number) -> Verdict:
         stands = HeldAndOwed.of(market, shares)
-        starving, pairs = Starving(stands), np.argwhere(stands.short[: len(market.users)] > 0).tolist()
+        starving, pairs = _Starving(stands), np.argwhere(stands.short[: len(market.users)] > 0).tolist()
         owed, gangs, who = 0 * stands.free[0], tuple[Waiting, ...](), (0, 0)
         for user, column in pairs:
             more, needed = starving.of(user, column)
@@ -221,7 +221,7 @@ class NobodyStarvesWhileLent(AllocationProperty):
     def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:
         """Whether the user is owed more that can be had, some of it from those who hold more than their guarantees."""
         stands = HeldAndOwed.of(market, shares)
-        return Starving(stands).of(*stands.place(case.user, case.type))[0] > 0
+        return _Starving(stands).of(*stands.place(case.user, case.type))[0] > 0
 
 
 def _gangs(alike: tuple[int, int]) -> str:

@@ -119,7 +119,7 @@ def ftf(extent: Extent = WHOLE) -> Finding:
         )
     ]
     runs = [each.observed for results in studies for each in results.cells if each.observed is not None]
-    alone = max(each.finish_times[WHOLE_CLUSTER].below for each in runs)
+    alone = max(each.finish_times[WHOLE_CLUSTER]["below"] for each in runs)
     return Finding(
         ruling(claims),
         f"{_in_short(claims)} {_played(studies)} The paper's time without the others is that 'in an exclusive cluster' "
@@ -248,7 +248,7 @@ def _measure(name: str) -> Outcome:
 
 
 def _finish_time(ideal: str, field: str) -> Outcome:
-    return lambda seen: float(getattr(seen.finish_times[ideal], field)) if ideal in seen.finish_times else None
+    return lambda seen: seen.finish_times[ideal][field] if ideal in seen.finish_times else None
 
 
 def _not_worse_off(seen: Observed) -> float | None:

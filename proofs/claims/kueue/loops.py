@@ -15,7 +15,8 @@ import z3
 from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State, Strategy
+from fairopt.models.kueue.state import Preempts, Rules, State, Strategy
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.entries import Finding, Ruling
 

@@ -117,17 +117,22 @@ class Coalition:
 
         Errors: `NoLongerFollows` where it is another, or above the bound.
         """
-        size = Fraction(spread)
-        others = [self.other(c, size)] * (n - c)
-        truth, told = (
-            Market.of([*(rows(c, size, liar) for liar in range(c)), *others], self.capacity(n, c, size))
-            for rows in (self.liar, self.told)
-        )
+        truth, told = self.markets(n, c, Fraction(spread))
         before, after = (decide(self.policy, each) for each in (truth, told))
         ratio = min(self._gain(truth, before, after, liar) for liar in range(c))
-        require(ratio == self.ratio(n, c, size), f"{self.policy.name}, n = {n}, c = {c}, R = {spread}: the formula")
-        require(ratio <= self.most(n, c, size), f"{self.policy.name}: the bound")
+        expected, most = self.ratio(n, c, Fraction(spread)), self.most(n, c, Fraction(spread))
+        require(ratio == expected, f"{self.policy.name}, n = {n}, c = {c}, R = {spread}: the formula")
+        require(ratio <= most, f"{self.policy.name}: the bound")
         return ratio
+
+    def markets(self, n: int, c: int, spread: Fraction) -> tuple[Market, Market]:
+        """Return the market at the truth, and the one that the coalition tells."""
+        others = [self.other(c, spread)] * (n - c)
+        truth, told = (
+            Market.of([*(rows(c, spread, liar) for liar in range(c)), *others], self.capacity(n, c, spread))
+            for rows in (self.liar, self.told)
+        )
+        return truth, told
 
     def _gain(self, truth: Market, before: Allocation, after: Allocation, liar: int) -> Fraction:
         weights = np.full(truth.shape, Fraction(0), dtype=object)

@@ -17,7 +17,7 @@ from fairopt.models import CooperativeOEF, MaxMin, NashWelfare, NonCooperativeOE
 from fairopt.policy import Policy
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import found, proved, require
-from fairopt.properties import StrategyProofness
+from fairopt.properties import SlackCase, StrategyProofness
 from fairopt.properties.misreports.exact_reports import ExactReports
 
 Row = Sequence[Fraction]
@@ -49,16 +49,19 @@ class Family:
 
         Errors: `NoLongerFollows` where it is another, or where other optima would give less.
         """
-        market, report = self.market(n, spread), self.report(n, Fraction(spread))
-        exactly = ExactReports(StrategyProofness(), self.policy, market)
-        lie = Market.of([report], market.capacity).speedup[0]
-        witness = found(exactly.misreport(0, lie), "exact decisions")
-        witness = exactly.for_every_optimum(witness)
+        witness = self.lie(n, spread)
         require(witness.every_optimum, f"{self.policy.name}: the gain for every optimum")
-        proved(certify_misreport(self.policy, market, witness))
+        proved(certify_misreport(self.policy, self.market(n, spread), witness))
         ratio = Fraction(witness.utility / witness.truthful_utility)
         require(ratio == self.ratio(n, Fraction(spread)), f"{self.policy.name}, n = {n}, R = {spread}: the formula")
         return ratio
+
+    def lie(self, n: int, spread: int) -> SlackCase:
+        """Return the liar's report by exact decisions, and whether it pays whatever optima are chosen."""
+        market, report = self.market(n, spread), self.report(n, Fraction(spread))
+        exactly = ExactReports(StrategyProofness(), self.policy, market)
+        told = Market.of([report], market.capacity).speedup[0]
+        return exactly.for_every_optimum(found(exactly.misreport(0, told), "exact decisions"))
 
 
 def _part(n: int, spread: Fraction) -> Fraction:

@@ -14,14 +14,15 @@ from fairopt.models import CooperativeOEF
 from fairopt.problem import Market
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.entries import Finding, Ruling
-from fairopt.properties.worst_reports import WorstShare, worst_share
+from fairopt.properties.worst_reports import worst_share
+from fairopt.report import Statement
 
 #: The two bounds on the part of an equal share meet within this.
 GAP = Fraction(1, 100)
 MOST_CELLS = 10_000
 
 
-def worst(market: Market, user: int, error: Fraction, gap: Fraction = GAP) -> WorstShare:
+def worst(market: Market, user: int, error: Fraction, gap: Fraction = GAP) -> Statement:
     """Bound the least that ``user`` truly gets, as a part of its equal share, over all reports within ``error``."""
     off = market.speedup * error
     off[:, 0] = Fraction(0)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench_records import stages
 
 from fairopt.cli import main
 from fairopt.discovery import policy
@@ -17,7 +18,7 @@ from fairopt.errors import BadInput
 from fairopt.experiment.bench.figures import put_into, write_figures
 from fairopt.experiment.bench.kinds import Instance, Judgement
 from fairopt.experiment.bench.page import report
-from fairopt.experiment.bench.records import Measurement, Record, Stages, measurements, record_of
+from fairopt.experiment.bench.records import Measurement, Record, measurements, record_of
 from fairopt.experiment.bench.spec import Spec
 from fairopt.experiment.journal import TrialStatus, line_of
 from fairopt.experiment.machine import Clock, Environment
@@ -80,7 +81,7 @@ def records() -> list[Record]:
             repeat=0,
             status=status,
             message="",
-            seconds=Stages(Clock(0.0, 0.0), Clock(seconds, seconds)) if seconds is not None else Stages(),
+            seconds=stages(Clock(0.0, 0.0), Clock(seconds, seconds)) if seconds is not None else stages(),
             peak_bytes=1,
             base_bytes=1,
             judgement=Judgement(True, 0.0, 1e-12, 1.0) if done else None,

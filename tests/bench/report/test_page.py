@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench_records import CONTENDERS, SPEC, environment, failed, made_up, measurement
+from bench_records import CONTENDERS, SPEC, environment, failed, made_up, measurement, stages
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
 from fairopt.experiment.bench import Judgement
 from fairopt.experiment.bench.page import report, write_report
-from fairopt.experiment.bench.records import Record, Stages, measurements
+from fairopt.experiment.bench.records import Record, measurements
 from fairopt.experiment.bench.results import Study, studies, to_answer
 from fairopt.experiment.bench.tables import outcomes
 from fairopt.experiment.journal import TrialStatus
@@ -151,8 +151,8 @@ class TestPage:
 class TestNumbers:
     def test_medians_and_means_are_those_of_the_records(self, run: list[Record]) -> None:
         study = of(run)
-        at = [row.seconds for row in measurements(run) if row.contender == "ours" and row.instance.size == 200]
-        walls = sorted(each.build.wall + each.solve.wall for each in at if each.build and each.solve)
+        at = [row for row in measurements(run) if row.contender == "ours" and row.instance.size == 200]
+        walls = sorted(each.wall("build") + each.wall("solve") for each in at if each.solved)
         [index] = [place for place, each in enumerate(study.instances) if each.size == 200]
         assert study.seconds("ours", to_answer)[index] == pytest.approx(walls[1])
         assert study.shift == 0.5
@@ -281,7 +281,7 @@ class TestGoals:
 
     def test_certifying_counts(self) -> None:
         env = environment()
-        seconds = Stages(Clock(0.3, 0.3), Clock(0.3, 0.3), Clock(0.5, 0.5))
+        seconds = stages(Clock(0.3, 0.3), Clock(0.3, 0.3), Clock(0.5, 0.5))
         [first, *_] = outcomes(of([env, measurement(env, size=800, seconds=seconds)]))
         assert (first.reached, first.measured) == (False, "1.10\u00a0s")
 
@@ -336,14 +336,14 @@ class TestMalformed:
     def test_seconds_that_no_clock_gives(self, wall: float, stage: str) -> None:
         env = environment()
         bad = measurement(env)
-        bad = replace(bad, seconds=replace(bad.seconds, **{stage: Clock(wall, 0.0)}))
+        bad = replace(bad, seconds={**bad.seconds, stage: Clock(wall, 0.0)})
         with pytest.raises(BadInput, match=f"record 2 .*{stage} took"):
             report([env, bad])
 
     def test_solved_without_seconds(self) -> None:
         env = environment()
         with pytest.raises(BadInput, match="the seconds to build and to solve are missing"):
-            report([env, measurement(env, seconds=Stages())])
+            report([env, measurement(env, seconds=stages())])
 
     def test_what_is_no_record(self) -> None:
         with pytest.raises(BadInput, match="record 2"):
@@ -356,7 +356,7 @@ class TestMalformed:
     )
     def test_extremes(self, size: int, wall: float) -> None:
         env = environment()
-        seconds = Stages(Clock(wall, wall), Clock(wall, wall))
+        seconds = stages(Clock(wall, wall), Clock(wall, wall))
         records: list[Record] = [env]
         for each in (size, 10 * size + 3, 10**7):
             records += [measurement(env, size=each, seconds=seconds, peak_bytes=None, reference_job=Clock(0.0, 0.0))]

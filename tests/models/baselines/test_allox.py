@@ -13,7 +13,7 @@ import pytest
 from drawn_seeds import counts
 
 from fairopt.errors import BadInput, NotInstalled
-from fairopt.models.baselines.allox import AlloX, MachinePosition, matched, places, ready_times, starts
+from fairopt.models.baselines.allox import AlloX, _MachinePosition, matched, places, ready_times, starts
 from fairopt.models.common.schedulers import Tally
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Outage, Trace
@@ -132,7 +132,7 @@ def test_what_places_are_kept() -> None:
 
 def test_of_jobs_that_may_change_places_the_shortest_begins_first() -> None:
     times = [[Fraction(7)], [Fraction(4)]]
-    either = [MachinePosition(0, 0, 0, 1), MachinePosition(0, 1, 5, 1)]
+    either = [_MachinePosition(0, 0, 0, 1), _MachinePosition(0, 1, 5, 1)]
     assert starts(times, either) == starts(times, either[::-1]) == [5, 0]
 
 

@@ -10,13 +10,14 @@ import pytest
 from drawn_seeds import counts
 
 from fairopt.errors import BadInput
-from fairopt.models.baselines.themis import Contention, Themis
-from fairopt.models.common.schedulers import fastest, finish_time_fairness, until_free
+from fairopt.models.baselines.themis import Themis
+from fairopt.models.common.schedulers import Tally, fastest, finish_time_fairness, until_free
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.program import INFINITY
 from fairopt.proofs.verifier.runs import decide as judge
 from fairopt.simulation import Mechanics, Round, Setting, run
+from fairopt.simulation.engine import Engine
 from fairopt.testing.round_changes import check_engine
 from fairopt.testing.round_suite import round_suite
 
@@ -62,21 +63,32 @@ def test_fig6b_with_gangs_on_their_share_the_small_jobs_go_first() -> None:
 def test_nobody_is_asked_where_all_jobs_run() -> None:
     one = Queue.fresh(Jobs.of(gpus=[6], work=[1], types=["V100"]), SIX, length=10)
     waits = decide(Themis(), Queue.fresh(fig6(), SIX, length=10))
-    alone, leased = (decide(policy, one) for policy in (Themis(), Themis(lease=20)))
-    assert (waits.stands, leased.stands, alone.stands) == (None, None, INFINITY)
+    alone, leased, mean = (
+        decide(policy, one) for policy in (Themis(), Themis(lease=20), Themis(average_contention=True))
+    )
+    assert (waits.stands, leased.stands, mean.stands, alone.stands) == (None, None, None, INFINITY)
+    assert (waits.settled, leased.settled, mean.settled, alone.settled) == (False, False, False, True)
     assert dict(waits.costs) == {"largest finish-time fairness": Fraction(1, 3)}
-    assert dict(alone.costs) == {"largest finish-time fairness": 1}
+    assert not alone.costs
 
 
-def test_where_all_run_the_largest_rho_is_that_of_the_round_in_which_it_began() -> None:
-    # who came first loses no time; the last one waits 5 for its round; then one is done at 70, and one is left
-    jobs = Jobs.of(gpus=[2, 2], work=[100, 50], types=["V100"], arrival=[0, 5])
+def test_who_is_not_on_the_type_that_it_asks_for_first_competes() -> None:
+    # the fast type has room for one of two; both run, and the next who comes may take the fast one
+    cluster = Cluster.of(["K80", "V100"], [1, 1])
+    jobs = Jobs.of(gpus=[1, 1], work=[60, 60], types=["K80", "V100"], throughput=[[1, 2]] * 2)
+    both = decide(Themis(), Queue.fresh(jobs, cluster, length=10))
+    assert len(both.placements) == 2
+    assert (both.stands, both.settled) == (INFINITY, False)
+    assert dict(both.costs) == {"largest finish-time fairness": Fraction(1, 2)}
+
+
+def test_where_nobody_competes_the_policy_is_asked_once() -> None:
+    jobs = Jobs.of(gpus=[2, 2, 1], work=[100, 50, 70], types=["V100"], arrival=[0, 5, 12])
     mechanics = Mechanics(launch=Fraction(10))
-    rounds = list(run(Themis(), Trace(jobs), SIX, length=10, mechanics=mechanics))
-    said = [record.costs["largest finish-time fairness"] for record in rounds]
-    # (age + left) / (alone * N): then (10 + 100) / 200 and (5 + 50) / 100; in round 7 (70 + 40) / 100
-    assert said == [1] + [Fraction(11, 20)] * 6 + [Fraction(110, 100)] * 4
     setting = Setting(SIX, Trace(jobs), mechanics, Fraction(10))
+    engine = Engine(Themis(), setting.trace, SIX, length=10, mechanics=mechanics)
+    assert [len(each.placed) for each in engine if each.placed] == [1, 1, 1]
+    assert engine.snapshot().state == Tally()
     check_engine(Themis(), setting)
     check_engine(Themis(), setting.as_(float))
 
@@ -144,10 +156,10 @@ def test_the_worst_fraction_is_offered_and_the_rest_is_drawn() -> None:
 def test_contention_is_the_mean_over_the_rounds_that_a_job_has_seen() -> None:
     jobs = Jobs.of(gpus=[6, 6, 7], work=[40, 40, 1], types=["V100"], arrival=[0, 10, 10])
     rounds = played(Themis(average_contention=True), jobs, rounds=2)
-    assert rounds[0].costs["largest finish-time fairness"] == 1
+    assert not rounds[0].costs  # nobody competes
     # j1: (10 + 30) / (40 * 3/2); j2: 40 / (40 * 2); j3 fits nowhere and does not count
     assert rounds[1].costs["largest finish-time fairness"] == Fraction(2, 3)
-    assert rounds[1].after.state == Contention({"j1": (2, 3), "j2": (1, 2)})
+    assert rounds[1].after.state == Tally({"j1": (2, 3), "j2": (1, 2)})
 
 
 @pytest.mark.parametrize("settings", counts(1, 3))

@@ -15,8 +15,8 @@ from fairopt.errors import NotCapable
 from fairopt.models.gandiva_fair.gandiva_fair import GandivaFair
 from fairopt.models.gandiva_fair.lottery import (
     GangAwareLottery,
-    Lots,
     LotteryWithBackfilling,
+    _Lots,
     backfilled,
     gang_aware,
 )
@@ -204,7 +204,7 @@ def test_lottery_is_fair_in_the_long_run_and_backfilling_is_not():
 
 
 def test_lots_are_drawn_in_proportion_to_tickets_and_those_taken_away_are_not_drawn():
-    dice, lots = Random(2), Lots([5, 0, 3, 2, 7])
+    dice, lots = Random(2), _Lots([5, 0, 3, 2, 7])
     lots.drop(4)
     drawn = Counter(lots.draw(dice) for _ in range(5000))
     assert lots.total == 10

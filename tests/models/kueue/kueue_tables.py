@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.models.kueue.quotas import CohortQuotas
-from fairopt.models.kueue.state import FlavorPreference, Preempts, QueuedWork, Queueing, Rules, Search, State, Strategy
+from fairopt.models.kueue.state import FlavorPreference, Preempts, Queueing, Rules, Search, State, Strategy
+from fairopt.models.kueue.work import QueuedWork
 
 FOLDER = Path(__file__).parent
 #: Amounts are in thousandths, as CPU is in the source.

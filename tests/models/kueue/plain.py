@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from fairopt.models.kueue.classic_preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING
 from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment
-from fairopt.models.kueue.preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING
 from fairopt.models.kueue.quotas import Needs
-from fairopt.models.kueue.state import Preempts, QueuedWork, State, Strategy, Target
+from fairopt.models.kueue.state import Preempts, State, Strategy, Target
+from fairopt.models.kueue.work import QueuedWork
 
 Candidates = dict[int, list[QueuedWork]]
 
 
-def plain_targets(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> list[Target]:
+def plain_targets(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], flavor: int | None = None
+) -> list[Target]:
     """Return who is preempted for a workload; the state is as before afterwards."""
     return (_fair if state.fair else _classic)(state, work, needs, columns)
 
@@ -23,7 +26,7 @@ def plain_fits(cycle: Cycles, found: Assignment) -> bool:
     """Return whether there is room without all who are stopped for others in the tree or would be for this one."""
     work = found.work
     gone = {**cycle._gone(work), **{target.work.number: target.work for target in found.targets}}
-    with cycle.state.without(gone.values()):
+    with cycle.state.removed(gone.values()):
         return cycle.state.quotas.fits(work.queue, found.needs)
 
 
@@ -31,6 +34,7 @@ def _yielding(state: State, queue: int, policy: Preempts, work: QueuedWork, colu
     if policy is Preempts.NEVER:
         return []
     own = [each for each in state.running.get(queue, {}).values() if each.preemptible]
+    own = [each for each in own if each.number not in state._gone]
     own = [each for each in own if any(column in columns for column, _ in each.usage)]
     if policy is not Preempts.ANY:
         newer = policy is Preempts.LOWER_OR_NEWER
@@ -211,7 +215,7 @@ def _first(
             else:
                 mine, theirs = _sides(state, work.queue, queue)
                 new, old = quotas.order(mine), quotas.order(theirs)
-                with state.without([each]):
+                with state.removed([each]):
                     final = quotas.order(theirs)
                 if not (new < old if state.strategies[0] is Strategy.INITIAL_SHARE else new <= final):
                     retry.setdefault(queue, []).append(each)

@@ -16,16 +16,8 @@ from fairopt.models.kueue import cycles, flavors
 from fairopt.models.kueue import kueue as rule
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import CohortQuotas
-from fairopt.models.kueue.state import (
-    FlavorPreference,
-    Preempts,
-    QueuedWork,
-    Queueing,
-    Rules,
-    Search,
-    State,
-    Strategy,
-)
+from fairopt.models.kueue.state import FlavorPreference, Preempts, Queueing, Rules, Search, State, Strategy
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
@@ -134,11 +126,12 @@ def test_afterwards_the_usage_is_that_of_who_runs(seed: int, monkeypatch: pytest
     """Also where a ClusterQueue is beyond its limit already, so that less than nothing is held back for it."""
     grounds, seen = rule._grounds, []
 
-    def compared(owed: Entitlements, gangs: Gangs, quotas: CohortQuotas, *rest: Any) -> DecisionReason:
+    def compared(owed: Entitlements, gangs: Gangs, state: State, *rest: Any) -> DecisionReason:
+        quotas = state.quotas
         before = [list(row) for row in quotas.usage]
         again, _ = rule.quotas_of(owed.running(gangs))
         seen.append(before == again.usage and quotas.borrowed == again.borrowed)
-        return grounds(owed, gangs, quotas, *rest)
+        return grounds(owed, gangs, state, *rest)
 
     monkeypatch.setattr(rule, "_grounds", compared)
     dice = Random(f"kueue {seed}")

@@ -12,7 +12,8 @@ from fairopt.models import Kueue
 from fairopt.models.kueue import flavors
 from fairopt.models.kueue.flavors import Mode
 from fairopt.models.kueue.quotas import CohortQuotas
-from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, State
+from fairopt.models.kueue.state import Preempts, Rules, State
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
 

@@ -17,7 +17,8 @@ from fairopt.models import Kueue
 from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment, Mode
 from fairopt.models.kueue.quotas import MOST_SHARE, CohortQuotas
-from fairopt.models.kueue.state import Preempts, QueuedWork, Rules, Search, State, Strategy
+from fairopt.models.kueue.state import Preempts, Rules, Search, State, Strategy
+from fairopt.models.kueue.work import QueuedWork
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good

@@ -11,7 +11,7 @@ from kueue_tables import Built, amount, rows
 
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import UNLIMITED, DominantShare
-from fairopt.models.kueue.state import QueuedWork
+from fairopt.models.kueue.work import QueuedWork
 
 SHARES = rows("fair_sharing_test.json")
 PREEMPTIONS = [

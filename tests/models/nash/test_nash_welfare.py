@@ -13,6 +13,7 @@ from drawn_seeds import counts
 
 from fairopt import allocate
 from fairopt.backends import Highs
+from fairopt.benchmarks.float_samples import large_market, rising
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods.eisenberg_gale import solve as interior_point
 from fairopt.methods.eisenberg_gale.bounds import Equilibrium
@@ -23,7 +24,6 @@ from fairopt.models.nash import nash_welfare
 from fairopt.policy import uniqueness
 from fairopt.problem import Market
 from fairopt.program import INFINITY
-from fairopt.testing.float_samples import large_market, rising
 from fairopt.testing.samples import sample_markets
 
 

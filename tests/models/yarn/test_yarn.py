@@ -13,13 +13,13 @@ import pytest
 
 from fairopt import decide
 from fairopt.importing import yarn
-from fairopt.models.yarn.capacity import CapacityTree, YarnCapacity, ideal, order
+from fairopt.models.yarn.capacity import YarnCapacity, _CapacityTree, ideal, order
 from fairopt.problem import Entitlements, Gangs, Market
 
 CASES = tomllib.loads((Path(__file__).parent / "preemption.toml").read_text())["case"]
 
 
-def tree_of(case: dict[str, Any]) -> tuple[CapacityTree, list[str]]:
+def tree_of(case: dict[str, Any]) -> tuple[_CapacityTree, list[str]]:
     """Return the queues of a case without its root; they are listed in depth first order, and called A, B, C ..."""
     parent: list[int] = []
     open_ = [[-1, case["below"][0]]]
@@ -33,7 +33,7 @@ def tree_of(case: dict[str, Any]) -> tuple[CapacityTree, list[str]]:
     names = [chr(ord("A") + node) for node in range(len(parent))]
     kept = [name in case.get("kept", []) for name in names]
     columns = [case[key][1:] for key in ("capacity", "most", "used", "pending")]
-    return CapacityTree(parent, *columns, kept, [0] * len(parent), case["capacity"][0]), names
+    return _CapacityTree(parent, *columns, kept, [0] * len(parent), case["capacity"][0]), names
 
 
 def preempted(case: dict[str, Any]) -> dict[str, int]:
