@@ -14,7 +14,6 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
-from fairopt.audit.parts import changed_part, joined
 from fairopt.audit.reasons import are
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy
@@ -188,6 +187,8 @@ def changed(market: Market, policy: Policy, known: Known) -> Alternative:
 
     Only what stands in one part with a change (`Policy.parts`) is decided.
     """
+    from fairopt.audit.parts import changed_part, joined  # here, since an audit alone knows of nothing before
+
     before, found = known[0], known[1].get(policy.name)
     owed = market.entitlements
     rows = changed_part(policy, before, market) if found is not None and found.grounds is not None else None

@@ -15,7 +15,6 @@ from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.alternatives import Alternative, alternative, changed, chosen, is_large, own_rules, waits_by_rule
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit, market_in, paths_of
 from fairopt.audit.mending import smallest
-from fairopt.audit.parts import part_of
 from fairopt.audit.pools import BOUNDLESS, plain
 from fairopt.audit.reasons import NOT_READ, NOTHING, Reason, ahead, as_far_as_read, by_rule, named, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
@@ -224,6 +223,8 @@ def _of_its_part(
     found: Audit, node: int, policies: AnyPolicy | Sequence[AnyPolicy] | None, watch: Callable[[str], None]
 ) -> Iterator[Alternative]:
     """Yield what policies give a user or group, and those on whom that depends."""
+    from fairopt.audit.parts import part_of  # here, since an audit alone asks of nobody's part
+
     users = users_in(found.accounts.said, node)
     for policy in chosen(found.market, policies, found.source, found.policy):
         watch(f"{policy.name} decides")
