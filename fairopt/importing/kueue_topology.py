@@ -33,6 +33,8 @@ LEVELS = (
 _PLACED = "kueue.x-k8s.io/podset-"
 #: Who places pods itself, or makes nodes first; other checks only let a workload wait.
 _LATE = ("kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue", "")
+#: So many domains are in one part of an assignment: tas_assignment.go, maxDomainsPerTopologyAssignmentSlice.
+_MOST_DOMAINS = 100_000
 _EFFECTS = ("NoSchedule", "NoExecute")
 _POD = {"pods": Fraction(1)}
 
@@ -89,10 +91,16 @@ class Topology:
         return any(kind in self.levels for kind in types)
 
     def _leaves(self, kind: str) -> dict[tuple[str, ...], dict[str, Fraction]]:
-        """Return what is free in each leaf: nodes are leaves, or all nodes with the same values together."""
+        """Return what is free in each leaf: nodes are leaves, or all nodes with the same values together.
+
+        Nodes with the same hostname are one leaf, where the first is: topologyTree.addNode.
+        """
         leaves: dict[tuple[str, ...], dict[str, Fraction]] = {}
+        first: dict[str, tuple[str, ...]] = {}
         for node in self._nodes[kind]:
             values = tuple(str(_labels(node)[level]) for level in self.levels[kind])
+            if self.levels[kind][-1] == HOST:
+                values = first.setdefault(values[-1], values)
             add(leaves.setdefault(values, {}), self._free[node.part("metadata").text("name")])
         return leaves
 
@@ -104,7 +112,8 @@ class Topology:
         kinds = [kind for kind in types if kind in self.levels]
         said = []
         for pods in pod_sets:
-            asks = {key: pods.topology.value.get(key) for key in LEVELS}
+            asks: dict[str, Any] = {key: pods.topology.value.get(key) for key in LEVELS}
+            asks |= {key: pods.topology.text(key) for key in LEVELS[:3] if asks[key] is not None}
             if not pods.placed.value and not implied and all(each is None for each in asks.values()):
                 continue
             one: dict[str, Any] = {
@@ -168,9 +177,9 @@ def _slices(topology: ObjectPart) -> list[tuple[str, int]]:
     """Return how many pods at once must be in one domain of which level: PodSetSliceRequiredTopologyConstraints."""
     several = topology.parts("podsetSliceRequiredTopologyConstraints")
     if several:
-        return [(each.text("topology"), each.whole("size", 1, least=1)) for each in several]
+        return [(each.text("topology"), each.whole("size", 0)) for each in several]
     level = topology.text("podSetSliceRequiredTopology")
-    return [(level, topology.whole("podSetSliceSize", 1, least=1))] if level else []
+    return [(level, topology.whole("podSetSliceSize", 0))] if level else []  # without a size they fit nowhere
 
 
 def _spots(assigned: ObjectPart) -> dict[str, int]:
@@ -178,19 +187,24 @@ def _spots(assigned: ObjectPart) -> dict[str, int]:
 
     Source: pkg/util/tas/tas_assignment.go; since v1beta2 names are packed: what begins and ends alike is said once.
     """
-    levels = assigned.value.get("levels") or []
-    rows = [(each.value.get("values") or [], each.whole("count", 0)) for each in assigned.parts("domains")]
+    levels = _list(assigned, "levels")
+    rows = [(_list(each, "values"), each.whole("count", 0)) for each in assigned.parts("domains")]
     for part in assigned.parts("slices"):
         count = part.whole("domainCount", 0)
+        require(count <= _MOST_DOMAINS, count, part.place_of("domainCount"), f"Give at most {_MOST_DOMAINS}")
         names = [_values(each, count) for each in part.parts("valuesPerLevel")]
-        pods = part.part("podCounts").value
-        counts = pods.get("individual") or [pods.get("universal") or 0] * count
-        known = isinstance(counts, list) and all(isinstance(each, int) for each in counts)
-        require(known, shown(counts), f"{part.place}, podCounts", "Give whole numbers")
-        rows += [(list(values), own) for values, own in zip(zip(*names, strict=False), counts, strict=False)]
+        pods = part.part("podCounts")
+        counts = _list(pods, "individual") or [pods.whole("universal", 0)] * count
+        known = all(type(each) is int and each >= 0 for each in counts)
+        require(known, shown(counts), pods.place_of("individual"), "Give whole numbers")
+        alike = bool(names) and all(len(each) == count for each in (*names, counts))
+        require(alike, count, part.place_of("domainCount"), "Give as many names and counts as there are domains")
+        rows += [(list(values), own) for values, own in zip(zip(*names, strict=True), counts, strict=True)]
     found: dict[str, int] = {}
     for values, own in rows:
-        leaf = str(values[-1]) if levels and levels[-1] == HOST else "/".join(map(str, values))
+        remedy = "Give a name for each level"
+        require(len(values) == len(levels) > 0, shown(values), f"{assigned.place}, values", remedy)
+        leaf = str(values[-1]) if levels[-1] == HOST else "/".join(map(str, values))
         found[leaf] = found.get(leaf, 0) + own
     return found
 
@@ -199,9 +213,15 @@ def _values(level: ObjectPart, count: int) -> list[str]:
     if "universal" in level.value:
         return [level.text("universal")] * count
     own = level.part("individual")
-    roots = own.value.get("roots") or []
-    require(isinstance(roots, list), shown(roots), f"{own.place}, roots", "Give a list")
-    return [f"{own.text('prefix')}{each}{own.text('suffix')}" for each in roots]
+    return [f"{own.text('prefix')}{each}{own.text('suffix')}" for each in _list(own, "roots")]
+
+
+def _list(part: ObjectPart, key: str) -> list[Any]:
+    """Return a list of texts or numbers, empty where there is none. Errors: `BadInput` with the place."""
+    own = part.value.get(key) or []
+    known = isinstance(own, list) and all(isinstance(each, str | int) for each in own)
+    require(known, shown(own), part.place_of(key), "Give a list of names or numbers")
+    return list(own)
 
 
 def _may_run(pod: ObjectPart, node: ObjectPart, tolerated: Iterable[ObjectPart]) -> bool:

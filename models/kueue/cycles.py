@@ -155,11 +155,13 @@ class Cycles:
             with self.state.removed(self._gone(work).values()):
                 found = assign(self.state, work, [found.flavor])
             if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
+                work.tried = -1
                 self._reserve(found, found.needs)
                 self._stick(work)
                 return ()
         elif self.state.places_again and found.spots and self._fits(found) and not self._places(found):
             found = assign(self.state, work, [found.flavor])
+        work.tried = found.tried
         if found.mode is Mode.NO_FIT:
             self._aside(work)
         elif found.mode is not Mode.FIT and not found.targets:
@@ -169,12 +171,14 @@ class Cycles:
         elif self._overlaps(found) or not self._fits(found) or not self._places(found):
             self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
         elif found.targets:
+            work.tried = -1
             self._stop(work, found.targets)
             self._reserve(found, found.needs)
             self._stick(work)
             return found.targets
         else:
             work.flavor, work.admitted, work.step, work.spots = found.flavor, self._clock, found.step, found.spots
+            work.tried = -1
             self.state.add(work)
             self.admitted.append(work)
             self.stopped.pop(work.number, None)
@@ -255,8 +259,14 @@ class Cycles:
             own.push(work)
 
     def _aside(self, work: QueuedWork) -> None:
-        """Set a workload aside until something is released; where it blocks, all behind it with it."""
+        """Set a workload aside until something is released; where it blocks, all behind it with it.
+
+        One that has flavors left is tried with those in the next cycle: PendingFlavors.
+        """
         own = self.queues[work.queue]
+        if work.tried >= 0:
+            own.push(work)
+            return
         own.aside.append(work)
         if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
             own.failed.add((work.priority, work.kind))

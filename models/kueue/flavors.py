@@ -31,7 +31,8 @@ class Assignment:
     """A flavor for a head of a ClusterQueue: the mode, how far it borrows, what it takes, and what lacks room.
 
     ``simulated``: who would go for one resource alone, by its column. ``step``: of fewer pods, as `QueuedWork` has it.
-    ``spots``: where its pods go, with the targets gone, or where they would in an empty cluster.
+    ``spots``: where its pods go, with the targets gone, or where they would in an empty cluster. ``tried``: the place
+    of the flavor at which the search stopped before the last, else -1: TriedFlavorIdx.
     """
 
     work: QueuedWork
@@ -44,6 +45,7 @@ class Assignment:
     simulated: dict[int, list[Target]] = field(default_factory=dict)
     step: int = 0
     spots: Spots = field(default_factory=dict)
+    tried: int = -1
 
 
 def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = None) -> Assignment:
@@ -71,17 +73,19 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:
     """Return `assign` with all pods.
 
-    Who would go for one resource alone says which flavor is best, and how far the workload borrows then. Where there is
+    The search goes on after the flavor that it stopped at in the cycle before, where that was not the last. Who would
+    go for one resource alone says which flavor is best, and how far the workload borrows then. Where there is
     one flavor, that is not asked of a workload for which nobody can go and nothing is held back.
     """
-    rules = state.rules(work.queue)
-    flavors = work.needs if flavors is None else flavors
+    rules, named = state.rules(work.queue), list(work.needs)
+    flavors = named[work.tried + 1 :] if flavors is None else flavors
     simulate = len(flavors) > 1
     best, best_level = None, (Mode.NO_FIT, 0)
     for flavor in flavors:
         found, level = _try(state, work, flavor, rules, simulate)
         if not _try_next(level, rules):
             best, best_level = found, level
+            best.tried = -1 if flavor == named[-1] else named.index(flavor)
             break
         if _better(level, best_level, rules):
             best, best_level = found, level

@@ -90,7 +90,7 @@ class Kueue(Computed):
     source's default: without fair sharing or preemption. One that is given holds for all ClusterQueues.
 
     Readings. "Admitted most recently" is asked for most recently, since a market does not say when a gang started.
-    The search for a flavor starts at the first in each cycle. What else is not modelled: docs/schedulers/kueue.md.
+    What else is not modelled: docs/schedulers/kueue.md.
 
     Source: kubernetes-sigs/kueue ff69552e79ad21652c36caa97038382e55625cf7, pkg/scheduler and pkg/cache/scheduler; the
     functions are cited where they are; KEP-1714 (fair sharing), KEP-79 (hierarchical cohorts).

@@ -60,13 +60,13 @@ class _Tree:
         slices = list(asked.slices)
         level = self._level(asked.level) if asked.level else 0 if slices else lowest
         sliced, size = (self._level(slices[0][0]), slices[0][1]) if slices else (lowest, 1)
-        if level is None or sliced is None or level > sliced:
+        if level is None or sliced is None or level > sliced or size <= 0:
             return None
         inner: dict[int, int] = {}  # by level, how many pods at once go to one domain there
         above, most = sliced, size
         for name, fewer in slices[1:]:
             at = self._level(name)
-            if at is None or at <= above or most % fewer:
+            if at is None or at <= above or fewer <= 0 or most % fewer:
                 return None
             inner |= dict.fromkeys(range(above + 1, at + 1), fewer)
             above, most = at, fewer
@@ -179,10 +179,11 @@ class Topologies:
                 if kind in types
             }
             has = {
-                self._key(types.index(kind), values): {name: Fraction(amount) for name, amount in room.items()}
-                for kind, each in said.items()
-                if kind in types
-                for values, room in each["leaves"]
+                self._key(at, tree.name(_Domain(tuple(values)))): {
+                    name: Fraction(amount) for name, amount in room.items()
+                }
+                for at, tree in self._trees.items()
+                for values, room in said[types[at]]["leaves"]
             }
         except (ValueError, TypeError, LookupError, AttributeError, ZeroDivisionError) as error:
             remedy = 'Give {FLAVOR: {"levels": [...], "leaves": [[[...], {...}]]}}, as `fairopt import kueue` writes it'
@@ -211,38 +212,53 @@ class Topologies:
 
         ``empty``: as if no workload ran. A workload that is on a flavor without a topology needs no place.
         """
+        found, lacking = self._find(work, flavor, gone, empty=empty)
+        return found if lacking is None else None
+
+    def _find(
+        self, work: QueuedWork, flavor: int, gone: Iterable[QueuedWork], *, empty: bool
+    ) -> tuple[Spots, PodPlacement | None]:
+        """Return where the pods of a workload go, up to the first pod set that does not fit, and that one."""
+        found: dict[str, dict[str, int]] = {}
         if not self.covers(work, flavor):
-            return {}
+            return found, None
         room = self._empty if empty else self._free
         tree, more = self._trees[flavor], dict[Any, list[int]]()
         for each in gone:
             self._change(more, each.flavor, each.topology, each.spots, 1)
-        found: dict[str, dict[str, int]] = {}
         for asked in work.topology:
-            count = asked.pods(work.step, work.fewer[0] if work.fewer else 0)
+            count = _pods(work, asked)
             takes, allowed = self._amounts(asked), asked.leaves.get(self._types[flavor])
             fits = dict[str, int]()
             for leaf in tree.at[-1]:
                 name = tree.name(leaf)
                 if allowed is None or name in allowed:
-                    free, besides = room[self._key(flavor, leaf.values)], more.get(self._key(flavor, leaf.values))
-                    fits[name] = _times(takes, free, besides)
+                    key = self._key(flavor, name)
+                    fits[name] = _times(takes, room[key], more.get(key))
             spots = tree.find(asked, count, fits) if count else {}
             if spots is None:
-                return None
+                return found, asked
             found[asked.name] = spots
             self._change(more, flavor, [asked], found, -1)
-        return found
+        return found, None
 
     def lack(self, work: QueuedWork, flavor: int) -> str:
         """Return why the pods of a workload find no places, in words; "" where they do."""
-        if self.place(work, flavor) is not None:
+        never = ", even if no other workload ran"
+        found, asked = self._find(work, flavor, (), empty=True)
+        if asked is None:
+            never, (found, asked) = "", self._find(work, flavor, (), empty=False)
+        if asked is None:
             return ""
-        asked = work.topology[0]
-        pods = " and ".join(f"{each.count} of {each.name!r}" for each in work.topology)
+        if not self._trees[flavor].at[-1]:
+            return "no ready node has the labels of this flavor and of all levels of its topology"
+        count = _pods(work, asked)
+        beside = " and ".join(f"{sum(spots.values())} of {name!r}" for name, spots in found.items())
         where = f"no {asked.level!r} has" if asked.required else "its nodes do not have"
-        never = "" if self.place(work, flavor, empty=True) is not None else ", even if no other ran"
-        return f"{where} room for the pods, {pods}{never}"
+        pods = f"{count} {'pod' if count == 1 else 'pods'} of {asked.name!r}"
+        slices = "".join(f", {size} at a time in one {level!r}" for level, size in asked.slices if size > 1)
+        allowed = ", on the nodes where they may run" if self._types[flavor] in asked.leaves else ""
+        return f"{where} room for {pods}{' beside ' * bool(beside)}{beside}{slices}{allowed}{never}"
 
     def fits(self, work: QueuedWork, flavor: int, spots: Spots, gone: Iterable[QueuedWork]) -> bool:
         """Return whether spots are still free, where some are ``gone``."""
@@ -276,7 +292,7 @@ class Topologies:
         assert flavor is not None
         for each in asked:
             for name, count in spots.get(each.name, {}).items():
-                leaf = name if self._trees[flavor].by_node else (flavor, *name.split("/"))
+                leaf = self._key(flavor, name)
                 if leaf in self._free:
                     own = changes.setdefault(leaf, [0] * len(self._units))
                     for at, amount in enumerate(self._amounts(each)):
@@ -291,13 +307,17 @@ class Topologies:
     def _whole(self, amounts: Mapping[str, Fraction]) -> list[int]:
         return [int(amounts.get(name, 0) * unit) for name, unit in self._units]
 
-    def _key(self, flavor: int, values: Sequence[str]) -> Any:
-        return values[-1] if self._trees[flavor].by_node else (flavor, *values)
+    def _key(self, flavor: int, name: str) -> Any:
+        return name if self._trees[flavor].by_node else (flavor, name)
 
 
 def _by_node(said: Mapping[str, Any]) -> bool:
     """Return whether the leaves of a topology are nodes: IsLowestLevelHostname."""
     return bool(said["levels"][-1] == "kubernetes.io/hostname")
+
+
+def _pods(work: QueuedWork, asked: PodPlacement) -> int:
+    return asked.pods(work.step, work.fewer[0] if work.fewer else 0)
 
 
 def _times(takes: Sequence[int], free: Sequence[int], more: Sequence[int] | None) -> int:

@@ -85,7 +85,7 @@ class QueuedWork:
     where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer pods, and what it needs
     after each; ``step``: after which of them it runs. ``local``: its LocalQueue, "" where past use orders nothing;
     ``adds``: what its admission adds to the past use of that. ``topology``: what its pods ask of the topology;
-    ``spots``: where they are while it runs.
+    ``spots``: where they are while it runs. ``tried``: after which of its flavors the search goes on, -1 for none.
     """
 
     name: str
@@ -104,6 +104,7 @@ class QueuedWork:
     adds: Any = 0
     topology: Sequence[PodPlacement] = ()
     spots: Spots = field(default_factory=dict)
+    tried: int = -1
 
     @property
     def place(self) -> Place:

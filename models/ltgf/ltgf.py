@@ -89,11 +89,17 @@ def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> R
     for (tenant, size, weight), count in active.items():
         demand[tenant] += size * count
         weights[tenant] += weight * count
-    whole, gpus = sum(tenant_weights := queue.jobs.tenant_weight.tolist()), int(queue.cluster.gpus.sum())
-    own = [quota(weight, whole, gpus) for weight in tenant_weights]
+    own = _quotas(tuple(queue.jobs.tenant_weight.tolist()), int(queue.cluster.gpus.sum()), queue.number)
     tenants = {name: tenant_share(demand[name], each, demand_cap) for name, each in zip(names, own, strict=True)}
     jobs = {each: job_share(*each[1:], weights[each[0]], tenants[each[0]]) for each in active}
     return tenants, jobs
+
+
+@lru_cache(maxsize=64)  # a trace has the same ones throughout
+def _quotas(weights: Sequence[Number], gpus: int, number: type) -> list[Number]:
+    """Return what each tenant is owed of so many GPUs, by weight; ``number`` keeps 1.0 and Fraction(1) apart."""
+    whole = sum(weights)
+    return [quota(weight, whole, gpus) for weight in weights]
 
 
 @lru_cache(maxsize=2)  # the jobs are the same while nobody comes and nobody is done
@@ -269,12 +275,11 @@ class LongTermGpuTimeFairness(Policy):
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
         books = updated(state, problem, not self.adjusted)
-        due = rates(problem, Counter(books.bases), not self.adjusted)
-        requests, refused = self._select(problem, books, due)
+        requests, refused = self._select(problem, books)
         placements = placed(problem, requests, self.placement)
         if len(placements) < np.count_nonzero(problem.holds) + len(requests):
             # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
-            requests, refused = self._in_turn(problem, books, due, Room(problem, staying_first, self.placement))
+            requests, refused = self._in_turn(problem, books, Room(problem, staying_first, self.placement))
             placements = placed(problem, requests, self.placement)
         rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
         ran = np.zeros(len(problem), dtype=bool)
@@ -289,15 +294,19 @@ class LongTermGpuTimeFairness(Policy):
             notes=dict.fromkeys(refused, "selected, and did not fit"),
         )
 
-    def _select(self, queue: Queue, books: GpuTimeAccounts, due: Rates) -> tuple[Sequence[Request], list[int]]:
+    def _rates(self, queue: Queue, books: GpuTimeAccounts) -> Rates:
+        return rates(queue, Counter(books.bases), not self.adjusted)
+
+    def _select(self, queue: Queue, books: GpuTimeAccounts) -> tuple[Sequence[Request], list[int]]:
         """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
         rows = np.flatnonzero(queue.can & ~queue.holds)
         first = staying_first.first(queue)
         asked = np.bincount(first[rows], weights=queue.jobs.gpus[rows], minlength=len(queue.room))
         if (asked > queue.room).any():
-            return self._in_turn(queue, books, due, Room(queue, staying_first))
+            return self._in_turn(queue, books, Room(queue, staying_first))
         # each gets the type that it asks for first, whenever it is its turn: the order says who chooses a host first
         if not (queue.running[rows] & (queue.last_type[rows] == first[rows])).all():
+            due = self._rates(queue, books)
             rows, tenants = self._pending(queue, books, due)
             term = lease_length(queue, self.lease)
             keys = [np.zeros_like(queue.remaining[rows]) for _ in range(2)]
@@ -313,10 +322,9 @@ class LongTermGpuTimeFairness(Policy):
             rows = rows[ordered(range(len(rows)), *keys, tenants)]
         return Requests(rows, first[rows]), []
 
-    def _in_turn(
-        self, queue: Queue, books: GpuTimeAccounts, due: Rates, room: Room
-    ) -> tuple[Sequence[Request], list[int]]:
+    def _in_turn(self, queue: Queue, books: GpuTimeAccounts, room: Room) -> tuple[Sequence[Request], list[int]]:
         """Return the same, where a job may find no room when it is its turn."""
+        due = self._rates(queue, books)
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
         pending: dict[int, deque[int]] = {}  # T: the tenants that are still considered
         for row, tenant in zip(*(column.tolist() for column in self._pending(queue, books, due)), strict=True):

@@ -12,9 +12,13 @@ from fairopt.program import Array
 
 
 def scheduled(starter: JobStarter, *, backfill: bool) -> Holdings:
-    """Start jobs until nothing changes any more, and return what is held then, and why others wait."""
+    """Start jobs until nothing changes any more, and return what is held then, and why others wait.
+
+    Slurm goes on with its rounds when nothing starts any more, and a reason is that of the last.
+    """
     while stopped_some(starter) or (backfill and Backfill(starter).run()):
         pass
+    stopped_some(starter)
     return starter.room
 
 

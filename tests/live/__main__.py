@@ -13,10 +13,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from asking import Outcome, ask, compare
+from asking import Outcome, ask, compare, ended
 from cluster import Cluster
 from table import plain, rows_of, written
 from trees import NODES, drawn
+
+#: How often a tree is asked at most, where jobs end while it is.
+ATTEMPTS = 3
 
 
 def main() -> int:
@@ -47,7 +50,10 @@ def main() -> int:
                 if time.monotonic() - began > asked.minutes * 60:
                     print(f"{asked.minutes:g} minutes are over after {len(outcomes)} trees", file=sys.stderr)
                     return 2
-                ask(slurm, drawn(seed), kept / f"tree-{seed}")
+                for _ in range(ATTEMPTS):
+                    ask(slurm, drawn(seed), kept / f"tree-{seed}")
+                    if not ended(kept / f"tree-{seed}"):  # else others may have started in their place
+                        break
                 outcomes.append(_told(compare(drawn(seed), kept / f"tree-{seed}")))
     print(plain(rows_of(outcomes)))
     reasons = Counter(reason for outcome in outcomes for reason in outcome.reasons)

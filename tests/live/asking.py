@@ -98,6 +98,12 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     export(slurm, folder / "after")
 
 
+def ended(folder: Path) -> set[str]:
+    """Return the jobs that started and reached their time limit, a minute, before the schedulers came to rest."""
+    squeue = (folder / "after" / "squeue.txt").read_text(encoding="utf-8").splitlines()
+    return {*_lines(folder / "started")} - {*_lines(folder / "stopped")} - {line.partition("|")[0] for line in squeue}
+
+
 def _go(slurm: Cluster, first: Settings, going: Settings, quiet: float) -> None:
     """Let jobs start, until for ``quiet`` seconds and as many rounds of the main scheduler nothing did.
 

@@ -221,9 +221,14 @@ def _decided(path: Path, objects: list[dict[str, Any]]) -> tuple[Any, Any]:
     return imported, evidence
 
 
+NO_RACK = (
+    "h100: no 'rack' has room for 3 pods of 'main', on the nodes where they may run, even if no other workload ran"
+)
+
+
 def test_quota_is_left_and_no_rack_has_room(tmp_path: Path) -> None:
     _, evidence = _decided(tmp_path / "c.json", _objects())
-    assert evidence.waits == {"d/waits": "h100: no 'rack' has room for the pods, 3 of 'main', even if no other ran"}
+    assert evidence.waits == {"d/waits": NO_RACK}
 
 
 def test_who_prefers_a_rack_starts_on_several_nodes(tmp_path: Path) -> None:
@@ -260,3 +265,100 @@ def test_without_nodes_places_are_not_looked_at(tmp_path: Path) -> None:
     imported, evidence = _decided(tmp_path / "c.json", objects)
     assert not evidence.waits
     assert any("no nodes" in str(each) for each in imported.unplaced)
+
+
+def _named(objects: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(each for each in objects if each["metadata"]["name"] == name)
+
+
+@pytest.mark.parametrize("preemption", [{}, {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}])
+def test_who_finds_no_place_on_a_flavor_goes_on_with_the_next(tmp_path: Path, preemption: dict[str, str]) -> None:
+    """Source: scheduler_preserve_flavor_scan_progress_test.go, TestScheduleForPreserveFlavorScanProgress."""
+    objects = _objects(count=1, topologyRequest={"required": HOST})
+    flavor, queue, node = _named(objects, "h100"), _named(objects, "q"), _named(objects, "n1")
+    flavor["spec"]["nodeLabels"] = {"rack": "a"}
+    objects.append(flavor | {"metadata": {"name": "h200"}, "spec": flavor["spec"] | {"nodeLabels": {"rack": "b"}}})
+    (group,) = queue["spec"]["resourceGroups"]
+    group["flavors"].append(group["flavors"][0] | {"name": "h200"})
+    queue["spec"]["preemption"] = preemption
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "4"  # all of it is in use
+    _, evidence = _decided(tmp_path / "c.json", objects)
+    assert not evidence.waits
+    assert evidence.gangs.on.tolist() == [0, 1]
+
+
+def test_the_pod_set_that_lacks_room_is_named(tmp_path: Path) -> None:
+    objects = _objects(count=2, topologyRequest={"required": HOST})
+    sets = _named(objects, "waits")["spec"]["podSets"]
+    sets.append({**sets[0], "name": "second", "count": 1, "topologyRequest": {"required": "rack"}})
+    _named(objects, "n1")["status"]["allocatable"]["nvidia.com/gpu"] = "4"
+    _, evidence = _decided(tmp_path / "c.json", objects)
+    lack = "no 'rack' has room for 1 pod of 'second' beside 2 of 'main', on the nodes where they may run"
+    assert evidence.waits == {"d/waits": f"h100: {lack}"}
+
+
+def test_slices_and_nodes_that_are_gone_are_said(tmp_path: Path) -> None:
+    asks = {"required": "rack", "podSetSliceRequiredTopology": HOST, "podSetSliceSize": 3}
+    objects = _objects(topologyRequest=asks)
+    _, evidence = _decided(tmp_path / "c.json", objects)
+    assert "room for 3 pods of 'main', 3 at a time in one 'kubernetes.io/hostname'" in evidence.waits["d/waits"]
+    for name in ("n1", "n2", "n3"):
+        _named(objects, name)["status"]["conditions"] = []
+    _, evidence = _decided(tmp_path / "c.json", objects)
+    lack = "no ready node has the labels of this flavor and of all levels of its topology"
+    assert evidence.waits == {"d/waits": f"h100: {lack}"}
+
+
+def test_nodes_with_one_hostname_are_one_leaf(tmp_path: Path) -> None:
+    objects = _objects(count=2, topologyRequest={"preferred": "rack"})
+    _named(objects, "n1")["metadata"]["labels"][HOST] = "n2"
+    placed = _decided(tmp_path / "c.json", objects)[1].gangs
+    assert json.loads(placed.settings[placed.names.index("d/waits")]["topology"])[0]["at"] == {"n2": 2}
+
+
+def test_leaves_whose_names_have_slashes_are_in_use(tmp_path: Path) -> None:
+    leaves = {("a/b", "c"): 3}
+    said = {"gpus": {"levels": ["block", "rack"], "leaves": [[leaf, {"gpu": room}] for leaf, room in leaves.items()]}}
+    asked = PodPlacement("main", 2, {"gpu": Fraction(1)}, level="rack")
+    runs = QueuedWork("r", 0, 0, 0, 0, {}, flavor=0, topology=[asked], spots={"main": {"a/b/c": 2}})
+    waits = QueuedWork("w", 0, 0, 0, 1, {}, topology=[asked])
+    topologies = Topologies(json.dumps(said), ["gpus"], [runs, waits])
+    assert topologies.place(waits, 0) is None
+    assert topologies.place(waits, 0, [runs]) == {"main": {"a/b/c": 2}}
+
+
+SLICE = {"domainCount": 1, "valuesPerLevel": [{"universal": "n1"}], "podCounts": {"universal": 1}}
+
+
+@pytest.mark.parametrize(
+    ("assigned", "place"),
+    [
+        ({"levels": 1, "domains": []}, "levels"),
+        ({"levels": {"a": 1}, "domains": []}, "levels"),
+        ({"levels": [HOST], "domains": [{"values": "n1", "count": 1}]}, "values"),
+        ({"levels": [HOST], "domains": [{"values": ["r", "n1"], "count": 1}]}, "values"),
+        ({"levels": [HOST], "domains": [{"values": ["n1"], "count": -1}]}, "count"),
+        ({"levels": [], "slices": [SLICE]}, "values"),
+        ({"levels": [HOST], "slices": [SLICE | {"domainCount": 10**9}]}, "domainCount"),
+        ({"levels": [HOST], "slices": [SLICE | {"podCounts": {"universal": -2}}]}, "universal"),
+        ({"levels": [HOST], "slices": [SLICE | {"podCounts": {"individual": [True]}}]}, "individual"),
+        ({"levels": [HOST], "slices": [SLICE | {"podCounts": {"individual": [1, 2]}}]}, "domainCount"),
+        ({"levels": [HOST], "slices": [SLICE | {"valuesPerLevel": []}]}, "domainCount"),
+        ({"levels": [HOST], "slices": [SLICE | {"valuesPerLevel": [{"individual": {"roots": 1}}]}]}, "roots"),
+        ({"levels": [HOST], "slices": [SLICE | {"valuesPerLevel": [{"individual": {}}]}]}, "domainCount"),
+    ],
+)  # fmt: skip
+def test_an_assignment_that_is_none_is_refused(tmp_path: Path, assigned: dict[str, Any], place: str) -> None:
+    objects = _objects()
+    admission = _named(objects, "runs")["status"]["admission"]
+    admission["podSetAssignments"][0]["topologyAssignment"] = assigned
+    with pytest.raises(BadInput) as error:
+        _decided(tmp_path / "c.json", objects)
+    assert place in error.value.place
+    assert error.value.remedy
+
+
+@pytest.mark.parametrize("asks", [{"required": 2}, {"preferred": ["rack"]}, {"podSetSliceRequiredTopology": {}}])
+def test_a_request_that_is_none_is_refused(tmp_path: Path, asks: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="Give text"):
+        _decided(tmp_path / "c.json", _objects(topologyRequest=asks))

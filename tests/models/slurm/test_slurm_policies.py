@@ -63,7 +63,7 @@ def test_why_jobs_of_the_sample_wait() -> None:
     assert evidence.waits == {
         "105": "the limit of vision/eve: 8 h100, of which it holds 4",
         "107": "the limit of astro: 4 a100, of which it holds 4",
-        "109": "the limit of ml: 12 h100, of which it holds 6",
+        "109": "the limit of ml: 12 h100, of which it holds 10",
     }
 
 
