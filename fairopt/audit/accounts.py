@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.pools import Pools, finite, seen_from, whole
+from fairopt.audit.pools import Pools, finite, whole
 from fairopt.audit.starving import starving
 from fairopt.errors import BadInput
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
@@ -306,13 +306,12 @@ class EntitlementAccounts:
     def _seen_beside(self, node: int, gpu_type: int) -> dict[int, int]:
         around = int(self.said.parent[node])
         if (around, gpu_type) not in self._seen:
-            path = () if around == TOP else self.around(around)
-            self._seen[around, gpu_type] = dict(seen_from(self.said, self.borrowed[:, gpu_type].tolist(), path))
+            self._seen[around, gpu_type] = self.pools.seen_beside(self.borrowed[:, gpu_type], around)
         return self._seen[around, gpu_type]
 
     @cached_property
     def _seen(self) -> dict[tuple[int, int], dict[int, int]]:
-        """What `seen_from` returned; members of one group see the same."""
+        """What `Pools.seen_beside` returned; members of one group see the same."""
         return {}
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isclose
 from types import MappingProxyType
 from typing import Any
@@ -44,7 +45,7 @@ class Alternative:
 
     ``gains``: by user and type, what it would get more than it holds; negative for less. ``grounds``: why, of a
     scheduler's own rule. ``rounded``: whether the policy gives parts of GPUs, which were made whole GPUs and gangs.
-    ``after``: the market with the gangs that run then. ``verdicts``: properties of it, where they were asked.
+    ``market``: where that stands. ``verdicts``: properties of it, where they were asked.
     """
 
     policy: str
@@ -53,7 +54,7 @@ class Alternative:
     grounds: DecisionReason | None = None
     error: str = ""
     rounded: bool = False
-    after: Market | None = None
+    market: Market | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     form = ResultForm(
@@ -74,6 +75,13 @@ class Alternative:
         Key("error", str | None, "Why it decides nothing.", lambda each: each.error or None),
     )
 
+    @cached_property
+    def after(self) -> Market | None:
+        """The market with the gangs that run then."""
+        if self.market is None or self.grounds is None or self.market.entitlements is None:
+            return self.market
+        return replace(self.market, entitlements=self.market.entitlements.running(self.grounds.gangs))
+
     def total(self, user: str) -> Number:
         """Return how many GPUs a user gains in all."""
         return sum(self.gains.get(user, {}).values())
@@ -81,9 +89,9 @@ class Alternative:
     @property
     def overbooked(self) -> tuple[str, ...]:
         """Of which types it gives more than there is, in words: a rule that counts quotas may, and gangs would wait."""
-        if self.after is None or self.shares is None:
+        if self.market is None or self.shares is None:
             return ()
-        rows = zip(self.after.types, self.after.capacity, self.shares.sum(axis=0), strict=True)
+        rows = zip(self.market.types, self.market.capacity, self.shares.sum(axis=0), strict=True)
         return tuple(
             f"{number_text(given)} {kind} are given out, and there {are(there)} {number_text(there)}"
             for kind, there, given in rows
@@ -121,17 +129,25 @@ def chosen(
     )
 
 
+#: A market, and what policies give on it, by name.
+Known = tuple[Market, Mapping[str, "Alternative"]]
+
+
 def alternatives(
     accounts: EntitlementAccounts,
     policies: Sequence[Policy],
     properties: Sequence[AllocationProperty],
     watch: Callable[[str], None],
+    known: Known | None = None,
 ) -> Iterator[Alternative]:
-    """Yield what each policy gives, with the ``properties`` that this has; ``watch`` is told of each before."""
+    """Yield what each policy gives, with the ``properties`` that this has; ``watch`` is told of each before.
+
+    ``known``: what the same policies give on another market.
+    """
     for policy in policies:
         watch(f"{policy.name} decides")
-        found = alternative(accounts.market, policy)
-        if found.after is not None and properties:
+        found = changed(accounts.market, policy, known) if known else alternative(accounts.market, policy)
+        if properties and found.after is not None:
             found = replace(found, verdicts=verify(found.after, found.shares, properties))
         yield found
 
@@ -155,22 +171,52 @@ def decided(policy: Policy, market: Market) -> Allocation:
 
 def alternative(market: Market, policy: Policy) -> Alternative:
     """Return what a policy gives on a market, or why it gives nothing."""
-    said, k = market.entitlements, len(market.types)
-    assert said is not None
     try:
         decision = decided(policy, market)
     except FairoptError as error:
         return Alternative(policy.name, error=str(error))
-    grounds = decision.evidence if isinstance(decision.evidence, DecisionReason) else None
-    shares, after, rounded = decision.shares, decision.leaves(market), False
-    if grounds is None:
-        given, (after, shares) = shares, whole(market, shares)
-        rounded = not np.array_equal(given, shares)
-    more = shares - said.held[:, :k]
+    if isinstance(decision.evidence, DecisionReason):
+        return _by_rule(market, policy, decision.shares, decision.evidence)
+    after, shares = whole(market, decision.shares)
+    rounded = not np.array_equal(decision.shares, shares)
+    return Alternative(policy.name, shares, _gains(market, shares), None, rounded=rounded, market=after)
+
+
+def changed(market: Market, policy: Policy, known: Known) -> Alternative:
+    """Return the `alternative` on a market that differs a little from one on which it is ``known``.
+
+    Only what stands in one part with a change (`Policy.parts`) is decided.
+    """
+    from fairopt.audit.parts import changed_part, joined  # here, since an audit alone knows of nothing before
+
+    before, found = known[0], known[1].get(policy.name)
+    owed = market.entitlements
+    rows = changed_part(policy, before, market) if found is not None and found.grounds is not None else None
+    if rows is None or owed is None or found is None or found.shares is None or found.grounds is None:
+        return alternative(market, policy)
+    shares, grounds = found.shares.copy(), found.grounds
+    if rows:
+        part = alternative(market.select(rows), policy)
+        if part.shares is None or part.grounds is None:
+            return alternative(market, policy)
+        shares[rows], grounds = part.shares, joined(grounds, part.grounds, owed, rows)
+    return _by_rule(market, policy, shares, grounds)
+
+
+def _by_rule(market: Market, policy: Policy, shares: Array, grounds: DecisionReason) -> Alternative:
+    """Return what a scheduler's own rule gives."""
+    return Alternative(policy.name, shares, _gains(market, shares), grounds, market=market)
+
+
+def _gains(market: Market, shares: Array) -> dict[str, dict[str, Number]]:
+    """Return what each user would get more than it holds, by type."""
+    said = market.entitlements
+    assert said is not None
+    more = shares - said.held[:, : len(market.types)]
     gains: dict[str, dict[str, Number]] = {}
     for i, j in zip(*np.nonzero(more), strict=True):
         gains.setdefault(market.users[i], {})[market.types[j]] = more[i, j]
-    return Alternative(policy.name, shares, gains, grounds, rounded=rounded, after=after)
+    return gains
 
 
 #: Declared values are printed with few digits, or with six decimals: those that differ by less are alike.

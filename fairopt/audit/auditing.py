@@ -23,7 +23,7 @@ from fairopt.audit.reading import read_source, with_rates, with_speedups
 from fairopt.audit.reasons import Cause, Reason, as_far_as_read, by_rule, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
-from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, mends
+from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, let_by, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
 from fairopt.errors import BadInput
@@ -198,7 +198,7 @@ class Audit(Tabular):
     @cached_property
     def mends(self) -> tuple[Statement, ...]:
         """The smallest reclaim for all who starve, type by type."""
-        return tuple(mends(self.accounts)) if self.guarantees else ()
+        return tuple(let_by(each, self.unread) for each in mends(self.accounts)) if self.guarantees else ()
 
     @cached_property
     def declared(self) -> tuple[Statement, ...]:
@@ -276,6 +276,7 @@ def audit(
     speedups: AnyPath | None = None,
     rates: AnyPath | None = None,
     watch: Callable[[str], None] = lambda doing: None,
+    known: Audit | None = None,
 ) -> Audit:
     """Return who is starved, who borrows, and why: of files, of what an importer returned, or of a market.
 
@@ -283,7 +284,8 @@ def audit(
     give; None for those that decide by entitlements (with many users only the scheduler's own). ``properties`` are
     decided of what is held; None for those about entitlements (with many users none), and for all where there are
     ``speedups`` (a table of users and types) or ``rates`` (a number by type). Both are names, classes or objects, one
-    or several. ``watch`` is told what is being done.
+    or several. ``watch`` is told what is being done. ``known`` is an audit under the same policies of nearly the same:
+    what stands alike in both is not decided again.
 
     Errors: `BadInput` for files that nobody can read, a market without entitlements, and unknown names.
 
@@ -305,7 +307,7 @@ def audit(
         market = with_speedups(market, speedups)
     if rates is not None:
         market = with_rates(market, rates)
-    with naming(next(iter(_paths(given)), "")):
+    with naming(next(iter(paths_of(given)), "")):
         accounts = EntitlementAccounts(market)
     rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
@@ -317,7 +319,8 @@ def audit(
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = _asked(market, properties, speeds=speeds)
     verdicts = verify(market, accounts.said.held[:, : accounts.k], asked) if asked else {}
-    others = tuple(alternatives(accounts, rules, asked, watch))
+    before = None if known is None else (known.market, {each.policy: each for each in known.alternatives})
+    others = tuple(alternatives(accounts, rules, asked, watch, before))
     waits = waits_by_rule(others, source.importer, source.policy)
     return Audit(
         accounts=accounts,
@@ -344,10 +347,10 @@ def market_in(given: Any, importer: str, watch: Callable[[str], None]) -> Import
     if isinstance(given, Market | Imported):
         return (given if isinstance(given, Imported) else Imported(given))._replace(importer=importer)
     watch("reading")
-    return read_source(_paths(given), importer)
+    return read_source(paths_of(given), importer)
 
 
-def _paths(given: Any) -> list[AnyPath]:
+def paths_of(given: Any) -> list[AnyPath]:
     """Return the files that are given; none where a market is."""
     if isinstance(given, Market | Imported):
         return []

@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts, users_in
-from fairopt.audit.alternatives import Alternative, alternative, is_large, own_rules, waits_by_rule
-from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
+from fairopt.audit.alternatives import Alternative, alternative, changed, chosen, is_large, own_rules, waits_by_rule
+from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit, market_in, paths_of
 from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS, plain
 from fairopt.audit.reasons import NOT_READ, NOTHING, Reason, ahead, as_far_as_read, by_rule, named, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
-from fairopt.audit.violations import MEND, mends
+from fairopt.audit.violations import MEND, let_by, mends
 from fairopt.discovery import AnyPolicy
 from fairopt.errors import BadInput
 from fairopt.numbers import counted
 from fairopt.problem.entitled_rows import TOP
+from fairopt.problem.files.storage import naming
 from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, few, keys_of, listed
 
@@ -88,6 +89,7 @@ class Explanation(Tabular):
     """
 
     found: Audit
+    alternatives: tuple[Alternative, ...]
     row: NodeStatus
     path: tuple[str, ...]
     waits: tuple[Reason, ...]
@@ -125,7 +127,7 @@ class Explanation(Tabular):
             "What each policy gives it, and why, in a rule's own words.",
             lambda it: {
                 each.policy: {"gives": it.now(each), "why": it.why(each), "error": each.error or None}
-                for each in it.found.alternatives
+                for each in it.alternatives
             },
         ),
         Key("sensitivities", listed(SENSITIVITY), "What more of a quota, cap, capacity or weight gives it."),
@@ -133,10 +135,11 @@ class Explanation(Tabular):
 
     def now(self, policy: Alternative) -> dict[str, Number]:
         """Return what a policy gives it, by type."""
-        if policy.shares is None:
+        if policy.shares is None or policy.market is None:
             return {}
         accounts = self.found.accounts
-        users = users_in(accounts.said, accounts.said.node(self.row.name))
+        own = {accounts.said.nodes[user] for user in users_in(accounts.said, accounts.said.node(self.row.name))}
+        users = [row for row, name in enumerate(policy.market.users) if name in own]
         total = policy.shares[users].sum(axis=0)
         return {kind: total[j] for j, kind in enumerate(accounts.market.types) if total[j] or self.row.on(kind)}
 
@@ -186,28 +189,46 @@ def explain(
     >>> print(explain(market, "A", policies=[]).loans[0])
     a could run on H100: raise the cap of A from 2 to 4; free or add 4 H100
     """
-    found = audit(given, importer=importer, policies=policies, watch=watch, properties=(), **how)
+    source = market_in(given, importer, watch)
+    with naming(next(iter(paths_of(given)), "")):
+        EntitlementAccounts(source.problem)  # says what the file lacks
+    wanted = policies is not None or not is_large(source.problem) if sensitivities is None else sensitivities
+    asked = policies if wanted else ()
+    found = audit(source, importer=source.importer, policies=asked, watch=watch, properties=(), **how)
     accounts = found.accounts
     node = accounts.said.node(name)
+    others = found.alternatives if wanted else tuple(_of_its_part(found, node, policies, watch))
     same: dict[tuple[Any, ...], Reason] = {}
     waiting = [*accounts.waiting_below(node)]
-    wanted = sensitivities if sensitivities is not None else policies is not None or not is_large(found.market)
     waiting.sort(key=lambda gang: gang not in accounts.starving.get(node, {}))
     first = waiting[0] if waiting else None
-    own = waits_by_rule(found.alternatives, found.source, found.policy)
+    own = waits_by_rule(others, found.source, found.policy)
     for gang in waiting:
         reason = as_far_as_read(by_rule(reason_of(accounts, gang), own), found.unread(accounts.gangs.names[gang]))
         key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)
         same[key] = replace(same[key], gangs=same[key].gangs + 1) if key in same else reason
     return Explanation(
         found=found,
+        alternatives=others,
         row=found.rows[node],
         path=tuple(accounts.said.nodes[group] for group in accounts.above(node)),
         waits=tuple(same.values()),
-        mends=tuple(mends(accounts, node)),
+        mends=tuple(let_by(each, found.unread) for each in mends(accounts, node)),
         loans=tuple(_loans(accounts, first, found.unread(accounts.gangs.names[first]))) if first is not None else (),
         sensitivities=tuple(_sensitivities(found, node, first, watch)) if wanted else (),
     )
+
+
+def _of_its_part(
+    found: Audit, node: int, policies: AnyPolicy | Sequence[AnyPolicy] | None, watch: Callable[[str], None]
+) -> Iterator[Alternative]:
+    """Yield what policies give a user or group, and those on whom that depends."""
+    from fairopt.audit.parts import part_of  # here, since an audit alone asks of nobody's part
+
+    users = users_in(found.accounts.said, node)
+    for policy in chosen(found.market, policies, found.source, found.policy):
+        watch(f"{policy.name} decides")
+        yield alternative(part_of(policy, found.market, users), policy)
 
 
 def _loans(accounts: EntitlementAccounts, gang: int, unread: Sequence[str]) -> Iterator[Statement]:
@@ -284,8 +305,8 @@ def _with(found: Audit, node: int, base: Alternative, change: SetTo, watch: Call
     """Return what a change gives; None where it cannot be made alone, such as a quota that is at its cap."""
     watch(f"{base.policy} decides with {change}")
     try:
-        changed = with_settings(found.market, [change])
-        new = alternative(changed, found.rule(base.policy))
+        market = with_settings(found.market, [change])
+        new = changed(market, found.rule(base.policy), (found.market, {base.policy: base}))
     except BadInput:
         return None
     if new.shares is None or base.shares is None:
@@ -294,7 +315,7 @@ def _with(found: Audit, node: int, base: Alternative, change: SetTo, watch: Call
     more = new.shares - base.shares
     own = more[users].sum(axis=0)
     gains = {kind: own[j] for j, kind in enumerate(found.market.types) if own[j]}
-    needs = tuple(_needs(found, node, base, new.shares.sum(axis=0), changed.capacity)) if gains else ()
+    needs = tuple(_needs(found, node, base, new.shares.sum(axis=0), market.capacity)) if gains else ()
     others = more.sum() - own.sum()
     return SENSITIVITY.of(policy=base.policy, change=change, gains=gains, others=others, needs=needs)
 

@@ -45,23 +45,6 @@ def finite(amounts: Array) -> Array:
     return np.clip(amounts, -BOUNDLESS, BOUNDLESS)
 
 
-def seen_from(said: Entitlements, borrowed: Sequence[Any], path: Sequence[int]) -> list[tuple[int, int]]:
-    """Return what users borrow of a type as seen from a member of a group, most first.
-
-    ``borrowed`` (N,): what each node borrows. ``path``: the group, and those around it; of no group, none.
-    """
-    members = [*(said.children[each] for each in path), said.tops]
-    levels = [(node, BOUNDLESS) for nodes in members for node in nodes if node not in path]
-    found = []
-    while levels:
-        node, most = levels.pop()
-        gpus = min(most, plain(borrowed[node]))
-        if gpus > 0:
-            levels += [(child, gpus) for child in said.children[node]]
-            found += [(node, gpus)] * (node < len(said.users))
-    return sorted(found, key=lambda each: (-each[1], each[0]))
-
-
 @dataclass(frozen=True, eq=False)
 class Pools:
     """What is left of each of k types for the members of each group, for N nodes and g goods.
@@ -170,6 +153,26 @@ class Pools:
     def paths(self) -> list[tuple[int, ...]]:
         """Each node, and the groups that it is in, from the inside outwards."""
         return [tuple(self.said.path(node)) for node in range(len(self.said.nodes))]
+
+    def seen_beside(self, borrowed: Array, group: int) -> dict[int, Any]:
+        """Return what users borrow of a type as seen from a member of a group (of none: `TOP`), most first.
+
+        ``borrowed`` (N,): what each node borrows of it. A user borrows what it and every group around it do, but for
+        those that the member is in, too.
+        """
+        own = np.append(borrowed, BOUNDLESS)  # what stands for no node bounds nothing
+        own[list(self.paths[group] if group != TOP else ())] = BOUNDLESS
+        most = own[self._around].min(axis=1)
+        users = np.flatnonzero(most > 0)
+        users = users[np.argsort(-most[users], kind="stable")]
+        return dict(zip(users.tolist(), map(plain, most[users].tolist()), strict=True))
+
+    @cached_property
+    def _around(self) -> Array:
+        """Each user and the groups that it is in (n, D), the last node for none more."""
+        own = self.paths[: len(self.said.users)]
+        deepest = max(map(len, own), default=1)
+        return np.array([(*path, *[len(self.paths)] * (deepest - len(path))) for path in own]).reshape(-1, deepest)
 
     @cached_property
     def _of_tops(self) -> dict[int, list[int]]:

@@ -88,8 +88,8 @@ def starving(
     room, counts = _Room(pools, owed, owed_room, cap_room), np.asarray((owed > 0).any(axis=0)).tolist()
     found, served = defaultdict[int, dict[int, int]](dict), list[int]()
     waits, users, kinds = gangs.pending & (gangs.gpus > 0), gangs.user.tolist(), gangs.kinds.tolist()
-    asking = dict[tuple[int, int], _Asking]()
-    for gang in (each for each in gangs.order().tolist() if waits[each]):
+    asking, order = dict[tuple[int, int], _Asking](), gangs.order()
+    for gang in order[waits[order]].tolist():
         key = users[gang], kinds[gang]
         asked = asking.get(key)
         if asked is None:
@@ -101,7 +101,9 @@ def starving(
             continue
         gpus, fits = asked.gpus, asked.below_caps
         capped = {j: not fits[j] or gpus > in_pools[pool, j] for j, pool in asked.pools.items()}
-        where = sorted(asked.pools, key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
+        where = list(asked.pools)
+        if len(where) > 1:
+            where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
         first = True
         for inside, node in list(asked.nodes):
             j = next((j for j in where if room.take(node, asked.needs[node, j], inside)), None)
@@ -127,9 +129,10 @@ def _asking(pools: Pools, gang: int, room: _Room, counts: Sequence[bool]) -> _As
     path, needs = pools.paths[user], dict[tuple[int, int], _Needs]()
     for j in where:
         goods = [(at, whole_as_int(n), whole_as_int(n)) for at, n in pools.said.goods_of(gang, j) if counts[at]]
+        alone: _Needs = [(j, gpus, gpus), *goods]
         for place, node in enumerate(path):  # a group's members have not what one of them keeps
-            kept = sum(pools.kept(user, j, node).values()) if place else 0
-            needs[node, j] = [(j, gpus, gpus + kept), *goods]
+            kept = pools.kept(user, j, node) if place else None
+            needs[node, j] = [(j, gpus, gpus + sum(kept.values())), *goods] if kept else alone
     nodes = [(path[:place], node) for place, node in enumerate(path)] if where else []
     below_caps = {j: room.below_caps(path, j, gpus) for j in where}
     return _Asking(gpus, {j: pools.of(user, j) for j in where}, below_caps, needs, nodes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import ceil
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.mending import reclaim, reclaimable, smallest
-from fairopt.audit.reasons import MOST_HOLDERS, NAMED
+from fairopt.audit.reasons import MOST_HOLDERS, NAMED, named
 from fairopt.audit.spare_goods import SpareGoods, beside_served, freed_by, goods_of
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Number, number_text
@@ -41,7 +42,8 @@ def _mend(it: Statement) -> str:
     count = f" ({len(it.gangs)} of {it.of} that starve)" if len(it.gangs) < it.of else ""
     *others, last = it.resources or ("",)
     enough = f", with enough {', '.join(others)}{' and ' * bool(others)}{last}" if last else ""
-    return f"{it.reclaim}. Then {some} {runs}{enough}{count}" + f"; {lacks}" * bool(lacks)
+    lets = f", if what the rule does not read lets {'it' if len(it.gangs) == 1 else 'them'}: {named(it.unread)}"
+    return f"{it.reclaim}. Then {some} {runs}{enough}{count}{lets * bool(it.unread)}" + f"; {lacks}" * bool(lacks)
 
 
 #: A user or group, its ``name``, whose gangs wait for GPUs of a ``type`` that it is owed, ``short`` of them, while
@@ -58,7 +60,14 @@ BROKEN_GUARANTEE = ResultForm(
 BROKEN_CAP = ResultForm("A broken cap.", SAYS, in_full=True, sentence=_broken_cap)
 #: The smallest ``reclaim`` on a ``type`` that lets starving gangs run: ``gangs``, of all that could (``of``).
 #: ``resources``: what else they take, of which there is enough then. ``lacks``: the gangs for which there is not.
+#: ``unread``: what the files say of ``gangs`` and the scheduler's rule does not read, which must let them run, too.
 MEND = ResultForm("A reclaim, and what it lets run.", SAYS, in_full=True, sentence=_mend)
+
+
+def let_by(mend: Statement, unread: Callable[[str], Sequence[str]]) -> Statement:
+    """Return a `MEND` with what a rule does not read of its gangs: ``unread`` says it of one, by its name."""
+    found = dict.fromkeys(each for gang in mend.gangs for each in unread(gang))
+    return replace(mend, parts={**mend.parts, "unread": tuple(found)})
 
 
 def broken_guarantees(accounts: EntitlementAccounts) -> Iterator[Statement]:
@@ -146,10 +155,10 @@ def _on_type(
         spare.stop(goods_of(accounts, stopped, j))
         names = tuple(accounts.gangs.names[gang] for gang in helped)
         resources = spare.resources(helped, j)
-        yield MEND.of(type=kind, gangs=names, of=len(gangs), reclaim=found, resources=resources, lacks=lacks)
+        yield MEND.of(type=kind, gangs=names, of=len(gangs), reclaim=found, resources=resources, lacks=lacks, unread=())
     elif lacks or not helped:
         nothing = reclaim(kind, max(0, first - free), None)
-        yield MEND.of(type=kind, gangs=(), of=len(gangs), reclaim=nothing, resources=(), lacks=lacks)
+        yield MEND.of(type=kind, gangs=(), of=len(gangs), reclaim=nothing, resources=(), lacks=lacks, unread=())
 
 
 def _helped(

@@ -241,5 +241,5 @@ def whatif(
     if after is None:
         changed = Imported(with_settings(old.market, made), policy=old.policy, unread=old.unread)
         same = {key: value for key, value in how.items() if key not in ("speedups", "rates")}
-        return WhatIf(old, audit(changed, importer=old.source, policies=old.rules, **same), made)
+        return WhatIf(old, audit(changed, importer=old.source, policies=old.rules, known=old, **same), made)
     return WhatIf(old, audit(after, importer=importer, policies=policies, **how), made)

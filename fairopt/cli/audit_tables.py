@@ -249,7 +249,7 @@ def explanation(found: Explanation) -> None:
     inside = f", in {' in '.join(found.path)}" if found.path else ""
     kind = "group" if row.is_group else "user"
     say(f"{row.name}: a {kind}{inside}; {row.status.value}; weight {number_text(row.weight)}, priority {row.tier}")
-    rules = [each for each in found.found.alternatives if not each.error]
+    rules = [each for each in found.alternatives if not each.error]
     grid = table_of(["type", "held", "owed", "cap", "asks", "short", "borrows", *(each.policy for each in rules)])
     shares = [found.now(each) for each in rules]
     for own in row.types:
@@ -274,7 +274,7 @@ def explanation(found: Explanation) -> None:
             say(f"  {loan}")
     if found.found.unlooked and (found.mends or found.loans):
         say(found.found.unlooked)
-    for each in found.found.alternatives:
+    for each in found.alternatives:
         for gang, words in islice(found.why(each).items(), REASONS):
             say(f"{each.policy}, {gang}: {words}")
         if each.error:

@@ -9,7 +9,7 @@ from fairopt.problem import Market
 from fairopt.program import Number
 from fairopt.properties import Verdict
 from fairopt.properties.metrics import Metrics
-from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, Statement, by_name, keys_of, plain
+from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, Statement, by_name, keys_of
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution
@@ -65,7 +65,7 @@ def decision(
         allocation=decision.shares,
         unique=unique.shares,
         unique_utilities=unique.utilities,
-        at_worst=ABSENT if worst is None else plain(worst),
+        at_worst=ABSENT if worst is None else worst,
         # a method's proof is the evidence, unless the decision has more
         evidence=decision.evidence or (decision.method and proven),
         solver=None if decision.solver is None else decision.solver.name,

@@ -143,7 +143,7 @@ def _nodes(
     for child, parent in parents.items():
         below.setdefault(parent, []).append(child)
     own = {name: columns.row(owner.guarantee) for name, owner in owners.items()}
-    nodes: dict[str, ImportedQueue] = {}
+    nodes, leaves = dict[str, ImportedQueue](), frozenset(users)
     for node in (*users, *groups):
         owner = owners.get(node, ImportedQueue())
         borrowing, lending = columns.limits(owner)
@@ -155,7 +155,7 @@ def _nodes(
         for each in inside:
             add(whole, own.get(each, {}))
         cap: dict[str, Number] = {name: most + borrowing[name] for name, most in whole.items() if name in borrowing}
-        if node in own and node in users:  # nothing is borrowed without a Cohort, nor where no quota is listed
+        if node in own and node in leaves:  # nothing is borrowed without a Cohort, nor where no quota is listed
             cap |= {name: most for name, most in whole.items() if name not in own[node] or node not in parents}
         elif node in groups and node not in parents:  # the members of a cohort at the root have nothing but its quotas
             cap = {name: most for name, most in whole.items() if most < total[name]}

@@ -283,7 +283,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
     classes = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
     rows: list[ImportedGang] = []
     only: dict[str, list[str]] = {}
-    pods = pods_of(found, places)
+    pods, leaves = pods_of(found, places), frozenset(users)
     for part, job in _pod_groups(found):
         kind, name, spec = part.text("kind"), named(part), part.part("spec")
         queue, phase = _where(part, job)
@@ -292,7 +292,7 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
         if phase not in _WAITS + _RUNS and not pods.get(name):
             places.note(f"{kind}, phase {phase}", name, phase, "it neither waits nor runs")
             continue
-        if queue not in users:
+        if queue not in leaves:
             places.note(f"{kind}, spec.queue", name, queue, "no such leaf queue is given; Volcano skips it")
             continue
         over = found["Queue"][queue]

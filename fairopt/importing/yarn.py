@@ -117,6 +117,7 @@ def _market(
     }
     used = {path: _by_partition(said[path], "used") for path in users if path in said}
     nodes: dict[str, ImportedQueue] = {}
+    leaves = frozenset(users)
     for path in (*users, *groups):
         nodes[path] = ImportedQueue(
             parent=path.rpartition(".")[0] if path.count(".") > 1 else "",
@@ -124,7 +125,7 @@ def _market(
             cap=_row({label: most[path] for label, (_, most) in amounts.items()}, resource),
             tier=_tier(found[path], said.get(path)),
         )
-        if path in users:
+        if path in leaves:
             _limit(path, nodes[path], found, given, said.get(path), places)
         if path in used:
             nodes[path].held = _row({k: each for k, each in used[path].items() if k in stock}, resource)

@@ -181,6 +181,14 @@ class Policy(ABC):
         `NotInstalled`.
         """
 
+    def parts(self, problem: Any) -> list[list[int]]:
+        """Return the users (rows) of a market in parts, each decided as if the users of the others were not there.
+
+        All users stand in exactly one. Groups belong to the users in them: those of two parts share none. The one part
+        of all is right for every policy; a policy overrides this where there are more.
+        """
+        return [list(range(len(problem.users)))]
+
     def bundle(self, user: int, problem: Any, before: Any, solve: Session) -> Array:
         """Return what ``user`` gets (k,) in the decision on ``problem``, a market.
 

@@ -80,6 +80,15 @@ def upwards_of(parent: Array, names: Sequence[str]) -> tuple[int, ...]:
     return tuple(sorted(range(len(over)), key=lambda node: -depth[node]))
 
 
+def tops_of(parent: Array, upwards: Sequence[int]) -> list[int]:
+    """Return of each node the one at the top of its tree; ``upwards`` are all nodes, the deepest first."""
+    tops = list(range(len(parent)))
+    for node in reversed(upwards):
+        if parent[node] != TOP:
+            tops[node] = tops[parent[node]]
+    return tops
+
+
 def held_by(gangs: Gangs, users: int, types: tuple[str, ...], goods: tuple[Good, ...], chosen: Array | None) -> Array:
     """Return what running gangs take (n, k + g), GPUs and goods, as Fractions."""
     k = len(types)

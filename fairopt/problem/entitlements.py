@@ -235,12 +235,12 @@ class Entitlements(Frozen):
                 )
 
     # -- asking --------------------------------------------------------------------------------------------------
-    @property
+    @cached_property
     def nodes(self) -> tuple[str, ...]:
         """The names of users and groups (N,)."""
         return self.users + self.groups
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of types and goods (k + g,)."""
         return self.types + tuple(map(str, self.goods))

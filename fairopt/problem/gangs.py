@@ -148,9 +148,14 @@ class Gangs(Frozen):
 
     @cached_property
     def _order(self) -> Array:
-        since = [whole_as_int(each) for each in self.since.tolist()]
-        by_age = sorted(range(len(self)), key=since.__getitem__)
-        return np.array(by_age, dtype=np.int64)[np.argsort(~self.tier[by_age], kind="stable")]
+        return np.lexsort((self.moments, ~self.tier))
+
+    @cached_property
+    def moments(self) -> Array:
+        """The place of each gang's ``since`` among all, the earliest 0 (m,); equal ones share a place."""
+        since = [whole_as_int(each) for each in self.since.tolist()]  # ints are compared sooner than Fractions
+        places = {moment: place for place, moment in enumerate(sorted(set(since)))}
+        return np.array([places[each] for each in since], dtype=np.int64)
 
     @cached_property
     def kinds(self) -> Array:

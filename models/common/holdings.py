@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.numbers import whole_as_int
 from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Market
-from fairopt.problem.entitled_rows import TOP
+from fairopt.problem.entitled_rows import TOP, tops_of
 from fairopt.program import INFINITY, Array, Number
 
 
@@ -90,17 +90,27 @@ def gangs_of(owed: Entitlements) -> list[QueuedGang]:
     """Return all gangs in their places."""
     gangs = owed.gangs
     users, tiers, kept, on = (each.tolist() for each in (gangs.user, gangs.tier, gangs.preemptible, gangs.on))
-    sizes, places = gangs.gpus.tolist(), gangs.allowed
-    others = [light(row) for row in gangs.other.tolist()]  # an int is found sooner than a Fraction
-    alike: dict[tuple[Any, ...], dict[int, Amounts]] = {}
+    kinds = gangs.kinds.tolist()
+    alike: dict[int, dict[int, Amounts]] = {}
     out = []
     for place, gang in enumerate(gangs.order().tolist()):
-        same = (sizes[gang], *others[gang], places[gang].tobytes())
+        same = kinds[gang]
         if same not in alike:
-            alike[same] = {j: takes_of(owed, gang, j) for j in np.flatnonzero(places[gang]).tolist()}
+            alike[same] = {j: takes_of(owed, gang, j) for j in np.flatnonzero(gangs.allowed[gang]).tolist()}
         row = (gangs.names[gang], users[gang], alike[same], tiers[gang], kept[gang], place, on[gang])
         out.append(QueuedGang(gang, *row))
     return out
+
+
+def linked(owed: Entitlements, by: Iterable[Iterable[int]] = ()) -> list[list[int]]:
+    """Return the users in parts: those in one tree of groups are together, and those that stand together in ``by``."""
+    of, parts = tops_of(owed.parent, owed.upwards), dict[int, list[int]]()
+    for users in by:
+        tops = {of[user] for user in users}
+        of = [min(tops) if top in tops else top for top in of] if len(tops) > 1 else of
+    for user in range(len(owed.users)):
+        parts.setdefault(of[user], []).append(user)
+    return list(parts.values())
 
 
 def by_queue(gangs: Iterable[QueuedGang]) -> dict[int, deque[QueuedGang]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from operator import add, gt, le
+from operator import gt, sub
 from typing import Any
 
-from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue, ratio
+from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
-from fairopt.program import INFINITY, Number
+from fairopt.models.kai.reclaiming import Reach
+from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
 SCENARIOS = 20
@@ -151,10 +152,12 @@ class Cycle:
         victim: Callable[[], QueuedGang | None],
         allowed: Callable[[list[QueuedGang]], bool],
         words: str,
+        spared: Callable[[list[QueuedGang]], list[QueuedGang]] = lambda taken: [],
     ) -> bool:
         """Take one victim after the other until the job starts; give all back if it does not in the end.
 
-        Source: by_pod_solver.go, runSimulation.
+        ``spared``: those of the taken whom it is not allowed to lose, whoever else is lost. Where these leave no room
+        for the job, nothing is simulated. Source: by_pod_solver.go, runSimulation.
         """
         taken: list[QueuedGang] = []
         homes: list[list[Spot] | None] = []
@@ -165,10 +168,14 @@ class Cycle:
             homes.append(self._take(found))
             if self._pool.fits(job):
                 tries -= 1
+                if self._crowded(job, spared(taken)):
+                    continue
                 kept, at = self._played(job, taken)
                 lost = [each for each in taken if each not in kept]
                 if job in kept and allowed(lost):
                     self._start(job, at)
+                    for each in kept - {job}:
+                        self._keep(each)
                     for each in lost:
                         self.started.pop(each.number, None)
                         by = f"{job.name!r} of {self._pool.names[job.queue]!r}"
@@ -176,15 +183,22 @@ class Cycle:
                     return True
                 for each in taken:
                     if each in kept:
-                        self._take(each)
+                        self._pool.stop(each)
         for each, home in zip(taken, homes, strict=True):
             self._give_back(each, home)
         return False
 
+    def _crowded(self, job: QueuedGang, others: list[QueuedGang]) -> bool:
+        """Return whether less is free than a job takes where ``others`` have again what they had."""
+        left = self._pool.free
+        for each in others:
+            left = list(map(sub, left, each.takes))
+        return any(amount > free for amount, free in zip(job.takes, left, strict=True) if amount)
+
     def _played(self, job: QueuedGang, taken: list[QueuedGang]) -> tuple[set[QueuedGang], list[Spot] | None]:
         """Allocate as the next cycle would, but only to the job and the victims; return who got what it takes.
 
-        Victims are given it, the job is not yet; the second is where it would be. Source:
+        The pool gives it to victims, and not yet to the job; the second is where it would be. Source:
         TryToVirtuallyAllocatePreemptorAndGetVictims.
         """
         kept: set[QueuedGang] = set()
@@ -195,10 +209,7 @@ class Cycle:
             if not fits:
                 continue
             kept.add(each)
-            if each is job:
-                self._pool.start(each)
-            else:
-                self._give_back(each)
+            self._pool.start(each)
             if not any(map(self._pool.fits, left) if job in kept else [self._pool.fits(job)]):
                 break  # what is free only gets less
         return kept, self._pool.stop(job) if job in kept else None
@@ -270,9 +281,11 @@ class Cycle:
         """Take from other queues what they hold beyond their share; return whether the job starts."""
         if self._undue(job):
             return False
-        reach = _Reach(self._pool, job)
+        reach = Reach(self._pool, job, self._saturation)
+        if reach.over_quota():
+            return False
         words = "it was reclaimed for"
-        return self._make_room(job, lambda: self._victim(reach), lambda lost: self._bounded(job, lost), words)
+        return self._make_room(job, lambda: self._victim(reach), reach.bounded, words, reach.spared)
 
     def _undue(self, job: QueuedGang) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""
@@ -286,7 +299,7 @@ class Cycle:
                 return f"its queue would hold {pool.said(r, fixed)} for good, and its quota is {pool.said(r, quota)}"
         return ""
 
-    def _victim(self, reach: _Reach) -> QueuedGang | None:
+    def _victim(self, reach: Reach) -> QueuedGang | None:
         """Return the last job, in the scheduler's order, of a queue that holds more than it should."""
         found: int | None = None
         for node, siblings in reach.levels:  # from the reclaiming queue upwards
@@ -307,71 +320,3 @@ class Cycle:
 
     def _last(self, nodes: Iterable[int]) -> int:
         return max(nodes, key=lambda node: self._rank(node)[0])
-
-    def _bounded(self, job: QueuedGang, victims: list[QueuedGang]) -> bool:
-        """Whether the reclaiming queues stay within their shares, or less saturated than those that give.
-
-        Source: reclaimable.go, reclaimingQueuesRemainWithinBoundaries, isFairShareSaturationLowerPerResource.
-        """
-        pool = self._pool
-        touched: dict[int, set[int]] = {}
-        for victim in victims:
-            for node in pool.paths[victim.queue]:
-                touched.setdefault(node, set()).update(r for r, amount in enumerate(victim.takes) if amount > 0)
-        own = {r for r, amount in enumerate(job.takes) if amount > 0}
-        for node in pool.paths[job.queue]:
-            for sibling in touched.keys() - {node}:
-                for r in touched[sibling] | own if pool.parent[sibling] == pool.parent[node] else ():
-                    mine = saturation(pool.allocated[node][r] + job.takes[r], pool.shares[node][r])
-                    theirs = saturation(pool.allocated[sibling][r], pool.shares[sibling][r])
-                    if mine > 1 and pool.shares[sibling][r] > 0 and mine * self._saturation >= theirs:
-                        return False
-            if not job.preemptible and any(
-                fixed + amount > quota
-                for fixed, amount, quota in zip(pool.fixed[node], job.takes, pool.deserved[node], strict=True)
-            ):
-                return False
-        return True
-
-
-class _Reach:
-    """From whom a job may reclaim: queues beside the ones that it is in, on each level of the tree.
-
-    Source: filter_victims.go, FilterVictim; strategies.go, FitsReclaimStrategy; reclaimable.go, getLeveledQueues.
-    """
-
-    def __init__(self, pool: NodePool, job: QueuedGang) -> None:
-        self._pool, self._job = pool, job
-        self._passed: dict[int, bool] = {}
-        self.levels: list[tuple[int, list[int]]] = []
-        self._within: dict[int, bool] = {}
-        for node in pool.paths[job.queue]:
-            above = pool.parent[node]
-            siblings = [each for each in (pool.tops if above < 0 else pool.children[above]) if each != node]
-            self.levels.append((node, siblings))
-            within = all(map(le, map(add, pool.allocated[node], job.takes), pool.deserved[node]))
-            self._within.update(dict.fromkeys(siblings, within))
-
-    def yields(self, node: int) -> bool:
-        """Whether the jobs of a queue may be taken: it holds more than its share, or the job is owed by quota."""
-        pool = self._pool
-        if node not in self._passed:  # the filter looks at what was held before anybody was taken
-            self._passed[node] = self._candidate(node) if self._within[node] else pool.over_may(node)
-        if not self._passed[node]:
-            return False
-        return pool.over_may(node) or (self._within[node] and any(map(gt, pool.allocated[node], pool.deserved[node])))
-
-    def _candidate(self, node: int) -> bool:
-        pool, under = self._pool, False
-        for r, amount in enumerate(self._job.takes):
-            if amount and pool.deserved[node][r] != INFINITY:
-                if pool.allocated[node][r] > pool.deserved[node][r]:
-                    return True
-                under = under or pool.allocated[node][r] < pool.deserved[node][r]
-        return not under
-
-
-def saturation(held: Number, share: Number) -> Number:
-    """Return what is held over the fair share. Source: reclaimable.go, fairShareSaturationRatio."""
-    found: Number = ratio(held, share) if share else INFINITY if held > 0 else 0
-    return found

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import require
-from fairopt.models.kai.cycle import ACTIONS, Cycle, saturation
+from fairopt.models.common.holdings import linked
+from fairopt.models.kai.cycle import ACTIONS, Cycle
 from fairopt.models.kai.devices import Devices
 from fairopt.models.kai.pool import NodePool
+from fairopt.models.kai.reclaiming import saturation
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.numbers import amount, whole
@@ -78,6 +80,17 @@ class Kai(Computed):
         whole(self.cycles, "cycles")
         known = self.actions is None or (set(self.actions) <= set(ACTIONS) and len(self.actions) > 0)
         require(known, ", ".join(self.actions or ()), "actions", f"Give some of {', '.join(ACTIONS)}")
+
+    def parts(self, problem: Market) -> list[list[int]]:
+        """Return the queues by the node pools in which they hold or may have anything."""
+        owed = problem.entitlements
+        assert owed is not None
+        there = np.zeros(problem.shape, dtype=bool)
+        np.logical_or.at(there, owed.gangs.user, owed.gangs.allowed)
+        for column, kind in enumerate([*owed.types, *(good.flavor for good in owed.goods)]):
+            if kind in owed.types:
+                there[:, owed.types.index(kind)] |= np.asarray(owed.held[:, column] > 0, dtype=bool)
+        return linked(owed, [np.flatnonzero(own).tolist() for own in there.T])
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that queues hold after the cycles, and why."""

@@ -111,22 +111,23 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
         [(owed.good(resource, kind), at.get(Good(resource, name)) is None) for kind, name in enumerate(owed.types)]
         for resource in gangs.resources
     ]
-    moments = {moment: place for place, moment in enumerate(sorted(set(gangs.since)))}
     asked: dict[tuple[object, ...], Mapping[int, tuple[Needs, Needs]]] = {}
     kinds: dict[tuple[object, ...], int] = {}
     works = []
-    columns = (gangs.user, gangs.gpus, gangs.other, gangs.on, gangs.tier, gangs.preemptible)
+    sizes = gangs.gpus.tolist()
+    columns = (gangs.user, gangs.kinds, gangs.on, gangs.tier, gangs.preemptible, gangs.moments)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     fewer: dict[tuple[object, ...], FewerPods | None] = {}
     asks: dict[str, tuple[PodPlacement, ...]] = {"": ()}
     nothing: Mapping[str, str] = {}
-    for number, (user, gpus, other, on, tier, preemptible) in enumerate(rows):
+    for number, (user, takes, on, tier, preemptible, since) in enumerate(rows):
         said = gangs.settings[number] if gangs.settings else nothing
         text, placing = said.get(FEWER, ""), said.get(TOPOLOGY, "")
         if placing not in asks:
             asks[placing] = placements(placing, f"settings of {gangs.names[number]!r}, {TOPOLOGY}")
-        same = (gpus, tuple(other), gangs.allowed[number].tobytes(), text, placing)
+        same = takes, text, placing
         if same not in asked:
+            gpus, other = sizes[number], gangs.other[number].tolist()
             allowed = np.flatnonzero(gangs.allowed[number]).tolist()
 
             def needs(
@@ -137,7 +138,6 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
 
             asked[same] = needs({})
             fewer[same] = _fewer(fewer_pods(text, f"settings of {gangs.names[number]!r}, {FEWER}"), needs)
-        since = moments[gangs.since[number]]
         works.append(
             QueuedWork(
                 gangs.names[number],

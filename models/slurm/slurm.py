@@ -167,7 +167,7 @@ class SlurmQueue(Computed):
         gangs, rule = entitlements_of(market).gangs, self.as_set(entitlements_of(market))
         user, tier, since = gangs.user.tolist(), gangs.tier.tolist(), gangs.since.tolist()
         weighs = any(getattr(rule, name) for name in OPTIONS if name.startswith("weight"))
-        place, moment = _places(factor), _ranks(since)
+        place, moment = _places(factor), gangs.moments.tolist()
 
         def key(job: SlurmJob, part: SlurmPartition) -> tuple[Any, ...]:
             gang = job.number

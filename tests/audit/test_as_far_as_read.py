@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from fairopt.audit import Audit, audit, explain, whatif
+from fairopt.importing.imported import Imported
+from fairopt.problem import Entitlements, Gangs, Market
 
 GPU = "nvidia.com/gpu"
 #: What the audit says where everything is read.
@@ -270,3 +272,17 @@ def test_a_change_that_changes_nothing_leaves_reasons_as_they_are(tmp_path: Path
     found = whatif(files, ["b/u.weight=1"], importer="slurm")
     assert found.reasons == {}
     assert "nvlink" in str(found.after.reasons["a/u"])
+
+
+def test_a_remedy_claims_no_more_than_the_reason() -> None:
+    gangs = Gangs.of(
+        ["A", "A", "B"], [2, 2, 8], users=["A", "B"], types=["T"], names=["a", "c", "b"], on=[None, None, "T"]
+    )
+    owed = Entitlements.of(["A", "B"], ["T"], guarantee={"A": [4], "B": [4]}, gangs=gangs)
+    market = Market.of([[1], [1]], [8], users=["A", "B"], types=["T"], entitlements=owed)
+    said = {"a": ("features ('nvlink')",), "c": ("features ('nvlink')", "licenses ('x')")}
+    source = Imported(market, unread=lambda gang: said.get(gang, ()))
+    claim = "Then a, c run, if what the rule does not read lets them: features ('nvlink'); licenses ('x')"
+    assert str(audit(source, policies=[]).mends[0]).endswith(claim)
+    assert str(explain(source, "A", policies=[]).mends[0]).endswith(claim)
+    assert str(audit(Imported(market), policies=[]).mends[0]).endswith("Then a, c run")

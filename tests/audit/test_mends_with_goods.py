@@ -311,7 +311,7 @@ def test_mends_of_later_types_find_the_cpu_that_earlier_ones_leave() -> None:
 
 def test_several_resources_are_listed() -> None:
     one = {"type": "T", "gangs": ("a",), "of": 1, "reclaim": reclaim("T", 1, (), 1), "lacks": ()}
-    words = [str(MEND.of(**one, resources=names)) for names in (("x",), ("x", "y"), ("x", "y", "z"))]
+    words = [str(MEND.of(**one, resources=names, unread=())) for names in (("x",), ("x", "y"), ("x", "y", "z"))]
     assert [each.partition("enough ")[2] for each in words] == ["x", "x and y", "x, y and z"]
 
 

@@ -1,0 +1,146 @@
+"""A rule that decides only a part of a market says of it what it says where it decides all of it."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from fairopt.audit import audit, explain, whatif
+from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.alternatives import Alternative, alternative, changed
+from fairopt.audit.parts import changed_part, part_of
+from fairopt.audit.pools import BOUNDLESS
+from fairopt.audit.settings import read_setting, with_settings
+from fairopt.models import MaxMin
+from fairopt.models.kai.kai import Kai
+from fairopt.problem import Entitlements, Gangs, Good, Market
+from fairopt.problem.entitled_rows import TOP
+
+TYPES = ["a100", "h100", "l40s"]
+
+
+def pools(seed: int) -> Market:
+    """Return queues in groups; most groups are in one node pool, and gangs are of one type or two."""
+    draw = Random(seed)
+    users = [f"q{i}" for i in range(draw.randint(4, 12))]
+    groups = {user: f"g{draw.randrange(5)}" for user in users}
+    groups |= {f"g{i}": "top" for i in range(5) if f"g{i}" in groups.values() and draw.random() < 0.2}
+    kind = {user: TYPES[int(groups[user][1:]) % 3] if draw.random() < 0.95 else draw.choice(TYPES) for user in users}
+    owner = [draw.choice(users) for _ in range(draw.randint(3, 40))]
+    allowed = [[kind[user]] if draw.random() < 0.95 else draw.sample(TYPES, 2) for user in owner]
+    gangs = Gangs.of(
+        owner,
+        [draw.choice([1, 1, 2, 4]) for _ in owner],
+        users=users,
+        types=TYPES,
+        allowed=allowed,
+        on=[each[0] if draw.random() < 0.5 else None for each in allowed],
+        tier=[draw.randrange(3) for _ in owner],
+        preemptible=[draw.random() < 0.8 for _ in owner],
+        other={"cpu": [draw.choice([2, 4, 8]) for _ in owner]},
+    )
+    goods = {Good("cpu", each): 400 for each in TYPES}
+    guarantee = {user: {kind[user]: draw.randint(0, 5)} for user in users}
+    weight = {user: draw.choice([1, 1, 2]) for user in users}
+    owed = Entitlements.of(
+        users, TYPES, group=groups, guarantee=guarantee, goods=goods, borrow_weight=weight, gangs=gangs
+    )
+    capacity = [int(each) + draw.randint(0, 6) for each in owed.held[:, :3].sum(axis=0)]
+    return Market.of([[1] * 3] * len(users), capacity, users=users, types=TYPES, entitlements=owed)
+
+
+def told(found: Alternative) -> dict[str, Any]:
+    assert found.shares is not None
+    assert found.grounds is not None
+    assert found.grounds.owed is not None
+    return {
+        "shares": found.shares.tolist(),
+        "gains": found.gains,
+        "on": found.grounds.gangs.on.tolist(),
+        "owed": found.grounds.owed.tolist(),
+        "share": dict(found.grounds.share),
+        "stated": found.grounds.stated,
+        "waits": dict(found.grounds.waits),
+        "stopped": dict(found.grounds.stopped),
+        "order": sorted(found.grounds.order),
+    }
+
+
+def test_what_changed_is_decided_alone_as_it_is_with_all_others() -> None:
+    parted = 0
+    for seed in range(150):
+        market, draw, rule = pools(seed), Random(seed), Kai()
+        user = draw.choice(market.users)
+        setting = draw.choice([f"{user}.weight=3", f"{user}.{draw.choice(TYPES)}.quota=9", "top.weight=2"])
+        if setting.startswith("top") and "top" not in market.entitlements.groups:  # type: ignore[union-attr]
+            continue
+        after = with_settings(market, [read_setting(setting, market)])
+        known = alternative(market, rule)
+        assert told(changed(after, rule, (market, {"kai": known}))) == told(alternative(after, rule)), (seed, setting)
+        parted += changed_part(rule, market, after) is not None
+    assert parted > 50
+
+
+def test_what_one_user_has_is_decided_with_those_on_whom_it_depends() -> None:
+    parted = 0
+    for seed in range(100):
+        market, rule = pools(seed), Kai()
+        whole = alternative(market, rule)
+        assert whole.shares is not None
+        assert whole.grounds is not None
+        for user, name in enumerate(market.users):
+            part = part_of(rule, market, [user])
+            found = alternative(part, rule)
+            assert found.shares is not None
+            assert found.grounds is not None
+            assert found.shares[part.users.index(name)].tolist() == whole.shares[user].tolist()
+            assert found.grounds.waits.items() <= whole.grounds.waits.items()
+            parted += len(part.users) < len(market.users)
+    assert parted > 100
+
+
+def test_explanations_and_changes_are_those_of_whole_decisions() -> None:
+    for seed in range(20):
+        market = pools(seed)
+        name = market.users[0]
+        whole = explain(market, name, importer="kai", policies=["kai"], sensitivities=True)
+        part = explain(market, name, importer="kai", policies=["kai"], sensitivities=False)
+        assert part.to_json() | {"sensitivities": []} == whole.to_json() | {"sensitivities": []}
+        setting = f"{name}.weight=5"
+        after = with_settings(market, [read_setting(setting, market)])
+        found = whatif(market, [setting], importer="kai", policies=["kai"]).after
+        assert found.to_json() == audit(after, importer="kai", policies=["kai"]).to_json()
+
+
+def test_a_policy_that_knows_no_parts_decides_all() -> None:
+    market = pools(1)
+    assert part_of(MaxMin(), market, [0]) is market
+    after = with_settings(market, [read_setting(f"{market.users[0]}.weight=2", market)])
+    assert changed_part(MaxMin(), market, after) is None
+    assert changed_part(Kai(), market, pools(2)) is None  # other gangs: it may be anybody
+
+
+def seen_by_walking(owed: Entitlements, borrowed: list[Any], path: list[int]) -> list[tuple[int, Any]]:
+    """Return what `Pools.seen_beside` does, node by node."""
+    members = [*(owed.children[each] for each in path), owed.tops]
+    levels = [(node, BOUNDLESS) for nodes in members for node in nodes if node not in path]
+    found = []
+    while levels:
+        node, most = levels.pop()
+        gpus = min(most, borrowed[node])
+        if gpus > 0:
+            levels += [(child, gpus) for child in owed.children[node]]
+            found += [(node, gpus)] * (node < len(owed.users))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
+
+
+def test_who_borrows_as_seen_from_a_group() -> None:
+    for seed in range(30):
+        accounts, draw = EntitlementAccounts(pools(seed)), Random(seed)
+        borrowed = np.array([draw.randint(-2, 5) for _ in accounts.said.nodes])
+        for group in (TOP, *range(len(accounts.said.users), len(accounts.said.nodes))):
+            path = [] if group == TOP else list(accounts.said.path(group))
+            seen = list(accounts.pools.seen_beside(borrowed, group).items())
+            assert seen == seen_by_walking(accounts.said, borrowed.tolist(), path)

@@ -1,0 +1,57 @@
+"""Whom a reclaiming job of KAI's cannot do without, against every choice of those that are lost."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+from fairopt.models.kai.pool import NodePool
+from fairopt.models.kai.reclaiming import Reach
+from fairopt.problem import Entitlements, Gangs, Market
+
+
+def pool(seed: int) -> NodePool:
+    draw = Random(seed)
+    users = [f"q{i}" for i in range(6)]
+    groups = {user: f"g{i // 2}" for i, user in enumerate(users)} | {"g0": "top", "g1": "top"}
+    owner = [draw.choice(users) for _ in range(16)]
+    gangs = Gangs.of(
+        owner,
+        [draw.choice([1, 2, 3]) for _ in owner],
+        users=users,
+        types=["T"],
+        on=["T" if at < 12 else None for at in range(16)],
+        tier=[draw.randrange(2) for _ in owner],
+    )
+    guarantee = {user: [draw.randint(0, 3)] for user in users}
+    owed = Entitlements.of(users, ["T"], group=groups, guarantee=guarantee, gangs=gangs)
+    market = Market.of([[1]] * 6, [int(owed.held.sum())], users=users, types=["T"], entitlements=owed)
+    return NodePool(market, owed, gangs, 0, 1)
+
+
+def test_those_that_are_spared_are_in_no_choice_that_is_allowed() -> None:
+    spared = allowed = 0
+    for seed in range(120):
+        own = pool(seed)
+        for job in own.waiting[:2]:
+            others = [each for each in own.running if each.queue != job.queue]
+            taken = Random(seed).sample(others, min(5, len(others)))
+            reach = Reach(own, job, 1)
+            for each in taken:
+                own.stop(each)
+            kept = reach.spared(taken)
+            for count in range(1, len(taken) + 1):
+                for lost in combinations(taken, count):
+                    back = [each for each in taken if each not in lost]
+                    for each in back:
+                        own.start(each)
+                    fine = reach.bounded(list(lost))
+                    for each in back:
+                        own.stop(each)
+                    assert not (fine and set(lost) & set(kept))
+                    allowed += fine
+            for each in taken:
+                own.start(each)
+            spared += len(kept)
+    assert spared > 50
+    assert allowed > 50
