@@ -110,7 +110,7 @@ class Topology:
         ``implied``: whether they are placed though they do not ask.
         """
         kinds = [kind for kind in types if kind in self.levels]
-        said = []
+        said = list[dict[str, Any]]()
         for pods in pod_sets:
             asks: dict[str, Any] = {key: pods.topology.value.get(key) for key in LEVELS}
             asks |= {key: pods.topology.text(key) for key in LEVELS[:3] if asks[key] is not None}
