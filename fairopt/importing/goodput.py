@@ -182,9 +182,13 @@ def workload(path: AnyPath) -> list[dict[str, str]]:
     return list(_rows(Path(path), ("name", "time", "application", "num_replicas", "batch_size")))
 
 
+#: How many folders above a workload the measurements of its applications may lie.
+NEAR = 3
+
+
 def traces_of(path: AnyPath) -> Path:
     """Return the folder of the measurements that lie beside the folders of workloads."""
-    for above in Path(path).resolve().parents:
+    for above in Path(path).resolve().parents[:NEAR]:
         if (above / "traces").is_dir():
             return above / "traces"
     remedy = "Give a workload inside a checkout of the artefact"

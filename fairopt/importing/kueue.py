@@ -194,8 +194,8 @@ def _tell(
         there = [
             amounts.get(good.resource, _NONE)
             for own, amounts in nodes
-            if labels and all(own.get(key) == value for key, value in labels.items())
+            if all(own.get(key) == value for key, value in labels.items())
         ]
-        if sum(there) != total[kind]:
+        if labels and sum(there) != total[kind]:  # a flavor without labels does not say which nodes are its own
             text = f"{in_full(Fraction(sum(there)))} on nodes, {in_full(total[kind])} in quotas"
             places.note("Node, status.allocatable", kind, text, NODES)
