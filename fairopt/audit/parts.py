@@ -25,7 +25,7 @@ IN_ALL = ("users", "groups", "types", "goods", "stock", "half_life", "rate", "ga
 def part_of(policy: Policy, market: Market, users: Collection[int]) -> Market:
     """Return the market of all users on whom depends what a policy gives some of them; all where nobody knows.
 
-    >>> from fairopt.models.kai import Kai
+    >>> from fairopt.models import Kai
     >>> from fairopt.problem import Entitlements
     >>> owed = Entitlements.of(["A", "B", "C"], ["T", "U"], held={"A": [1, 0], "B": [0, 1], "C": [2, 0]})
     >>> market = Market.of([[1, 1]] * 3, [8, 8], users=["A", "B", "C"], types=["T", "U"], entitlements=owed)
