@@ -14,20 +14,24 @@ from fairopt.program import Array
 def scheduled(starter: JobStarter, *, backfill: bool) -> Holdings:
     """Start jobs until nothing changes any more, and return what is held then, and why others wait.
 
-    Slurm goes on with its rounds when nothing starts any more, and a reason is that of the last.
+    Each round is of the jobs that wait then. The last starts nothing, and its reasons are those that squeue states:
+    those of backfill, where that is on.
     """
-    while stopped_some(starter) or (backfill and Backfill(starter).run()):
-        pass
-    stopped_some(starter)
+    some = -1
+    while some != len(starter.room.started):
+        some = len(starter.room.started)
+        starter.line_up()
+        while stopped_some(starter) or (backfill and Backfill(starter).run()):
+            starter.line_up()
     return starter.room
 
 
 def stopped_some(starter: JobStarter) -> bool:
     """Start jobs, going through them once in their order, and say whether any was stopped for another.
 
-    Where none was, a second time would start nothing: what is free, and what limits leave, only becomes less. A job
-    that a limit stops is passed over. One that finds too little keeps all nodes of its partition from those after it,
-    whatever partition these are in; where jobs can be stopped for it, they are.
+    Where none was, a second time starts nothing, but where jobs go before each other in a circle. A job that a limit
+    stops is passed over. One that finds too little keeps all nodes of its partition from those after it, whatever
+    partition these are in; where jobs can be stopped for it, they are.
 
     Source: Slurm 22.05.8, src/slurmctld/job_scheduler.c, _schedule.
     """
@@ -39,8 +43,13 @@ def stopped_some(starter: JobStarter) -> bool:
         if not starter.waits(job):
             continue
         name = job.gang.name
-        if why := part.refuses(job) or _kept_in(part, kept) or starter.limits.on_jobs(job, part):
+        if why := part.refuses(job) or _kept_in(part, kept):
+            if name not in starter.limited:  # passed over, it keeps the limit that stopped it as its reason
+                waits[name] = why
+            continue
+        if why := starter.limits.on_jobs(job, part):
             waits[name] = why
+            starter.limited.add(name)
             continue
         nodes = part.nodes & ~taken
         enough = bool(nodes.sum() >= job.nodes)
@@ -49,6 +58,7 @@ def stopped_some(starter: JobStarter) -> bool:
             starter.start(job, part, *found)
         elif why:
             waits[name] = why
+            starter.limited.add(name)
         elif not starter.fits_at_all(job, part.nodes):
             waits.setdefault(name, f"it needs {_asked(starter, job)}, more than there are of any type that it may take")
         elif enough and not starter.fits_at_all(job, nodes):  # ReqNodeNotAvail, which keeps nothing

@@ -47,8 +47,13 @@ class JobStarter:
         self._limited = [[over for over in owed.path(user) if limited[over]] for user in range(len(owed.users))]
         self._priority = priority
         self.makes_room: set[int] = set()  # jobs for which others were stopped in this pass
+        self.limited: set[str] = set()  # jobs that a limit stopped when they were looked at last
 
     # -- who is before whom ------------------------------------------------------------------------------------------
+    def line_up(self) -> None:
+        """Let those that wait now line up anew: with preemption their order depends on who is among them."""
+        self.__dict__.pop("queue", None)
+
     @cached_property
     def queue(self) -> list[Entry]:
         """Pending jobs with each partition in which they may start, in their order."""
