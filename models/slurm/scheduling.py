@@ -15,10 +15,13 @@ def scheduled(starter: JobStarter, *, backfill: bool) -> Holdings:
     """Start jobs until nothing changes any more, and return what is held then, and why others wait.
 
     Each round is of the jobs that wait then. The last starts nothing, and its reasons are those that squeue states:
-    those of backfill, where that is on.
+    those of backfill, where that is on. A job stops others again only KillWait and MessageTimeout after it stopped
+    some, which is when nothing else starts any more.
     """
     some = -1
-    while some != len(starter.room.started):
+    while some != len(starter.room.started) or starter.made_room:
+        if some == len(starter.room.started):
+            starter.made_room.clear()
         some = len(starter.room.started)
         starter.line_up()
         while stopped_some(starter) or (backfill and Backfill(starter).run()):
@@ -38,7 +41,7 @@ def stopped_some(starter: JobStarter) -> bool:
     site, waits = starter.site, starter.room.waits
     starter.makes_room.clear()
     kept: dict[str, str] = {}  # by partition: the job for which its nodes are kept
-    taken, stopped = np.zeros(len(site.names), dtype=bool), False
+    taken = np.zeros(len(site.names), dtype=bool)
     for job, part in starter.queue:
         if not starter.waits(job):
             continue
@@ -64,11 +67,12 @@ def stopped_some(starter: JobStarter) -> bool:
         elif enough and not starter.fits_at_all(job, nodes):  # ReqNodeNotAvail, which keeps nothing
             waits[name] = _short(starter, job, part, nodes, kept)
         else:
-            stopped = (enough and starter.stop_for(job, part, nodes)) or stopped
+            if enough:
+                starter.stop_for(job, part, nodes)
             waits[name] = _short(starter, job, part, nodes, kept)
             kept[part.name] = name
             taken |= part.nodes
-    return stopped
+    return bool(starter.makes_room)
 
 
 def _kept_in(part: SlurmPartition, kept: dict[str, str]) -> str:
