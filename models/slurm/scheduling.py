@@ -47,12 +47,12 @@ def stopped_some(starter: JobStarter) -> bool:
             continue
         name = job.gang.name
         if why := part.refuses(job) or _kept_in(part, kept):
-            if name not in starter.limited:  # passed over, it keeps the limit that stopped it as its reason
+            if name not in starter.stays:  # passed over, it keeps another reason than too little room
                 waits[name] = why
             continue
         if why := starter.limits.on_jobs(job, part):
             waits[name] = why
-            starter.limited.add(name)
+            starter.stays.add(name)
             continue
         nodes = part.nodes & ~taken
         enough = bool(nodes.sum() >= job.nodes)
@@ -61,15 +61,17 @@ def stopped_some(starter: JobStarter) -> bool:
             starter.start(job, part, *found)
         elif why:
             waits[name] = why
-            starter.limited.add(name)
-        elif not starter.fits_at_all(job, part.nodes):
+            starter.stays.add(name)
+        elif not job.gang.takes or (enough and not starter.fits_at_all(job, part.nodes)):
             waits.setdefault(name, f"it needs {_asked(starter, job)}, more than there are of any type that it may take")
         elif enough and not starter.fits_at_all(job, nodes):  # ReqNodeNotAvail, which keeps nothing
             waits[name] = _short(starter, job, part, nodes, kept)
+            starter.stays.add(name)
         else:
             if enough:
                 starter.stop_for(job, part, nodes)
             waits[name] = _short(starter, job, part, nodes, kept)
+            starter.stays.discard(name)
             kept[part.name] = name
             taken |= part.nodes
     return bool(starter.makes_room)
@@ -88,7 +90,8 @@ def _asked(starter: JobStarter, job: SlurmJob) -> str:
 def _short(starter: JobStarter, job: SlurmJob, part: SlurmPartition, nodes: Array, kept: dict[str, str]) -> str:
     """Return in words that too little is free for a job in some nodes of a partition."""
     site = starter.site
-    kinds = [kind for kind in job.gang.takes if site.total[part.nodes, kind].sum() >= job.gpus]
+    every = list(job.gang.takes)
+    kinds = [kind for kind in every if site.total[part.nodes, kind].sum() >= job.gpus] or every
     there = int(np.maximum(site.free[nodes, kinds[-1]], 0).sum())
     words = f"it needs {job.gpus} {site.types[kinds[-1]]}, and {there} are free" + f" in {part.name}" * site.by_node
     others = ((name, site.partitions[other].nodes) for other, name in kept.items() if name != job.gang.name)

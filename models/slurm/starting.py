@@ -48,7 +48,7 @@ class JobStarter:
         self._priority = priority
         self.makes_room: set[int] = set()  # jobs for which others were stopped in this pass
         self.made_room: set[int] = set()  # those for which others were stopped just before, and no more are now
-        self.limited: set[str] = set()  # jobs that a limit stopped when they were looked at last
+        self.stays: set[str] = set()  # jobs that wait for another reason than too little room, as they were seen last
 
     # -- who is before whom ------------------------------------------------------------------------------------------
     def line_up(self) -> None:
