@@ -190,6 +190,8 @@ class ServerLoads:
         hosts = hosts[self.queue.cluster.gpus[hosts] >= gpus] if gpus else hosts
         hosts = hosts[np.isin(hosts, without, invert=True)] if without else hosts
         wanted, sizes = self._wanted[hosts], self.queue.cluster.gpus[hosts]
+        if all(part == 1 for part in per_gpu.values()):  # quotients of small whole numbers are equal in floats, too
+            return int(hosts[(wanted.sum(axis=1) / sizes * sign).argmin()])
         loads = wanted @ np.array([float(per_gpu.get(name, 0)) for name in self._user]) / sizes * sign
         least = loads.min()
         near = np.flatnonzero(loads <= least + NEAR * (1 + abs(least)))

@@ -78,7 +78,7 @@ def fair_tickets(queue: Queue) -> list[Mapping[str, Fraction]]:
     Source: Gandiva_fair Sec. 1 (a proportional share of each generation), 2.1.
     """
     jobs = queue.jobs
-    present = np.unique(jobs.tenant[queue.fitting]).tolist()
+    present = np.flatnonzero(np.bincount(jobs.tenant[queue.fitting])).tolist()
     weights = tuple(jobs.tenant_weight[present].tolist())
     return list(_fair(tuple(jobs.tenants[user] for user in present), weights, tuple(queue.capacity.tolist())))
 
@@ -133,7 +133,7 @@ def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool)
     left: list[int] = free.astype(np.int64).tolist()
     passes = {names[row]: known[names[row]] for row in calm.tolist()}
     aggregates: dict[str, int] = {}
-    on = np.unique(host[calm])
+    on = np.flatnonzero(np.bincount(host[calm], minlength=len(cluster.hosts)))
     ran, leased, stands = list(queue.leased), list(queue.leased), True
     for gpu_type, own in enumerate(rows):
         same = {

@@ -145,6 +145,8 @@ class Level(Generic[User]):
         return self._found(self.demand | {user: self.demand.get(user, 0) + more})
 
     def _found(self, demand: Mapping[User, int]) -> Fraction | None:
+        if sum(demand.values()) <= self.gpus:
+            return None
         height = level(self._tickets, demand, self.gpus)
         return None if height is None else Fraction(height)
 
