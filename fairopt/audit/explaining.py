@@ -16,7 +16,7 @@ from fairopt.audit.alternatives import Alternative, alternative, changed, chosen
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit, market_in, paths_of
 from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS, plain
-from fairopt.audit.reasons import NOT_READ, NOTHING, Reason, ahead, as_far_as_read, by_rule, named, reason_of
+from fairopt.audit.reasons import NOT_READ, NOTHING, REASON, ahead, as_far_as_read, by_rule, named, reason_of
 from fairopt.audit.settings import CAPACITY, SetTo, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
@@ -30,7 +30,7 @@ from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, few, keys_of, listed
 
 #: A reason, and how many gangs wait for it.
-WAITS = ResultForm("Gangs that wait for the same reason.", *Reason.form.keys, Key("gangs", int, "How many there are."))
+WAITS = ResultForm("Gangs that wait for the same reason.", *REASON.keys, Key("gangs", int, "How many there are."))
 
 
 def _loan(it: Statement) -> str:
@@ -92,7 +92,7 @@ class Explanation(Tabular):
     alternatives: tuple[Alternative, ...]
     row: NodeStatus
     path: tuple[str, ...]
-    waits: tuple[Reason, ...]
+    waits: tuple[Statement, ...]
     mends: tuple[Statement, ...]
     loans: tuple[Statement, ...]
     sensitivities: tuple[Statement, ...]
@@ -198,15 +198,15 @@ def explain(
     accounts = found.accounts
     node = accounts.said.node(name)
     others = found.alternatives if wanted else tuple(_of_its_part(found, node, policies, watch))
-    same: dict[tuple[Any, ...], Reason] = {}
+    same: dict[tuple[Any, ...], Statement] = {}
     waiting = [*accounts.waiting_below(node)]
     waiting.sort(key=lambda gang: gang not in accounts.starving.get(node, {}))
     first = waiting[0] if waiting else None
     own = waits_by_rule(others, found.source, found.policy)
     for gang in waiting:
         reason = as_far_as_read(by_rule(reason_of(accounts, gang), own), found.unread(accounts.gangs.names[gang]))
-        key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)
-        same[key] = replace(same[key], gangs=same[key].gangs + 1) if key in same else reason
+        key = (reason.user, reason.gpus, reason.owed, *map(str, reason.stops), reason.elsewhere)
+        same[key] = same[key].but(gangs=same[key].gangs + 1) if key in same else reason
     return Explanation(
         found=found,
         alternatives=others,

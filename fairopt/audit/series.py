@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairopt.audit.auditing import Audit, audit
-from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
+from fairopt.audit.status import EntitlementStatus, NodeStatus
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import AnyPath
 from fairopt.properties import Answer
-from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed
+from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, listed
 
 #: A moment in a name: 2026-11-28T10:30, 20261128-103000, with Z or +01:00 behind it if not in UTC.
 _MOMENT = re.compile(
@@ -161,7 +161,7 @@ class AuditSeries(Tabular):
     def line(self, name: str, kind: str, key: str) -> list[float]:
         """Return what a user or group ``holds``, is ``owed`` or so of a type at each moment."""
         rows = [each.rows.get(name) for each in self.moments]
-        on: list[TypeStatus | None] = [None if row is None else row.on(kind) for row in rows]
+        on: list[Statement | None] = [None if row is None else row.on(kind) for row in rows]
         return [0.0 if own is None else float(getattr(own, key)) for own in on]
 
     @property

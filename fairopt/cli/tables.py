@@ -20,12 +20,13 @@ from rich.text import Text
 
 from fairopt.cli.exits import Exit
 from fairopt.numbers import arithmetic, counted
-from fairopt.policy import Allocation, Claim, Policy, Uniqueness
+from fairopt.policy import Allocation, Claim, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
 from fairopt.proofs.ledger.entries import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.properties import Answer, SlackCase, Verdict
 from fairopt.properties.verdict import MARKS
+from fairopt.report import Statement
 
 if TYPE_CHECKING:
     from fairopt.cli.settings import Option
@@ -75,11 +76,11 @@ def _shares(decided: Allocation) -> None:
     say(drawn if fits(drawn) else table_of(heads, rows))
 
 
-def decision(decided: Allocation, unique: Uniqueness | None) -> None:
+def decision(decided: Allocation, unique: Statement | None) -> None:
     """Print the shares and throughputs of a decision; of ``unique``, None where it was not asked."""
     _shares(decided)
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
-    only = f"; {unique.words}" if unique else ""
+    only = f"; {unique}" if unique else ""
     near = f"; irrational; throughputs are proved to a part of {float(decided.error):.0e}" if decided.error else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{near}{only}")
     solution = decided.solution
