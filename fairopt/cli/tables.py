@@ -29,7 +29,6 @@ from fairopt.properties.verdict import MARKS
 from fairopt.report import Statement
 
 if TYPE_CHECKING:
-    from fairopt.cli.settings import Option
     from fairopt.properties.metrics import Metrics
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
@@ -141,7 +140,7 @@ def policies(listed: Sequence[Policy], title: str = "policy") -> None:
     say(table_of(texts(title, "source", "claims"), rows))
 
 
-def policy(shown: Policy, options: Sequence[Option]) -> None:
+def policy(shown: Policy, options: Sequence[Statement]) -> None:
     """Print all about one policy."""
     say(Text(shown.name, style="bold").append(f": {(getdoc(type(shown)) or '').partition(chr(10))[0]}"))
     say(f"source: {shown.source}")
@@ -150,7 +149,7 @@ def policy(shown: Policy, options: Sequence[Option]) -> None:
         say(f"claims {_claimed(claim)}: {claim.source}")
     if not options:
         return say("options: none")
-    say(table_of(texts("option", "type", "default", "meaning"), options))
+    say(table_of(texts("option", "type", "default", "meaning"), (each.parts.values() for each in options)))
     say("They are set by --set OPTION=VALUE.")
 
 
