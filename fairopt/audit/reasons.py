@@ -19,7 +19,11 @@ NAMED, MOST_HOLDERS = 3, 50
 
 
 class Cause(enum.Enum):
-    """What stops a gang on a type; of several types the one whose cause stands first is said first: it lacks least."""
+    """What stops a gang on a type; of several types the one whose cause stands first is said first: it lacks least.
+
+    >>> Cause.TOO_LARGE.value
+    'too large'
+    """
 
     OPEN = "nothing"  # GPUs are free for it
     RULE = "rule"  # GPUs are free for it, and the scheduler's own rule does not start it
