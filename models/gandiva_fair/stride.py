@@ -170,6 +170,8 @@ def entered(passes: Sequence[int | None]) -> list[int]:
 class Strides:
     """The state of stride scheduling, by names: the ``passes`` of jobs with tickets, in 1/`UNIT`, and where jobs are.
 
+    In a lottery there are no passes, and ``waiting`` has the winners that have not run yet, in order.
+
     ``gpu_types``: the type of each job, where jobs lie on any host of it. ``homes``: in split stride, the servers of
     each; a small job's pass counts on its server, a large one's in the central scheduler. ``servers``: the pass of each
     server's aggregate job there. These passes are less one ticket per GPU for each round.
@@ -184,6 +186,7 @@ class Strides:
     servers: Mapping[str, int] = field(default_factory=dict)
     since: int = 0
     strides: Mapping[str, int] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
 
     def before(self, index: int) -> Strides:
         """Return the state when round ``index`` begins."""
