@@ -129,11 +129,8 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoi
     free, prices = problem if problem.demand is None else replace(problem, demand=None), None
     with np.errstate(all="ignore"):
         try:
-            limited = problem.demand is not None and _plenty(problem)
-            if not limited:
-                prices = near_prices(free)
-                limited = problem.demand is not None and bound(free, prices) >= problem.highest
-            if limited:
+            prices = 1.0 / problem.capacity if _plenty(problem) else near_prices(free)
+            if problem.demand is not None and bound(free, prices) >= problem.highest:
                 return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
         except OutOfTime as over:
             prices = over.solution if prices is None else prices
@@ -153,7 +150,7 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoi
 def _plenty(problem: LevelProblem) -> bool:
     """Return whether GPUs remain where all users have the `highest` level on the type of which they need least.
 
-    Then no prices prove that level to be out of reach, and none need be looked for.
+    Then no prices prove that level to be out of reach, and any will do.
     """
     if not problem.highest < INFINITY:
         return False
