@@ -255,13 +255,7 @@ class Market(Frozen, Tabular):
 
     def fair_utility(self) -> Array:
         """Return each user's throughput (n,) on its own partition of the cluster; positive by validation."""
-        return self._fair_utility
-
-    @cached_property
-    def _fair_utility(self) -> Array:
-        fair = self.utility(self.equal_split())
-        fair.setflags(write=False)
-        return fair
+        return self.utility(self.equal_split())
 
     def type_order(self) -> tuple[int, ...]:
         """Return the types from slowest to fastest: by the weighted mean of each user's relative speed on them.
