@@ -12,7 +12,7 @@ from typing import Any
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
 from fairopt.importing.slurm_facts import Facts, JobRecord
-from fairopt.importing.slurm_reasons import CAPS, reason_of, stopped_by, unavailable
+from fairopt.importing.slurm_reasons import CAPS, of_one_partition, reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import SlurmCommand, json_records, text_records
 from fairopt.importing.slurm_site import as_text, of_job, of_node
 from fairopt.importing.slurm_unread import ADDED, Key, settled
@@ -300,7 +300,8 @@ def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
     for name, job in sorted(facts.jobs.items(), key=_when):
         reason = "" if job.runs else reason_of(job.record.value)
         named = unavailable(job.record) if reason else []
-        if any(node not in facts.nodes or not facts.nodes[node].up for node in named):
+        down = any(node not in facts.nodes or not facts.nodes[node].up for node in named)
+        if down or (reason and not known and of_one_partition(job.record)):
             facts.note(SlurmCommand.JOB.value, "Reason", reason, stopped_by(reason)[0])
         elif reason in CAPS and not _has_cap(facts, job):
             why = "a limit that Slurm states and no file here has (sacctmgr show assoc tree -P): the job is left aside"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import UNPLACED, ImportedQueue, Places
-from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
+from fairopt.importing.slurm_reasons import of_one_partition, reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, as_text, settings_of
 from fairopt.importing.slurm_unread import (
@@ -358,7 +358,8 @@ class Facts:
             return self.note(source, "Account, User", name, "a job of nobody that the file names")
         reason = reason_of(fields) if state in WAITS else ""
         why, left_aside = stopped_by(reason)
-        if why and not (left_aside and unavailable(record)):  # whether those nodes are down is seen later
+        # whether unavailable nodes are down, and what other partitions say, is seen later
+        if why and not (left_aside and (unavailable(record) or of_one_partition(record))):
             self.note(source, "Reason", reason, why, name)
             if left_aside:
                 return None

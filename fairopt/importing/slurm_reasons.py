@@ -57,6 +57,12 @@ def stopped_by(reason: str) -> tuple[str, bool]:
     return ("", False) if reason in OWN | CAPS else ("not known here; the job is taken to wait for GPUs", False)
 
 
+def of_one_partition(job: ObjectPart) -> bool:
+    """Whether a job waits for a reason that one partition gives, and names others beside, in which it may start."""
+    reason = reason_of(job.value)
+    return "," in said(job.value.get("partition", "")) and (reason.startswith("Partition") or "not permitted" in reason)
+
+
 def unavailable(job: ObjectPart) -> list[str]:
     """Return the nodes that Slurm states to be unavailable where that is why a job waits."""
     named = _UNAVAILABLE.search(_stated(job.value)) if reason_of(job.value) == "ReqNodeNotAvail" else None

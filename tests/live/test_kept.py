@@ -32,9 +32,9 @@ def test_a_job_that_was_stopped_is_in_no_later_order() -> None:
     assert len(found.stopped) == 3
 
 
-@pytest.mark.parametrize("seed", [103, 109, 112])
+@pytest.mark.parametrize("seed", [103, 109, 112, 132])
 def test_trees_of_seeds_that_were_drawn_when_the_rule_was_done(seed: int) -> None:
-    """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends."""
+    """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends; 132: a reason of one partition."""
     found = compare(drawn(seed), KEPT / f"tree-{seed}")
     assert not found.wrong
     assert found.started
@@ -101,6 +101,18 @@ def test_small_numbers_that_sshare_rounds_to_six_decimals_do_not_differ(tmp_path
     found = audit(path, importer="slurm", policies=[SlurmFairTree()], properties=[])
     assert len([each for each in found.declared if each.computed is not None]) >= 10
     assert [str(each) for each in found.declared if each.differs] == []
+
+
+def test_a_reason_of_one_partition_leaves_a_job_aside_where_no_file_has_partitions(tmp_path: Path) -> None:
+    for name in SLURM.keys() - {"partitions.txt"}:
+        if (path := KEPT / "tree-132" / name).exists():
+            (tmp_path / name).write_text(path.read_text())
+    found = audit(tmp_path, importer="slurm", policies=[], properties=[])
+    assert found.market.entitlements is not None
+    assert "8" not in found.market.entitlements.gangs.names
+    whole = audit(KEPT / "tree-132", importer="slurm", policies=[], properties=[])
+    assert whole.market.entitlements is not None
+    assert "8" in whole.market.entitlements.gangs.names
 
 
 def test_a_node_in_no_partition_offers_nothing(tmp_path: Path) -> None:
