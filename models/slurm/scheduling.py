@@ -40,13 +40,14 @@ def stopped_some(starter: JobStarter) -> bool:
     """
     site, waits = starter.site, starter.room.waits
     starter.makes_room.clear()
+    _refused(starter)
     kept: dict[str, str] = {}  # by partition: the job for which its nodes are kept
     taken = np.zeros(len(site.names), dtype=bool)
     for job, part in starter.queue:
-        if not starter.waits(job):
+        if not starter.waits(job) or part.refuses(job):
             continue
         name = job.gang.name
-        if why := part.refuses(job) or _kept_in(part, kept):
+        if why := _kept_in(part, kept):
             if name not in starter.stays:  # passed over, it keeps another reason than too little room
                 waits[name] = why
             continue
@@ -75,6 +76,22 @@ def stopped_some(starter: JobStarter) -> bool:
             kept[part.name] = name
             taken |= part.nodes
     return bool(starter.makes_room)
+
+
+def _refused(starter: JobStarter) -> None:
+    """Say of each job why its last partition refuses it; where one takes it, only that those before deny it.
+
+    Source: Slurm 22.05.8, src/slurmctld/job_scheduler.c, build_job_queue, before any job is tried.
+    """
+    for job in filter(starter.waits, starter.site.jobs.values()):
+        denied = True
+        for part in job.partitions:
+            if why := part.refuses(job):
+                starter.room.waits[job.gang.name] = why
+                starter.stays.add(job.gang.name)
+                denied = bool(part.denies(job))
+            elif not denied:
+                starter.stays.discard(job.gang.name)
 
 
 def _kept_in(part: SlurmPartition, kept: dict[str, str]) -> str:

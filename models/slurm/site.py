@@ -68,12 +68,18 @@ class SlurmPartition:
         nodes = int(self.says.get("MaxNodes", job.nodes)), int(self.says.get("MinNodes", job.nodes))
         if not nodes[1] <= job.nodes <= nodes[0]:
             return f"the partition {self.name} takes jobs of {nodes[1]} to {nodes[0]} nodes"
+        if own := self.denies(job):
+            return f"the partition {self.name} does not take jobs of {own}"
+        state = self.says.get("State", "UP")
+        return "" if state in ("UP", "DRAIN") else f"the partition {self.name} is {state}"
+
+    def denies(self, job: SlurmJob) -> str:
+        """Return a job's account or QOS, whichever may not be used here, "" where both may."""
         for what, own in (("Accounts", job.account), ("Qos", job.qos)):
             allowed, denied = (self.says.get(f"{verb}{what}", "").split(",") for verb in ("Allow", "Deny"))
             if (allowed != [""] and own not in allowed) or (own in denied and own):
-                return f"the partition {self.name} does not take jobs of {own}"
-        state = self.says.get("State", "UP")
-        return "" if state in ("UP", "DRAIN") else f"the partition {self.name} is {state}"
+                return own
+        return ""
 
     def seconds(self, job: SlurmJob) -> float:
         """Return for how long a job is expected to run here, by its limit."""

@@ -262,6 +262,8 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -
             outcome.wrong.append(told)
     stated = _stated((folder / "after" / "squeue.txt").read_text(encoding="utf-8"))
     outcome.values["reasons"] = 0
+    # the plugin of the scheduler lists jobs between rounds, too, and then says which partition refuses one
+    refused = {each.gang.name for each in starter.site.jobs.values() if any(p.refuses(each) for p in each.partitions)}
     for job, reason in stated.items():
         why = room.waits.get(job)
         if why is None or job in room.stopped:
@@ -269,6 +271,7 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -
         outcome.values["reasons"] += 1
         own = next(names for words, names in REASONS.items() if re.search(words, why))
         also = OF_ORDER if rule.backfill and own <= OF_ORDER else own
+        also = also | REASONS["partition"] if job in refused else also
         if not any(reason.startswith(name) for name in also):
             outcome.wrong.append(f"job {job}: Slurm states {reason}; computed: {why}")
 
