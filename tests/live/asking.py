@@ -264,6 +264,12 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -
     outcome.values["reasons"] = 0
     # the plugin of the scheduler lists jobs between rounds, too, and then says which partition refuses one
     refused = {each.gang.name for each in starter.site.jobs.values() if any(p.refuses(each) for p in each.partitions)}
+    # and Resources is stated of a partition that could never have a job, where ours is why another does not
+    never = {
+        each.gang.name
+        for each in starter.site.jobs.values()
+        if not all(starter.fits_at_all(each, part.nodes) for part in each.partitions)
+    }
     for job, reason in stated.items():
         why = room.waits.get(job)
         if why is None or job in room.stopped:
@@ -272,6 +278,7 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -
         own = next(names for words, names in REASONS.items() if re.search(words, why))
         also = OF_ORDER if rule.backfill and own <= OF_ORDER else own
         also = also | REASONS["partition"] if job in refused else also
+        also = also | {"Resources"} if job in never else also
         if not any(reason.startswith(name) for name in also):
             outcome.wrong.append(f"job {job}: Slurm states {reason}; computed: {why}")
 

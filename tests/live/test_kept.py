@@ -34,7 +34,10 @@ def test_a_job_that_was_stopped_is_in_no_later_order() -> None:
 
 @pytest.mark.parametrize("seed", [103, 109, 112, 132, 201])
 def test_trees_of_seeds_that_were_drawn_when_the_rule_was_done(seed: int) -> None:
-    """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends; 132, 201: reasons of one partition."""
+    """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends.
+
+    132 and 201: reasons of one partition, where there are others.
+    """
     found = compare(drawn(seed), KEPT / f"tree-{seed}")
     assert not found.wrong
     assert found.started or seed == 201
