@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import add, gt, le, sub
 
 from fairopt.models.common.holdings import QueuedGang, ratio
@@ -13,33 +13,48 @@ from fairopt.program import INFINITY, Number
 class Reach:
     """From whom a job may reclaim: queues beside the ones that it is in, on each level of the tree; and how much.
 
-    ``least``: how many times as saturated as the job's queues the others must stay.
+    ``least``: how many times as saturated as the job's queues the others must stay. ``below``: how many jobs may be
+    stopped below each node.
 
     Source: filter_victims.go, FilterVictim; strategies.go, FitsReclaimStrategy; reclaimable.go, getLeveledQueues,
     reclaimingQueuesRemainWithinBoundaries, isFairShareSaturationLowerPerResource.
     """
 
-    def __init__(self, pool: NodePool, job: QueuedGang, least: Number) -> None:
+    def __init__(self, pool: NodePool, job: QueuedGang, least: Number, below: Mapping[int, int]) -> None:
         self._pool, self._job, self._least = pool, job, least
         self._sides: dict[int, tuple[int, int]] = {}
-        self._passed: dict[int, bool] = {}
-        self.levels: list[tuple[int, list[int]]] = []
-        self._within: dict[int, bool] = {}
+        #: by the job's queue and those above it: whether it stays within its quota, and beside it those that yield
+        self._levels: dict[int, tuple[bool, list[int]]] = {}
+        self._took: tuple[int, int] | None = None
         for node in pool.paths[job.queue]:
             above = pool.parent[node]
-            siblings = [each for each in (pool.tops if above < 0 else pool.children[above]) if each != node]
-            self.levels.append((node, siblings))
             within = all(map(le, map(add, pool.allocated[node], job.takes), pool.deserved[node]))
-            self._within.update(dict.fromkeys(siblings, within))
+            found = [
+                each
+                for each in (pool.tops if above < 0 else pool.children[above])
+                if each != node and below.get(each) and (not within or self._candidate(each))
+            ]  # the filter looks at what is held before anybody is taken
+            self._levels[node] = within, [each for each in found if self._yields(each, within)]
+        self._below = below
 
-    def yields(self, node: int) -> bool:
+    def levels(self) -> Iterable[tuple[int, list[int]]]:
+        """Yield the job's queue and those above it, each with those beside it that yield: these only get fewer."""
+        if self._took is not None:
+            node, sibling = self._took
+            within, found = self._levels[node]
+            if not (self._below.get(sibling) and self._yields(sibling, within)):
+                found.remove(sibling)
+            self._took = None
+        return ((node, found) for node, (_, found) in self._levels.items())
+
+    def take(self, queue: int) -> None:
+        """Say that a job of a queue is taken next."""
+        self._took = self._beside(queue)
+
+    def _yields(self, node: int, within: bool) -> bool:
         """Whether the jobs of a queue may be taken: it holds more than its share, or the job is owed by quota."""
         pool = self._pool
-        if node not in self._passed:  # the filter looks at what was held before anybody was taken
-            self._passed[node] = self._candidate(node) if self._within[node] else pool.over_may(node)
-        if not self._passed[node]:
-            return False
-        return pool.over_may(node) or (self._within[node] and any(map(gt, pool.allocated[node], pool.deserved[node])))
+        return pool.over_may(node) or (within and any(map(gt, pool.allocated[node], pool.deserved[node])))
 
     def _candidate(self, node: int) -> bool:
         pool, under = self._pool, False
@@ -77,7 +92,7 @@ class Reach:
             by_side.setdefault(self._beside(each.queue), []).append(each)
         own, found = _taken(self._job), list[QueuedGang]()
         for (node, sibling), several in by_side.items():
-            over = [r for r in range(len(self._job.takes)) if self._mine(node, r) > 1]
+            over = [r for r in range(len(self._job.takes)) if self._then(node, r) > self._pool.shares[node][r]]
             if over:
                 others = [sum(amounts) for amounts in zip(*(each.takes for each in several), strict=True)]
                 found += [
@@ -90,17 +105,21 @@ class Reach:
         return found
 
     def _exceeds(self, node: int, sibling: int, resources: Iterable[int], more: Sequence[Number] = ()) -> bool:
-        """Whether a queue of the job is too saturated beside a sibling, if that held so much ``more``."""
+        """Whether a queue of the job is too saturated beside a sibling, if that held so much ``more``.
+
+        Saturation is what is held over the fair share. Source: reclaimable.go, fairShareSaturationRatio.
+        """
         pool = self._pool
         for r in resources:
-            mine, share = self._mine(node, r), pool.shares[sibling][r]
+            then, share, its = self._then(node, r), pool.shares[node][r], pool.shares[sibling][r]
             held = pool.allocated[sibling][r] + (more[r] if more else 0)
-            if mine > 1 and share > 0 and mine * self._least >= saturation(held, share):
+            if then > share and its > 0 and then * self._least * its >= held * share:
                 return True
         return False
 
-    def _mine(self, node: int, r: int) -> Number:
-        return saturation(self._pool.allocated[node][r] + self._job.takes[r], self._pool.shares[node][r])
+    def _then(self, node: int, r: int) -> Number:
+        """Return what a queue of the job would hold with it."""
+        return self._pool.allocated[node][r] + self._job.takes[r]
 
     def _beside(self, queue: int) -> tuple[int, int]:
         """Return where the paths of the job and of another queue part: the job's queue, and the one beside it."""
