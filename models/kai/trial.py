@@ -34,7 +34,7 @@ class Trial:
         #: by queue: who is asked in turn, and how many were
         self._rows: dict[int, list[QueuedGang]] = {}
         self._asked: dict[int, int] = {}
-        #: by node: those below it with a row, the queue that comes first below it, and its key, where that was wanted
+        #: by node: those below it with a row, the queue that comes first below it, and its key, where another is beside it
         self._below: dict[int, list[int]] = {}
         self._first: dict[int, int | None] = {}
         self._keys: dict[int, tuple[Any, ...]] = {}
@@ -52,6 +52,8 @@ class Trial:
                 beside = self._below.setdefault(parent[node], [])
                 if node not in beside:
                     beside.append(node)
+                    if len(beside) == 2:
+                        self._find_key(beside[0])
         self._all.add(job)
         self._since.add(job)
         own = self._own.setdefault(queue, [])
@@ -111,28 +113,28 @@ class Trial:
     # -- whose turn it is ------------------------------------------------------------------------------------------
     def _next(self, node: int) -> int | None:
         """Return the queue that comes first below a node; None where nobody waits."""
-        first = self._first
-        nodes = [each for each in self._below[node] if first[each] is not None]
-        if not nodes:
-            return None
-        return first[nodes[0] if len(nodes) == 1 else min(nodes, key=self._key)]
-
-    def _key(self, node: int) -> tuple[Any, ...]:
-        found = self._keys.get(node)
-        if found is None:
-            queue = self._first[node]
-            assert queue is not None
-            found = self._keys[node] = self._pool.order(node, self._rows[queue][self._asked[queue]].takes)
-        return found
+        nodes, keys = self._below[node], self._keys
+        if len(nodes) == 1:
+            return self._first[nodes[0]]
+        first = min(filter(keys.__contains__, nodes), key=keys.__getitem__, default=None)
+        return None if first is None else self._first[first]
 
     def _changed(self, queue: int) -> None:
         """Find the places of a queue and of those above it anew."""
+        parent = self._pool.parent
         for node in self._pool.paths[queue]:
             if node == queue:
                 self._first[node] = queue if self._asked[queue] < len(self._rows[queue]) else None
             else:
                 self._first[node] = self._next(node)
             self._keys.pop(node, None)
+            if len(self._below[parent[node]]) > 1:
+                self._find_key(node)
+
+    def _find_key(self, node: int) -> None:
+        queue = self._first[node]
+        if queue is not None:
+            self._keys[node] = self._pool.order(node, self._rows[queue][self._asked[queue]].takes)
 
     def _before(self, queue: int, row: list[QueuedGang]) -> Iterator[QueuedGang]:
         """Yield those of a queue that wait before the jobs of a row.
