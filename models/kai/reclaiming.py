@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add, gt, le, sub
+from types import MappingProxyType
 
 from fairopt.models.common.holdings import QueuedGang, ratio
 from fairopt.models.kai.pool import NodePool
@@ -20,7 +21,9 @@ class Reach:
     reclaimingQueuesRemainWithinBoundaries, isFairShareSaturationLowerPerResource.
     """
 
-    def __init__(self, pool: NodePool, job: QueuedGang, least: Number, below: Mapping[int, int]) -> None:
+    def __init__(
+        self, pool: NodePool, job: QueuedGang, least: Number, below: Mapping[int, int] = MappingProxyType({})
+    ) -> None:
         self._pool, self._job, self._least = pool, job, least
         self._sides: dict[int, tuple[int, int]] = {}
         #: by the job's queue and those above it: whether it stays within its quota, and beside it those that yield
