@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from fairopt.importing.slurm_values import hosts, said
 from fairopt.problem.files.schema import ObjectPart
@@ -41,7 +42,12 @@ def _stated(fields: Mapping[str, str]) -> str:
 
 def reason_of(fields: Mapping[str, str]) -> str:
     """Return why a job waits, as Slurm states it, without what follows: unavailable nodes, and the like."""
-    return said(_stated(fields).strip("() ")).replace("_", " ").partition(",")[0].partition(":")[0].strip()
+    return _first_words(_stated(fields))
+
+
+@lru_cache(2**10)  # the same few stand at thousands of jobs
+def _first_words(text: str) -> str:
+    return said(text.strip("() ")).replace("_", " ").partition(",")[0].partition(":")[0].strip()
 
 
 def stopped_by(reason: str) -> tuple[str, bool]:

@@ -122,7 +122,8 @@ class Reach:
 
     def _then(self, node: int, r: int) -> Number:
         """Return what a queue of the job would hold with it."""
-        return self._pool.allocated[node][r] + self._job.takes[r]
+        found: Number = self._pool.allocated[node][r] + self._job.takes[r]
+        return found
 
     def _beside(self, queue: int) -> tuple[int, int]:
         """Return where the paths of the job and of another queue part: the job's queue, and the one beside it."""

@@ -34,7 +34,7 @@ class Trial:
         #: by queue: who is asked in turn, and how many were
         self._rows: dict[int, list[QueuedGang]] = {}
         self._asked: dict[int, int] = {}
-        #: by node: those below it with a row, the queue that comes first below it, and where another is beside it its key
+        #: by node: those below it with a row, the queue that comes first there, and its key, where another is beside it
         self._below: dict[int, list[int]] = {}
         self._first: dict[int, int | None] = {}
         self._keys: dict[int, tuple[Any, ...]] = {}
