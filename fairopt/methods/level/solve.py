@@ -44,6 +44,8 @@ WHOLE = 600
 DIRECT, SAMPLED = 3000, 4
 #: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
 ABOVE = 0.01, 1e-4
+#: Where users need no more than this part of each type, GPUs remain, whatever was rounded.
+PLENTY = 0.99
 #: Bounds so near to each other are those of an optimum to the last digits.
 DIGITS = 1e-12
 #: For a ceiling, Newton's method ends where a step lowers it by less than this part, or after so many steps.
@@ -127,7 +129,7 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoi
     free, prices = problem if problem.demand is None else replace(problem, demand=None), None
     with np.errstate(all="ignore"):
         try:
-            prices = near_prices(free)
+            prices = 1.0 / problem.capacity if _plenty(problem) else near_prices(free)
             if problem.demand is not None and bound(free, prices) >= problem.highest:
                 return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
         except OutOfTime as over:
@@ -143,6 +145,19 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoi
         return None, None
     effort["steps"] += at.steps
     return at, None
+
+
+def _plenty(problem: LevelProblem) -> bool:
+    """Return whether GPUs remain where all users have the `highest` level on the type of which they need least.
+
+    Then no prices prove that level to be out of reach, and any will do.
+    """
+    if not problem.highest < INFINITY:
+        return False
+    part = problem.need / problem.capacity[:, None]
+    type_ = part.argmin(axis=0)
+    least = part[type_, np.arange(len(type_))] * (problem.floor + problem.rate * problem.highest)
+    return bool((np.bincount(type_, weights=least, minlength=len(part)) <= PLENTY).all())
 
 
 def _far_apart(problem: LevelProblem) -> bool:
