@@ -26,7 +26,6 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from html import escape
-from importlib import import_module
 from itertools import islice
 from math import isfinite
 from types import NoneType
@@ -145,14 +144,12 @@ class ResultForm:
     ) -> None:
         self.says, self.keys, self.beside, self.name, self.in_full = says, keys, tuple(beside), name, in_full
         self.sentence = sentence or _of_parts
-        self._made_in = sys._getframe(1).f_globals["__name__"]
+        self.__module__ = sys._getframe(1).f_globals["__name__"]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Say how it is found again where it is sent: it is a constant of the module that made it, or is made anew."""
-        for name, value in vars(sys.modules[self._made_in]).items():
-            if value is self:
-                return _constant, (self._made_in, name)
-        return copyreg.__newobj__, (ResultForm,), vars(self)  # type: ignore[attr-defined]
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Say what it is where it is sent: the constant of the module that made it, or all that it says."""
+        names = (name for name, value in vars(sys.modules[self.__module__]).items() if value is self)
+        return next(names, (copyreg.__newobj__, (ResultForm,), vars(self)))  # type: ignore[attr-defined]
 
     def of(self, **parts: Any) -> Statement:
         """Return a result of this form that has no class of its own."""
@@ -222,10 +219,6 @@ class Statement:
 
 def _of_parts(it: Statement) -> str:
     return ", ".join(f"{name} {_SHORT.repr(value)}" for name, value in it.parts.items())
-
-
-def _constant(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
 
 
 def _parts(result: Any) -> Iterable[tuple[str, Any]]:
