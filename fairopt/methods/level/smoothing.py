@@ -8,8 +8,6 @@ Source: the logit demand of McFadden, Conditional logit analysis of qualitative 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from fairopt.deadline import left
@@ -22,8 +20,6 @@ UNUSED = 1e-9
 MOST_SQUARES = 12
 #: More users than this need prices one power sharper.
 HANDFUL = 32
-#: The exponent with which shares of all users are made, and how often prices are mended for that.
-SHARED, SHARED_STEPS = 8, 4
 #: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
 LONGEST = 1.0
 #: On a path, a step changes how users divide what they spend by this power of e at most; after this it is there.
@@ -73,24 +69,6 @@ def follow(problem: LevelProblem, prices: Array, squares: int, top: int) -> Arra
             spending = spending.without_sure()
         squares, most = squares + 1, NEXT_STEPS
     return prices
-
-
-def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
-    """Yield shares (k, n) that reach the rates, nearer and nearer to what capacities allow, from ``prices`` (k,).
-
-    Users divide what they spend as in `smoothed_prices`, always by the same power. Floors and demands are ignored.
-    """
-    capacity, spending = problem.capacity, _Spending(problem.need, problem.rate)
-    prices = prices / (prices @ capacity)
-    for _ in range(SHARED_STEPS):
-        left()
-        spending.at(prices, SHARED)
-        reached = np.einsum("ij,ij->j", spending.part, spending.worth)  # by money of which ``part`` is spent
-        yield spending.part * (problem.rate / reached) / prices[:, None]
-        try:
-            prices = prices * spending.change(prices * capacity)
-        except np.linalg.LinAlgError:
-            return
 
 
 class _Spending:
