@@ -198,6 +198,10 @@ class Statement:
             return parts[name]
         raise AttributeError(f"it says no {name}" if parts else name)
 
+    def but(self, **parts: Any) -> Statement:
+        """Return the same with other parts."""
+        return Statement(self.form, {**self.parts, **parts})
+
     def __str__(self) -> str:
         return self.form.sentence(self)
 

@@ -24,6 +24,7 @@ from fairopt.problem import Entitled, Market, allocation_from, exact
 from fairopt.problem.ranges import unknown_speedups
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+from fairopt.report import Key, ResultForm, Statement
 
 #: The kinds of misreports; each gets an equal part of the effort.
 KINDS = 3
@@ -250,23 +251,18 @@ class CitedInstance:
         return self.problem, np.array(shares, dtype=object)
 
 
-@dataclass(frozen=True, eq=False)
-class OverOptima:
-    """A property decided over all optima of a policy on a market.
+#: HOLDS and FAILS are proved. Margins and witnesses are those of the optimum shown, or of the worst one.
+OVER_OPTIMA = ResultForm(
+    "A property over all optima of a policy on a market.",
+    Key("some", Verdict, "Whether an optimum has it."),
+    Key("every", Verdict, "Whether all have it."),
+    sentence=lambda it: f"some optimum: {it.some.answer.value}; every optimum: {it.every.answer.value}",
+)
 
-    ``some``: whether an optimum has it, such as ``having`` (n, k); ``every``: whether all have it, ``lacking`` has not.
-    HOLDS and FAILS are proved. Margins and witnesses are those of the optimum shown, or of the worst one.
 
-    >>> from fairopt.properties import Verdict
-    >>> unknown = Verdict.undecided("envy_freeness", "nobody looked")
-    >>> print(OverOptima(unknown, unknown).every.answer)
-    Answer.UNDECIDED
-    """
-
-    some: Verdict
-    every: Verdict
-    having: Array | None = None
-    lacking: Array | None = None
+def by_optimum(some: Verdict, every: Verdict, having: Array | None = None, lacking: Array | None = None) -> Statement:
+    """Return what is said over all optima: one ``having`` (n, k) the property, or one ``lacking`` it, or None."""
+    return OVER_OPTIMA.of(some=some, every=every, having=having, lacking=lacking)
 
 
 class AllocationProperty(Property):
@@ -351,13 +347,13 @@ class AllocationProperty(Property):
         require_returned(isinstance(verdict, Verdict), verdict, f"{type(self).__name__}._check", "a Verdict")
         return verdict
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide for some optimum and for every optimum, exactly; by default only what follows from the decided one."""
         verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
         other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
         if verdict.answer is Answer.HOLDS:
-            return OverOptima(verdict, other, having=optima.shares)
-        return OverOptima(other, verdict, lacking=optima.shares)
+            return by_optimum(verdict, other, having=optima.shares)
+        return by_optimum(other, verdict, lacking=optima.shares)
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         """Return the evidence of an exact ``verdict`` on exact ``shares``. Errors: `NotCapable` for one in floats."""

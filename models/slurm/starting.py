@@ -57,7 +57,7 @@ class JobStarter:
     @cached_property
     def queue(self) -> list[Entry]:
         """Pending jobs with each partition in which they may start, in their order."""
-        waiting = [job for job in self.site.jobs.values() if job.gang.on < 0]
+        waiting = [job for job in self.site.jobs.values() if job.gang.on < 0 and job.gang.name not in self.room.stopped]
         listed = [(job, part) for job in waiting for part in job.partitions]
         key = {(job.number, part.name): (-part.tier, self._priority(job, part)) for job, part in listed}
         if not self.preempts:

@@ -25,6 +25,13 @@ def test_reasons_are_those_of_the_last_round(seed: int) -> None:
     assert found.values["reasons"] >= 3
 
 
+def test_a_job_that_was_stopped_is_in_no_later_order() -> None:
+    """Who goes first where the order is a circle depends on who is in it: three jobs were stopped, and are gone."""
+    found = compare(drawn(79), KEPT / "tree-79-stopped")
+    assert not found.wrong
+    assert len(found.stopped) == 3
+
+
 @pytest.mark.parametrize("seed", [46, 52, 68])
 def test_partitions_limits_backfill_and_preemption_are_those_of_a_live_slurm(seed: int) -> None:
     """46: partitions with nodes in common, an order of jobs that is a circle; 52 and 68: jobs are stopped."""

@@ -40,6 +40,8 @@ FAR_APART = 1e12
 WHOLE = 600
 #: Where demands matter, one user in so many is solved first.
 SAMPLED = 8
+#: Where users need no more than this part of each type, GPUs remain, whatever was rounded.
+PLENTY = 0.99
 #: Bounds so near to each other are those of an optimum to the last digits.
 DIGITS = 1e-12
 #: For a ceiling, Newton's method ends where a step lowers it by less than this part, or after so many steps.
@@ -126,7 +128,7 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoi
     free, prices = problem if problem.demand is None else replace(problem, demand=None), None
     with np.errstate(all="ignore"):
         try:
-            prices = near_prices(free)
+            prices = 1.0 / problem.capacity if _plenty(problem) else near_prices(free)
             near = prices, bound(free, prices)
             if near[1] >= problem.highest:
                 return (_limited_by_one(problem) if problem.need.size > WHOLE else None), near
@@ -140,6 +142,19 @@ def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoi
         effort["steps"] += at.steps
         return at, near
     return None, near if np.isfinite(near[1]) else None
+
+
+def _plenty(problem: LevelProblem) -> bool:
+    """Return whether GPUs remain where all users have the `highest` level on the type of which they need least.
+
+    Then no prices prove that level to be out of reach, and any will do.
+    """
+    if not problem.highest < INFINITY:
+        return False
+    part = problem.need / problem.capacity[:, None]
+    type_ = part.argmin(axis=0)
+    least = part[type_, np.arange(len(type_))] * (problem.floor + problem.rate * problem.highest)
+    return bool((np.bincount(type_, weights=least, minlength=len(part)) <= PLENTY).all())
 
 
 def _far_apart(problem: LevelProblem) -> bool:
@@ -239,14 +254,19 @@ def _limited_by_one(problem: LevelProblem) -> LevelPoint | None:
     """
     k, n = problem.shape
     even = problem.evened()
-    with np.errstate(all="ignore"):
-        at = sifted(even, near_prices(even))
-    shares = None if at is None else _reaching(problem, at)
-    if shares is None:
-        return None
+    users, shares = np.arange(n), np.zeros((k, n))
+    type_ = (even.need / even.capacity[:, None]).argmin(axis=0)
+    shares[type_, users] = even.rate * even.need[type_, users]
+    if not _fits(problem, shares):
+        with np.errstate(all="ignore"):
+            at = sifted(even, near_prices(even))
+        reaching = None if at is None else _reaching(problem, at)
+        if reaching is None:
+            return None
+        shares = reaching
     prices, dual = 1.0 / problem.capacity, one_demand_dual(problem)
     choice = choose(problem, prices, problem.highest)
-    return LevelPoint(np.zeros(k), problem.highest, shares, np.arange(n), choice, dual)
+    return LevelPoint(np.zeros(k), problem.highest, shares, users, choice, dual)
 
 
 def _reaching(problem: LevelProblem, at: LevelPoint) -> Array | None:

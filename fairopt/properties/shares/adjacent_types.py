@@ -15,8 +15,9 @@ from fairopt.policy.optima import extended
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.report import Statement
 
 THREE_TYPES = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
@@ -93,7 +94,7 @@ class AdjacentTypes(AllocationProperty):
             raise BadInput(f"got {', '.join(names)}", place="order", remedy=remedy)
         return [j for j in map(market.types.index, names) if market.capacity[j] > 0]
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
         columns = self._columns(optima.market)
         users = range(len(optima.market.users))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 from random import Random
 
@@ -20,6 +21,7 @@ from fairopt.models.gavel.rounds import GavelRounds, GavelState
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import run, snapshot_from, snapshot_text
+from fairopt.simulation.engine import Engine
 from fairopt.testing.round_samples import sample_settings
 
 OBJECTIVES = (
@@ -360,3 +362,24 @@ def test_with_a_head_start_a_newcomer_does_not_come_before_all_others():
 def test_intervals_and_head_starts_that_cannot_be_are_refused(option):
     with pytest.raises(BadInput):
         GavelRounds(**option)
+
+
+def test_where_each_has_its_type_for_itself_one_decision_is_that_of_many_rounds():
+    cluster, random = Cluster.uniform({"a": (2, 4), "b": (2, 4)}), Random(3)
+    jobs = Jobs.of(
+        arrival=sorted(random.randrange(60) for _ in range(12)),
+        gpus=[random.choice([1, 2]) for _ in range(12)],
+        work=[random.randrange(3, 40) for _ in range(12)],
+        types=cluster.types,
+        throughput=[random.choice([[1, 2], [2, 1], [1, 3]]) for _ in range(12)],
+    )
+    asked, told, states = [], [], []
+    for ask in (True, False):
+        engine = Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask)
+        told.append([replace(each, seconds=0.0) for each in engine if each.anything])
+        asked.append(len(list(Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask).rounds())))
+        part = Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask, rounds=20)
+        states.append((list(part), replace(part.snapshot().state.before(20), index=0))[1])
+    assert told[0] == told[1]
+    assert states[0] == states[1]
+    assert asked[1] < 0.6 * asked[0]
