@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.methods.level.problem import LevelProblem
+from fairopt.methods.level.problem import LevelProblem, cheapest
 from fairopt.program import Array
 
 #: What a type that nobody runs on is worth at first, as a part of all.
@@ -30,6 +30,8 @@ FIRST_STEPS, NEXT_STEPS = 8, 4
 DIVIDED, CROWD = 3e-4, 100
 #: It is worth while to leave out this part of the users.
 MANY = 0.3
+#: Of more users than this, those who clearly spend all on one type are left out before the first step.
+VERY_MANY = 200_000
 #: Parts below this are none, which is asked of powers with higher exponents than the second.
 TINY, LOW = 1e-100, 4
 
@@ -59,7 +61,7 @@ def follow(problem: LevelProblem, prices: Array, squares: int, top: int) -> Arra
 
     Prices at a power are off by about a constant part of 1 / power. Errors: `OutOfTime`, with the prices by then.
     """
-    spending, most = _Spending(problem.need, problem.size), FIRST_STEPS
+    spending, most = _Spending.divided(problem, prices, squares), FIRST_STEPS
     while (found := spending.corrected(prices, problem.capacity, squares, most)) is not None:
         prices = found
         left(found=prices)
@@ -85,6 +87,18 @@ class _Spending:
         self.worth, self.part = np.empty(need.shape), np.empty(need.shape)
         self.least, self.total = np.empty(need.shape[1]), np.empty(need.shape[1])
         self._none = np.empty(need.shape, dtype=bool)
+
+    @classmethod
+    def divided(cls, problem: LevelProblem, prices: Array, squares: int) -> _Spending:
+        """Return the spending of a problem; of very many users without those who spend all on their cheapest type."""
+        need, size = problem.need, problem.size
+        if len(size) <= VERY_MANY:
+            return cls(need, size)
+        type_, best, second = cheapest(problem, prices)
+        sure = best < second * DIVIDED ** (1.0 / (1 << squares))
+        out, some = np.flatnonzero(sure), np.flatnonzero(~sure)
+        load = np.bincount(type_[out], size[out] * need[type_[out], out], len(need))
+        return cls(need.take(some, axis=1), size[some], load)
 
     def at(self, prices: Array, squares: int) -> None:
         """Set all to what they are at ``prices`` (k,) and the power of 2 with the exponent ``squares``."""
