@@ -134,7 +134,8 @@ class GavelRounds(Policy):
 
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
         """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
-        current, answer = self._claims(problem, state.before(problem.index), solve)
+        known = state.before(problem.index)
+        current, answer = self._claims(problem, known, solve)
         program, solution = answer or (None, None)
         programs = solution.effort["programs"] if solution else 0
         place = places(problem, current.jobs)
@@ -142,11 +143,11 @@ class GavelRounds(Policy):
         placements = placed(problem, requests, self.placement)
         on = np.full(len(problem), -1)
         on[requests.rows] = requests.gpu_types
-        after = current
         stands = not programs and self._stands(problem, current, place, on, placements)
         if stands:
             always = tuple(on[np.argsort(place)].tolist())
-            after = state if always == state.always else replace(current, always=always, index=problem.index)
+            same = current is known and always == state.always
+            after = state if same else replace(current, always=always, index=problem.index)
         else:
             after = self._served(problem, current, place, on, placements)
         return Schedule(

@@ -378,8 +378,17 @@ def test_where_each_has_its_type_for_itself_one_decision_is_that_of_many_rounds(
         engine = Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask)
         told.append([replace(each, seconds=0.0) for each in engine if each.anything])
         asked.append(len(list(Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask).rounds())))
-        part = Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask, rounds=20)
-        states.append((list(part), replace(part.snapshot().state.before(20), index=0))[1])
+        states.append([])
+        for rounds in range(5, 50, 3):
+            part = Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask, rounds=rounds)
+            list(part)
+            states[-1].append(replace(part.snapshot().state.before(part.index), index=0))
     assert told[0] == told[1]
     assert states[0] == states[1]
     assert asked[1] < 0.6 * asked[0]
+
+
+def test_who_comes_as_another_is_done_has_an_account_of_its_own():
+    jobs = Jobs.of(names=["x", "y"], gpus=[1, 1], work=[5, 5], arrival=[0, 5], types=["T"])
+    rounds = list(run(GavelRounds(), Trace(jobs).as_(float), Cluster.uniform({"T": (1, 4)}), length=1, rounds=7))
+    assert [each.after.state.jobs for each in rounds] == [("x",)] * 5 + [("y",)] * 2
