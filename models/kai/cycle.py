@@ -12,7 +12,7 @@ from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
 from fairopt.models.kai.reclaiming import Reach
-from fairopt.models.kai.trial import Trial
+from fairopt.models.kai.trial import trial
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -160,7 +160,7 @@ class Cycle:
         """
         taken: list[QueuedGang] = []
         homes: list[list[Spot] | None] = []
-        tries, trial, known = SCENARIOS, Trial(self._pool, job, self._asking, self._waiting), 0
+        tries, play, known = SCENARIOS, trial(self._pool, job, self._asking, self._waiting), 0
         while tries and (found := victim()) is not None:
             taken.append(found)
             homes.append(self._take(found))
@@ -168,10 +168,8 @@ class Cycle:
                 tries -= 1
                 if self._crowded(job, spared(taken)):
                     continue
-                for each in taken[known:]:
-                    trial.add(each)
+                played = play(taken[known:])
                 known = len(taken)
-                played = trial.play()
                 if played is None:
                     continue
                 kept, at = played

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import gt
 from typing import Any
 
@@ -12,8 +12,29 @@ from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import NodePool
 from fairopt.problem.entitled_rows import TOP
 
+#: Who got what it takes, and where the job would be; None where it ends as the last time.
+Played = tuple[set[QueuedGang], list[Spot] | None] | None
 
-class Trial:
+
+def trial(
+    pool: NodePool, job: QueuedGang, asking: Mapping[int, Any], waiting: Mapping[int, QueuedGang]
+) -> Callable[[Iterable[QueuedGang]], Played]:
+    """Return what allocates to a job and its victims, each time after those that are given were taken too.
+
+    The pool gives it to victims, and not yet to the job. Where it ends as the last time nothing is changed.
+    ``waiting``: the jobs that wait, by number; ``asking``: by queue, those that waited at first.
+    """
+    made = _Trial(pool, job, asking, waiting)
+
+    def play(more: Iterable[QueuedGang]) -> Played:
+        for each in more:
+            made.add(each)
+        return made.play()
+
+    return play
+
+
+class _Trial:
     """Allocates as the next cycle would, but only to a job and its victims, again after each victim more.
 
     ``waiting``: the jobs that wait, by number; ``asking``: by queue, those that waited at first. They are only asked in
@@ -62,7 +83,7 @@ class Trial:
         self._asked[queue] = 0
         self._changed(queue)
 
-    def play(self) -> tuple[set[QueuedGang], list[Spot] | None] | None:
+    def play(self) -> Played:
         """Allocate, and return who got what it takes; None, and nothing is changed, where it ends as the last time.
 
         The pool gives it to victims, and not yet to the job; the second is where it would be.
