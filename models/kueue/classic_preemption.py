@@ -32,6 +32,8 @@ def classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], pla
     forbidden = rules.borrow_within_cohort is Preempts.NEVER
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     better, others = _from_cohorts(state, work, needs, columns, only_better=forbidden and not under)
+    if not (better or others) and not _enough(state, work, needs, columns):
+        return []
     own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
     if not (better or others or own):
         return []
@@ -93,6 +95,15 @@ def _attempt(
     return []
 
 
+def _enough(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> bool:
+    """Return whether there may be room in the columns with all of the own ClusterQueue gone that may go, or more."""
+    own = state.yields(work)
+    for column, amount in needs:
+        if column in columns and amount > own[column] and amount > own[column] + state.quotas.available(work.queue, column):
+            return False
+    return True
+
+
 def _may_be_nominal(state: State, work: QueuedWork, needs: Needs, own: Iterable[Candidate]) -> bool:
     """Return whether needs would be within the quota if all of the own ClusterQueue that may go went."""
     going: Counter[int] = Counter()
@@ -127,19 +138,16 @@ def _from_cohorts(
     others: list[list[Candidate]] = []
     if policy is Preempts.NEVER:
         return better, others
-    right, left = quotas.within(work.queue, needs)
-    below = work.queue
-    for ancestor in quotas.paths[work.queue][1:]:
-        if (right or not only_better) and quotas.any_above(ancestor, below, columns):
-            found = better if right else others
+    path = quotas.paths[work.queue]
+    right = quotas.level_of_all(work.queue, needs) + 1  # from which ancestor on the needs fit in the quota below
+    for at, ancestor in enumerate(path[1:], 1):
+        if (at >= right or not only_better) and quotas.any_above(ancestor, path[at - 1], columns):
+            found = better if at >= right else others
             for child, listed in state.borrowers(ancestor, columns).items():
-                if child != below and policy is Preempts.ANY:
+                if child != path[at - 1] and policy is Preempts.ANY:
                     found += listed
-                elif child != below:
+                elif child != path[at - 1]:
                     found += [going for going in listed if going[0][1].priority < work.priority]
-        below = ancestor
-        if not right:
-            right, left = quotas.within(ancestor, left)
     return better, others
 
 

@@ -33,7 +33,7 @@ def run(
 
     A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
     (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
-    them nobody preempts.
+    them in one tree nobody preempts there.
     """
     cycles = Cycles(state, used or {})
     for work in waiting:
@@ -102,7 +102,7 @@ class Cycles:
             same = work.number, frozenset(target.work.number for target in targets)
             self._times.update((work.number, same))
             if self._times[same] >= AGAIN or self._times[work.number] >= OFTEN:
-                self.state.barred.add(work.number)
+                self.state.barred.setdefault(quotas.paths[work.queue][-1], set()).add(work.number)
                 self.circle.append(work)
         self._targets, self._victims, self._reserved = [], {}, []
 
@@ -207,10 +207,14 @@ class Cycles:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
         for column, amount in found.needs:
-            if amount <= quotas.available(work.queue, column):
+            lacks = amount - quotas.available(work.queue, column)
+            if lacks <= 0:
                 continue
             gone = dict(self._gone(work, column))
             gone.update((target.work.number, target.work) for target in found.targets)
+            # somebody who goes leaves room for what it takes at most
+            if lacks > sum(taken for each in gone.values() for at, taken in each.usage if at == column):
+                return False
             with self.state.without(gone.values(), column):
                 if amount > quotas.available(work.queue, column):
                     return False

@@ -83,11 +83,13 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
     best, best_level = None, (Mode.NO_FIT, 0)
     for flavor in flavors:
         found, level = _try(state, work, flavor, rules, simulate)
-        if not _try_next(level, rules):
+        if not simulate:
+            best = found
+        elif not _try_next(level, rules):
             best, best_level = found, level
             best.tried = -1 if flavor == named[-1] else named.index(flavor)
             break
-        if _better(level, best_level, rules):
+        elif _better(level, best_level, rules):
             best, best_level = found, level
     if best is None or best.mode is Mode.NO_FIT:
         return Assignment(work)
@@ -105,7 +107,7 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
     if not simulate and (orders or not (best.targets or rules.reclaim_within_cohort is Preempts.ANY)):
         for column, amount in best.needs:
             # with others gone it borrows from no higher than now
-            if column in best.lacks and state.quotas.lowest_that_fits(work.queue, column, amount)[0] > best.borrows:
+            if column in best.lacks and _height(state, work.queue, column, amount) > best.borrows:
                 best.borrows = max(best.borrows, _simulated(state, work, column, amount, best)[1])
     return best
 
@@ -142,7 +144,7 @@ def _try(
         one = _quota(state, work, column, amount, rules, made, simulate)
         made.borrows = max(made.borrows, one[1])
         made.mode = min(made.mode, one[0])
-        if _better(level, one, rules):
+        if simulate and _better(level, one, rules):
             level = one
         if one[0] is Mode.NO_FIT:
             break
@@ -172,13 +174,14 @@ def _quota(
     quotas, queue = state.quotas, work.queue
     if amount > quotas.potential[queue][column]:
         return Mode.NO_FIT, 0
-    borrows, may_reclaim = quotas.lowest_that_fits(queue, column, amount)
+    level, path = quotas.level(queue, column, amount), quotas.paths[queue]
+    borrows = quotas.height[path[level]]
     if amount <= quotas.available(queue, column):
         return Mode.FIT, borrows
     while_borrowing = rules.borrow_within_cohort is not Preempts.NEVER or (
         state.fair and rules.reclaim_within_cohort is not Preempts.NEVER
     )
-    if quotas.nominal[queue][column] < amount and not may_reclaim and not while_borrowing:
+    if quotas.nominal[queue][column] < amount and level + 1 == len(path) and not while_borrowing:
         return Mode.NO_FIT, borrows
     if not _preempts(state, work, rules):
         return Mode.NO_CANDIDATES, borrows
@@ -190,14 +193,21 @@ def _simulated(state: State, work: QueuedWork, column: int, amount: int, made: A
     quotas, queue = state.quotas, work.queue
     targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})
     if not targets:
-        return Mode.NO_CANDIDATES, quotas.lowest_that_fits(queue, column, amount)[0]
+        return Mode.NO_CANDIDATES, _height(state, queue, column, amount)
     with state.without([target.work for target in targets], column):
-        borrows, _ = quotas.lowest_that_fits(queue, column, amount)
+        borrows = _height(state, queue, column, amount)
     return (Mode.PREEMPT if any(each.work.queue == queue for each in targets) else Mode.RECLAIM), borrows
 
 
+def _height(state: State, queue: int, column: int, amount: int) -> int:
+    """Return how far a ClusterQueue borrows for an amount: the height of the lowest subtree with room."""
+    quotas = state.quotas
+    return quotas.height[quotas.paths[queue][quotas.level(queue, column, amount)]]
+
+
 def _preempts(state: State, work: QueuedWork, rules: Rules) -> bool:
-    ended = work.number in state.barred or len(state.barred) >= MANY
+    barred = state.barred.get(state.quotas.paths[work.queue][-1], ())
+    ended = work.number in barred or len(barred) >= MANY
     return not ended and not (
         rules.within_cluster_queue is Preempts.NEVER and rules.reclaim_within_cohort is Preempts.NEVER
     )

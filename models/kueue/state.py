@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -15,7 +16,8 @@ from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import Place, QueuedWork
 
 T = TypeVar("T")
-#: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
+#: So many workloads of a tree that preempt without end are enough to say that preemption does not end in it. Kueue has
+#: no such end: its loops go on as long as the cluster. Trees have nothing to do with each other, here as there.
 MANY = 8
 
 
@@ -96,8 +98,8 @@ class State:
     #: Feature gate TASRecomputeAssignmentWithinSchedulingCycle, on since 0.19.
     places_again: bool = True
     topologies: Topologies = field(default_factory=lambda: Topologies("", (), ()))
-    #: The numbers of workloads that do not preempt any more; after `MANY` of them nobody does.
-    barred: set[int] = field(default_factory=set)
+    #: By tree (its root) the numbers of workloads that do not preempt any more; after `MANY` of them nobody does there.
+    barred: dict[int, set[int]] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
     #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
@@ -107,6 +109,8 @@ class State:
     _gone: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
+    #: By ClusterQueue and priority: what those below it take, by column, until one of the ClusterQueue comes or goes.
+    _yields: dict[int, dict[int, Mapping[int, int]]] = field(default_factory=dict)
 
     def enter(self, *works: QueuedWork) -> None:
         """List workloads as running; their usage is counted already."""
@@ -114,6 +118,7 @@ class State:
         for work in works:
             self.running.setdefault(work.queue, {})[work.number] = work
             self.changed(work.queue)
+            self._yields.pop(work.queue, None)
             if work.preemptible:
                 usage = work.usage
                 entry = work.place, work, usage, frozenset(column for column, _ in usage)
@@ -139,6 +144,7 @@ class State:
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
+        self._yields.pop(work.queue, None)
         if work.preemptible:
             before = (work.place,)
             for place in self._places(work):
@@ -185,6 +191,19 @@ class State:
             above = bisect_left(found, ((preemptor.priority + 1,),))
             newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
         return found[:lower] + newer
+
+    def yields(self, work: QueuedWork) -> Mapping[int, int]:
+        """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
+        policy = self.rules(work.queue).within_cluster_queue
+        below = work.priority + (policy is Preempts.LOWER_OR_NEWER)
+        known = self._yields.setdefault(work.queue, {})
+        if below not in known:
+            found = known[below] = Counter[int]()
+            for each in self.running.get(work.queue, {}).values() if policy is not Preempts.NEVER else ():
+                if each.preemptible and each.priority < below:
+                    for column, amount in each.usage:
+                        found[column] += amount
+        return known[below]
 
     def borrowers(self, cohort: int, columns: set[int]) -> dict[int, list[list[Candidate]]]:
         """Return whom ClusterQueues that borrow have to give, in order in each, by the child of a cohort above them.
