@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
-from fairopt.models.kueue.flavors import Assignment, Mode, assign
+from fairopt.models.kueue.flavors import Assignment, Mode, assign, hopeless
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
@@ -42,7 +42,7 @@ def run(
     while most is None or played < most:
         heads = [head for queue in list(cycles.queues.values()) if (head := queue.pop()) is not None]
         if heads:
-            cycles.play([assign(state, work) for work in heads])
+            cycles.play([assign(state, work) for work in heads if not cycles.set_aside(work)])
             played += 1
         elif tried < len(cycles.admitted):
             tried = len(cycles.admitted)  # a head of a strict queue is tried again, whatever happened
@@ -261,6 +261,13 @@ class Cycles:
             own.sticky = work
         else:
             own.push(work)
+
+    def set_aside(self, work: QueuedWork) -> bool:
+        """Set a workload aside of which that is all that can come."""
+        if not hopeless(self.state, work):
+            return False
+        self._aside(work)
+        return True
 
     def _aside(self, work: QueuedWork) -> None:
         """Set a workload aside until something is released; where it blocks, all behind it with it.

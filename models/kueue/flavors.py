@@ -70,6 +70,38 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
     return found
 
 
+def hopeless(state: State, work: QueuedWork) -> bool:
+    """Return whether one resource alone shows that a workload would only be set aside, as `assign` would find.
+
+    Without fair sharing that leaves nothing to others. It lacks room; it has the right over nobody in the cohorts; and
+    it cannot borrow nor reclaim, or its own ClusterQueue cannot give it enough. Asked of workloads with one flavor.
+    """
+    if state.fair or len(work.needs) != 1 or work.fewer is not None or work.topology:
+        return False
+    quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
+    if rules.borrow_within_cohort is not Preempts.NEVER:
+        return False
+    ((own, apart),) = work.needs.values()
+    top, reserves = len(quotas.paths[queue]) - 1, rules.reclaim_within_cohort is not Preempts.ANY
+    nominal, usage, preempts, yields = quotas.nominal[queue], quotas.usage[queue], _preempts(state, work, rules), None
+    for column, amount in (*own, *apart):
+        free = quotas.available(queue, column)
+        if amount <= free:
+            continue
+        if nominal[column] < amount and quotas.level(queue, column, amount) == top:
+            return True
+        if reserves or not preempts:
+            if not reserves:
+                return True
+            continue
+        yields = state.yields(work) if yields is None else yields
+        left = amount - yields[column]
+        beyond = usage[column] >= nominal[column] or quotas.over(queue, column, left)
+        if beyond and left > free and quotas.level(queue, column, amount) == top:
+            return True
+    return False
+
+
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:
     """Return `assign` with all pods.
 

@@ -218,6 +218,10 @@ class State:
                     yield from inside(child)
                 return
             going = self._listed(node, columns)
+            if len(columns) == 1:
+                if going:
+                    yield going
+                return
             uses = (at for at, each in enumerate(going) if not columns.isdisjoint(each[3]))
             first = next(uses, None)
             if first is not None:
@@ -237,10 +241,10 @@ class State:
         """
         gone = [(work.queue, [each for each in work.usage if each[0] == column]) for work in works]
         for queue, usage in gone:
-            self.quotas.remove(queue, usage)
+            self.quotas.lift(queue, usage)
         yield
         for queue, usage in reversed(gone):
-            self.quotas.add(queue, usage)
+            self.quotas.put(queue, usage)
 
     @contextmanager
     def removed(self, works: Iterable[QueuedWork]) -> Iterator[None]:
