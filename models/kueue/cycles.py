@@ -32,8 +32,8 @@ def run(
     ``most``: end after so many. ``used``: the past use of LocalQueues that order their ClusterQueue.
 
     A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
-    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
-    them in one tree nobody preempts there.
+    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY`
+    more preemptions in its tree nobody preempts there.
     """
     cycles = Cycles(state, used or {})
     for work in waiting:
@@ -99,10 +99,14 @@ class Cycles:
             target.work.flavor, target.work.step, target.work.spots = None, 0, {}
             self.queue(target.work.queue).push(target.work)
         for work, targets in preemptors:
+            root = quotas.paths[work.queue][-1]
+            if root in self.state.since_circle:
+                self.state.since_circle[root] += 1
             same = work.number, frozenset(target.work.number for target in targets)
             self._times.update((work.number, same))
             if self._times[same] >= AGAIN or self._times[work.number] >= OFTEN:
-                self.state.barred.setdefault(quotas.paths[work.queue][-1], set()).add(work.number)
+                self.state.barred.add(work.number)
+                self.state.since_circle.setdefault(root, 0)
                 self.circle.append(work)
         self._targets, self._victims, self._reserved = [], {}, []
 
@@ -263,7 +267,7 @@ class Cycles:
             own.push(work)
 
     def set_aside(self, work: QueuedWork) -> bool:
-        """Set a workload aside of which that is all that can come."""
+        """Set a workload aside where that is all that can come of it, and return whether it is."""
         if not hopeless(self.state, work):
             return False
         self._aside(work)

@@ -73,8 +73,8 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
 def hopeless(state: State, work: QueuedWork) -> bool:
     """Return whether one resource alone shows that a workload would only be set aside, as `assign` would find.
 
-    Without fair sharing that leaves nothing to others. It lacks room; it has the right over nobody in the cohorts; and
-    it cannot borrow nor reclaim, or its own ClusterQueue cannot give it enough. Asked of workloads with one flavor.
+    Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
+    of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
     """
     if state.fair or len(work.needs) != 1 or work.fewer is not None or work.topology:
         return False
@@ -82,18 +82,18 @@ def hopeless(state: State, work: QueuedWork) -> bool:
     if rules.borrow_within_cohort is not Preempts.NEVER:
         return False
     ((own, apart),) = work.needs.values()
-    top, reserves = len(quotas.paths[queue]) - 1, rules.reclaim_within_cohort is not Preempts.ANY
-    nominal, usage, preempts, yields = quotas.nominal[queue], quotas.usage[queue], _preempts(state, work, rules), None
+    top, preempts, yields = len(quotas.paths[queue]) - 1, _preempts(state, work, rules), None
+    nominal, usage = quotas.nominal[queue], quotas.usage[queue]
     for column, amount in (*own, *apart):
         free = quotas.available(queue, column)
         if amount <= free:
             continue
         if nominal[column] < amount and quotas.level(queue, column, amount) == top:
+            return True  # Mode.NO_FIT
+        if rules.reclaim_within_cohort is not Preempts.ANY:
+            continue  # room may be held back for it
+        if not preempts:
             return True
-        if reserves or not preempts:
-            if not reserves:
-                return True
-            continue
         yields = state.yields(work) if yields is None else yields
         left = amount - yields[column]
         beyond = usage[column] >= nominal[column] or quotas.over(queue, column, left)
@@ -115,13 +115,11 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
     best, best_level = None, (Mode.NO_FIT, 0)
     for flavor in flavors:
         found, level = _try(state, work, flavor, rules, simulate)
-        if not simulate:
-            best = found
-        elif not _try_next(level, rules):
+        if not _try_next(level, rules):
             best, best_level = found, level
             best.tried = -1 if flavor == named[-1] else named.index(flavor)
             break
-        elif _better(level, best_level, rules):
+        if _better(level, best_level, rules):
             best, best_level = found, level
     if best is None or best.mode is Mode.NO_FIT:
         return Assignment(work)
@@ -176,7 +174,7 @@ def _try(
         one = _quota(state, work, column, amount, rules, made, simulate)
         made.borrows = max(made.borrows, one[1])
         made.mode = min(made.mode, one[0])
-        if simulate and _better(level, one, rules):
+        if _better(level, one, rules):
             level = one
         if one[0] is Mode.NO_FIT:
             break
@@ -238,10 +236,11 @@ def _height(state: State, queue: int, column: int, amount: int) -> int:
 
 
 def _preempts(state: State, work: QueuedWork, rules: Rules) -> bool:
-    barred = state.barred.get(state.quotas.paths[work.queue][-1], ())
-    ended = work.number in barred or len(barred) >= MANY
-    return not ended and not (
-        rules.within_cluster_queue is Preempts.NEVER and rules.reclaim_within_cohort is Preempts.NEVER
+    if rules.within_cluster_queue is Preempts.NEVER and rules.reclaim_within_cohort is Preempts.NEVER:
+        return False
+    # most clusters have no circle
+    return not state.barred or not (
+        work.number in state.barred or state.since_circle.get(state.quotas.paths[work.queue][-1], 0) >= MANY
     )
 
 

@@ -16,9 +16,9 @@ from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import Place, QueuedWork
 
 T = TypeVar("T")
-#: So many workloads of a tree that preempt without end are enough to say that preemption does not end in it. Kueue has
-#: no such end: its loops go on as long as the cluster. Trees have nothing to do with each other, here as there.
-MANY = 8
+#: So many preemptions after the first circle in a tree are enough to say that preemption does not end there. Kueue has no
+#: such end: its loops go on as long as the cluster does. Trees have nothing to do with each other, here as there.
+MANY = 24
 
 
 class Preempts(enum.Enum):
@@ -98,8 +98,10 @@ class State:
     #: Feature gate TASRecomputeAssignmentWithinSchedulingCycle, on since 0.19.
     places_again: bool = True
     topologies: Topologies = field(default_factory=lambda: Topologies("", (), ()))
-    #: By tree (its root) the numbers of workloads that do not preempt any more; after `MANY` of them nobody does there.
-    barred: dict[int, set[int]] = field(default_factory=dict)
+    #: The numbers of workloads that do not preempt any more, and by tree (its root) how many preemptions there were since
+    #: the first of them; after `MANY` nobody preempts there.
+    barred: set[int] = field(default_factory=set)
+    since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
 
     #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
