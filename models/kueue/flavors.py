@@ -71,16 +71,25 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
 
 
 def hopeless(state: State, work: QueuedWork) -> bool:
-    """Return whether one resource alone shows that a workload would only be set aside, as `assign` would find.
+    """Return whether one column alone shows that a workload would only be set aside, as `assign` would find.
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
     """
+    column, move = work.hopeless
+    if move >= 0 and state.moves[state.quotas.paths[work.queue][-1], column] == move:
+        return True
     if state.fair or len(work.needs) != 1 or work.fewer is not None or work.topology:
         return False
+    column = -1 if state.rules(work.queue).borrow_within_cohort is not Preempts.NEVER else _hopeless_in(state, work)
+    if column >= 0:
+        work.hopeless = column, state.moves[state.quotas.paths[work.queue][-1], column]
+    return column >= 0
+
+
+def _hopeless_in(state: State, work: QueuedWork) -> int:
+    """Return the first column that shows that a workload is `hopeless`, -1 for none."""
     quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
-    if rules.borrow_within_cohort is not Preempts.NEVER:
-        return False
     ((own, apart),) = work.needs.values()
     top, preempts, yields = len(quotas.paths[queue]) - 1, _preempts(state, work, rules), None
     nominal, usage = quotas.nominal[queue], quotas.usage[queue]
@@ -89,17 +98,17 @@ def hopeless(state: State, work: QueuedWork) -> bool:
         if amount <= free:
             continue
         if nominal[column] < amount and quotas.level(queue, column, amount) == top:
-            return True  # Mode.NO_FIT
+            return column  # Mode.NO_FIT
         if rules.reclaim_within_cohort is not Preempts.ANY:
             continue  # room may be held back for it
         if not preempts:
-            return True
+            return column
         yields = state.yields(work) if yields is None else yields
         left = amount - yields[column]
         beyond = usage[column] >= nominal[column] or quotas.over(queue, column, left)
         if beyond and left > free and quotas.level(queue, column, amount) == top:
-            return True
-    return False
+            return column
+    return -1
 
 
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:

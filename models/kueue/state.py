@@ -103,6 +103,8 @@ class State:
     barred: set[int] = field(default_factory=set)
     since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
+    #: By tree and column: how often the usage changed by who runs.
+    moves: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
     #: they go.
@@ -137,12 +139,14 @@ class State:
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
+        self._moved(work)
         self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
+        self._moved(work)
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
@@ -152,6 +156,11 @@ class State:
             for place in self._places(work):
                 going = self._going[place]
                 del going[bisect_left(going, before)]
+
+    def _moved(self, work: QueuedWork) -> None:
+        root = self.quotas.paths[work.queue][-1]
+        for column, _ in work.usage:
+            self.moves[root, column] += 1
 
     def _places(self, work: QueuedWork) -> Iterator[tuple[int, int]]:
         columns = [-1, *(column for column, _ in work.usage)]
