@@ -6,7 +6,6 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heapreplace
 
@@ -104,7 +103,11 @@ def _enough(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> 
     """Return whether there may be room in the columns with all of the own ClusterQueue gone that may go, or more."""
     own = state.yields(work)
     for column, amount in needs:
-        if column in columns and amount > own[column] and amount > own[column] + state.quotas.available(work.queue, column):
+        if (
+            column in columns
+            and amount > own[column]
+            and amount > own[column] + state.quotas.available(work.queue, column)
+        ):
             return False
     return True
 

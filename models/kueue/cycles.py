@@ -50,8 +50,9 @@ def run(
 class Cycles:
     """Cycles on a state: who waits, and what a cycle adds to the usage for its own time and stops at its end.
 
-    ``turns``: who was admitted when, tree by tree; ``admitted``: in order. ``stopped``: by number who was stopped and was not admitted again, for whom and
-    why. ``circle``: the workloads that preempted the same ones again and again, until they were not let any more.
+    ``turns``: who was admitted when, tree by tree; ``admitted``: in order. ``stopped``: by number who was stopped and
+    was not admitted again, for whom and why. ``circle``: the workloads that preempted the same ones again and again,
+    until they were not let any more.
     """
 
     def __init__(self, state: State, used: Mapping[str, Number]) -> None:
@@ -65,7 +66,9 @@ class Cycles:
         self.stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = {}
         self.circle: list[QueuedWork] = []
         self._times: Counter[object] = Counter()
-        self._clock = self._first = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
+        self._clock = self._first = max(
+            (work.admitted for each in state.running.values() for work in each.values()), default=0
+        )
         self._targets: list[Target] = []
         #: Who is stopped at the end of the cycle: by tree and column, and by tree (of the column -1).
         self._victims: dict[tuple[int, int], dict[int, QueuedWork]] = {}

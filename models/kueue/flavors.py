@@ -229,7 +229,7 @@ def _quota(
 
 def _simulated(state: State, work: QueuedWork, column: int, amount: int, made: Assignment) -> tuple[Mode, int]:
     """Return how an amount of one resource can be had where others go for it alone: SimulatePreemption."""
-    quotas, queue = state.quotas, work.queue
+    queue = work.queue
     targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})
     if not targets:
         return Mode.NO_CANDIDATES, _height(state, queue, column, amount)

@@ -92,7 +92,7 @@ class CohortQuotas:
         self.lendable = [summed[over] if over != TOP else [0] * len(self.resources) for over in parent]
         self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
-        #: Of each node and column, upwards: the usage, the local quota, and the most that the node may use, if any.
+        #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
         self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
@@ -109,10 +109,10 @@ class CohortQuotas:
             yield node
             node = self.parent[node]
 
-    def _upwards(self, node: int, column: int) -> Iterator[tuple[list[int], int, int | None]]:
+    def _upwards(self, node: int, column: int) -> Iterator[tuple[list[int], int, int, int | None]]:
         for at in self.paths[node]:
-            limit = self.borrowing[at][column] if self.parent[at] != TOP else 0
-            yield self.usage[at], self.local[at][column], None if limit is None else self.subtree[at][column] + limit
+            quota, limit = self.subtree[at][column], self.borrowing[at][column] if self.parent[at] != TOP else 0
+            yield self.usage[at], self.local[at][column], quota, None if limit is None else quota + limit
 
     def _by_resource(self, row: Sequence[int]) -> list[int]:
         total = [0] * len(self.resources)
@@ -231,7 +231,7 @@ class CohortQuotas:
         """
         least: int | None = None  # of what the nodes let through
         below = 0  # what is left of local quotas
-        for usage, local, most in self._steps[node][column]:
+        for usage, local, _, most in self._steps[node][column]:
             used = usage[column]
             if counted > 0:
                 used, counted = used - counted, min(counted, used - local)
@@ -247,10 +247,11 @@ class CohortQuotas:
 
         Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
         """
-        level, path = 0, self.paths[node]
-        for level, (usage, local, _) in enumerate(self._steps[node][column]):  # noqa: B007
+        level = -1
+        for usage, local, quota, _ in self._steps[node][column]:
+            level += 1
             used = usage[column]
-            if used + amount <= self.subtree[path[level]][column]:
+            if used + amount <= quota:
                 break
             if local > used:
                 amount -= local - used

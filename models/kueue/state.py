@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
@@ -16,8 +15,8 @@ from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import Place, QueuedWork
 
 T = TypeVar("T")
-#: So many preemptions after the first circle in a tree are enough to say that preemption does not end there. Kueue has no
-#: such end: its loops go on as long as the cluster does. Trees have nothing to do with each other, here as there.
+#: So many preemptions after the first circle in a tree are enough to say that preemption does not end there. Kueue has
+#: no such end: its loops go on as long as the cluster does. Trees have nothing to do with each other, here as there.
 MANY = 24
 
 
@@ -98,16 +97,15 @@ class State:
     #: Feature gate TASRecomputeAssignmentWithinSchedulingCycle, on since 0.19.
     places_again: bool = True
     topologies: Topologies = field(default_factory=lambda: Topologies("", (), ()))
-    #: The numbers of workloads that do not preempt any more, and by tree (its root) how many preemptions there were since
-    #: the first of them; after `MANY` nobody preempts there.
+    #: The numbers of workloads that do not preempt any more, and by tree (its root) how many preemptions there were
+    #: since the first of them; after `MANY` nobody preempts there.
     barred: set[int] = field(default_factory=set)
     since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
     #: By tree and column: how often the usage changed by who runs.
     moves: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
-    #: they go.
+    #: Those that may be preempted, by ClusterQueue and column (of the column -1 all), in the order in which they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
     #: The numbers of those that run no more for a while.
     _gone: set[int] = field(default_factory=set)
@@ -118,7 +116,6 @@ class State:
 
     def enter(self, *works: QueuedWork) -> None:
         """List workloads as running; their usage is counted already."""
-        longer: dict[tuple[int, int], list[Candidate]] = {}
         for work in works:
             self.running.setdefault(work.queue, {})[work.number] = work
             self.changed(work.queue)
@@ -126,15 +123,8 @@ class State:
             if work.preemptible:
                 usage = work.usage
                 entry = work.place, work, usage, frozenset(column for column, _ in usage)
-                for place in self._places(work):
-                    longer.setdefault(place, []).append(entry)
-        for place, more in longer.items():
-            going = self._going.setdefault(place, [])
-            if len(more) == 1:
-                insort(going, more[0])
-            else:
-                going += more
-                going.sort()
+                for column in (-1, *entry[3]):
+                    insort(self._going.setdefault((work.queue, column), []), entry)
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
@@ -153,18 +143,14 @@ class State:
         self._yields.pop(work.queue, None)
         if work.preemptible:
             before = (work.place,)
-            for place in self._places(work):
-                going = self._going[place]
+            for column in (-1, *{column for column, _ in work.usage}):
+                going = self._going[work.queue, column]
                 del going[bisect_left(going, before)]
 
     def _moved(self, work: QueuedWork) -> None:
         root = self.quotas.paths[work.queue][-1]
         for column, _ in work.usage:
             self.moves[root, column] += 1
-
-    def _places(self, work: QueuedWork) -> Iterator[tuple[int, int]]:
-        columns = [-1, *(column for column, _ in work.usage)]
-        return product(self.quotas.paths[work.queue], columns)
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
@@ -183,25 +169,17 @@ class State:
 
         In the order in which they go. Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
         """
-        going = self.going(queue, policy, preemptor, columns)
-        return going if len(columns) == 1 else [each for each in going if not columns.isdisjoint(each[3])]
-
-    def going(self, node: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
-        """Return the `candidates` of a ClusterQueue or of all below a Cohort.
-
-        Where there are several columns, those are in it, too, that take nothing of them.
-        """
         if policy is Preempts.NEVER:
             return []
-        found = self._listed(node, columns)
-        if policy is Preempts.ANY or not found:
-            return found
-        lower = bisect_left(found, ((preemptor.priority,),))
-        newer: list[Candidate] = []
-        if policy is Preempts.LOWER_OR_NEWER:
-            above = bisect_left(found, ((preemptor.priority + 1,),))
-            newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
-        return found[:lower] + newer
+        found = self._listed(queue, columns)
+        if policy is not Preempts.ANY and found:
+            lower = bisect_left(found, ((preemptor.priority,),))
+            newer: list[Candidate] = []
+            if policy is Preempts.LOWER_OR_NEWER:
+                above = bisect_left(found, ((preemptor.priority + 1,),))
+                newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
+            found = found[:lower] + newer
+        return found if len(columns) == 1 else [each for each in found if not columns.isdisjoint(each[3])]
 
     def yields(self, work: QueuedWork) -> Mapping[int, int]:
         """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
@@ -273,7 +251,7 @@ class State:
         self._gone ^= {work.number for work in works}
         self._known.clear()
 
-    def _listed(self, node: int, columns: set[int]) -> list[Candidate]:
-        """Return who may be preempted of a ClusterQueue or of all below a Cohort, for one column or for all."""
-        found = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+    def _listed(self, queue: int, columns: set[int]) -> list[Candidate]:
+        """Return who of a ClusterQueue may be preempted, for one column or for all."""
+        found = self._going.get((queue, min(columns) if len(columns) == 1 else -1), [])
         return [each for each in found if each[1].number not in self._gone] if self._gone else found

@@ -84,7 +84,10 @@ def test_what_changed_is_decided_alone_as_it_is_with_all_others(rule: Policy) ->
             continue
         after = with_settings(market, [read_setting(setting, market)])
         known = alternative(market, rule)
-        assert told(changed(after, rule, (market, {rule.name: known}))) == told(alternative(after, rule)), (seed, setting)
+        assert told(changed(after, rule, (market, {rule.name: known}))) == told(alternative(after, rule)), (
+            seed,
+            setting,
+        )
         parted += changed_part(rule, market, after) is not None
     assert parted > 50
 
