@@ -15,6 +15,7 @@ from math import floor
 
 from fairopt.problem.entitlements import Entitlements
 from fairopt.program import INFINITY, Number
+from fairopt.report import ResultForm, Statement
 
 #: `AssociationTree.above` of the associations directly below the root.
 ROOT = -1
@@ -144,22 +145,10 @@ class Ties(enum.Enum):
     DOCUMENTED = "documented"
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """What Fair Tree finds.
-
-    ``level`` (N,): LF of every association, None for accounts with Fairshare=parent. ``rank`` (users,): from the number
-    of users, which is best, down. ``order``: the users as they were come by.
-    """
-
-    level: tuple[Number | None, ...]
-    rank: tuple[int, ...]
-    order: tuple[int, ...]
-
-    @property
-    def factor(self) -> tuple[Fraction, ...]:
-        """FairShare (users,): the rank over the number of users."""
-        return tuple(Fraction(rank, len(self.rank)) for rank in self.rank)
+#: ``level`` (N,): LF of every association, None for accounts with Fairshare=parent. ``rank`` (users,): from the
+#: number of users, which is best, down. ``factor`` (users,): FairShare, the rank over the number of users. ``order``:
+#: the users as they were come by.
+RANKING = ResultForm("What Fair Tree finds.", sentence=lambda it: ", ".join(map(str, it.rank)))
 
 
 def level_fair_shares(tree: AssociationTree, *, rounded: bool = False) -> list[Number | None]:
@@ -206,7 +195,7 @@ def to_bits(number: Fraction, bits: int) -> Fraction:
     return Fraction(round(scaled)) / Fraction(2) ** shift
 
 
-def fair_tree(tree: AssociationTree, ties: Ties = Ties.CODE, *, rounded: bool = False) -> Ranking:
+def fair_tree(tree: AssociationTree, ties: Ties = Ties.CODE, *, rounded: bool = False) -> Statement:
     """Return the ranking of all users: level by level from the root, the highest level fair-share first.
 
     Source: Slurm 284c3b95, fair_tree.c, _calc_tree_fs; `Ties.CODE` as _count_tied_accounts is written (it stops at the
@@ -245,7 +234,8 @@ def fair_tree(tree: AssociationTree, ties: Ties = Ties.CODE, *, rounded: bool = 
         return best
 
     visit(tree.below[ROOT], count, False)
-    return Ranking(tuple(level), tuple(rank), tuple(order))
+    factor = tuple(Fraction(each, tree.users) for each in rank)
+    return RANKING.of(level=tuple(level), rank=tuple(rank), factor=factor, order=tuple(order))
 
 
 def _number(level: Number | None) -> Number:
