@@ -7,8 +7,18 @@ from dataclasses import dataclass
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import UNPLACED, ImportedQueue, Places
-from fairopt.importing.slurm_jobs import RUNS, SUSPENDED, WAITS, JobRecord, Taken, owner_of, state_of
-from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
+from fairopt.importing.slurm_reasons import (
+    RUNS,
+    SUSPENDED,
+    WAITS,
+    JobRecord,
+    Taken,
+    owner_of,
+    reason_of,
+    state_of,
+    stopped_by,
+    unavailable,
+)
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, as_text, settings_of
 from fairopt.importing.slurm_unread import (

@@ -11,8 +11,7 @@ from typing import Any
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
-from fairopt.models.kai.reclaiming import Reach
-from fairopt.models.kai.trial import trial
+from fairopt.models.kai.reclaiming import Reach, trial
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.

@@ -15,12 +15,16 @@ from fairopt.audit.alternatives import Alternative, alternative, changed
 from fairopt.audit.parts import changed_part, part_of
 from fairopt.audit.pools import BOUNDLESS
 from fairopt.audit.settings import read_setting, with_settings
-from fairopt.models import MaxMin
+from fairopt.models import Kueue, MaxMin
 from fairopt.models.kai.kai import Kai
+from fairopt.models.kueue.state import Preempts
+from fairopt.policy import Policy
 from fairopt.problem import Entitlements, Gangs, Good, Market
 from fairopt.problem.entitled_rows import TOP
 
 TYPES = ["a100", "h100", "l40s"]
+PREEMPTS = {"reclaim_within_cohort": Preempts.ANY, "within_cluster_queue": Preempts.LOWER_OR_NEWER}
+RULES: list[Policy] = [Kai(), Kueue(**PREEMPTS), Kueue(fair_sharing=True, **PREEMPTS)]  # type: ignore[arg-type]
 
 
 def pools(seed: int) -> Market:
@@ -70,27 +74,32 @@ def told(found: Alternative) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("drawn", counts(45, 150))
-def test_what_changed_is_decided_alone_as_it_is_with_all_others(drawn: int) -> None:
+def test_what_changed_is_decided_alone_as_it_is_with_all_others(drawn: int, rule: Policy) -> None:
     parted = 0
     for seed in range(drawn):
-        market, draw, rule = pools(seed), Random(seed), Kai()
+        market, draw = pools(seed), Random(seed)
         user = draw.choice(market.users)
         setting = draw.choice([f"{user}.weight=3", f"{user}.{draw.choice(TYPES)}.quota=9", "top.weight=2"])
         if setting.startswith("top") and "top" not in market.entitlements.groups:  # type: ignore[union-attr]
             continue
         after = with_settings(market, [read_setting(setting, market)])
         known = alternative(market, rule)
-        assert told(changed(after, rule, (market, {"kai": known}))) == told(alternative(after, rule)), (seed, setting)
+        assert told(changed(after, rule, (market, {rule.name: known}))) == told(alternative(after, rule)), (
+            seed,
+            setting,
+        )
         parted += changed_part(rule, market, after) is not None
     assert parted > drawn / 3
 
 
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("drawn", counts(25, 100))
-def test_what_one_user_has_is_decided_with_those_on_whom_it_depends(drawn: int) -> None:
+def test_what_one_user_has_is_decided_with_those_on_whom_it_depends(drawn: int, rule: Policy) -> None:
     parted = 0
     for seed in range(drawn):
-        market, rule = pools(seed), Kai()
+        market = pools(seed)
         whole = alternative(market, rule)
         assert whole.shares is not None
         assert whole.grounds is not None
@@ -105,18 +114,19 @@ def test_what_one_user_has_is_decided_with_those_on_whom_it_depends(drawn: int) 
     assert parted > drawn
 
 
+@pytest.mark.parametrize("rule", ["kai", "kueue"])
 @pytest.mark.parametrize("drawn", counts(6, 20))
-def test_explanations_and_changes_are_those_of_whole_decisions(drawn: int) -> None:
+def test_explanations_and_changes_are_those_of_whole_decisions(drawn: int, rule: str) -> None:
     for seed in range(drawn):
         market = pools(seed)
         name = market.users[0]
-        whole = explain(market, name, importer="kai", policies=["kai"], sensitivities=True)
-        part = explain(market, name, importer="kai", policies=["kai"], sensitivities=False)
+        whole = explain(market, name, importer=rule, policies=[rule], sensitivities=True)
+        part = explain(market, name, importer=rule, policies=[rule], sensitivities=False)
         assert part.to_json() | {"sensitivities": []} == whole.to_json() | {"sensitivities": []}
         setting = f"{name}.weight=5"
         after = with_settings(market, [read_setting(setting, market)])
-        found = whatif(market, [setting], importer="kai", policies=["kai"]).after
-        assert found.to_json() == audit(after, importer="kai", policies=["kai"]).to_json()
+        found = whatif(market, [setting], importer=rule, policies=[rule]).after
+        assert found.to_json() == audit(after, importer=rule, policies=[rule]).to_json()
 
 
 def test_a_policy_that_knows_no_parts_decides_all() -> None:

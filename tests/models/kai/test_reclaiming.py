@@ -71,7 +71,7 @@ def test_what_ends_as_the_last_time_is_decided_as_if_it_were_played_to_the_end(m
         return [(list(cycle.started), cycle.stopped) for cycle in cycles]
 
     alike: list[bool] = []
-    asked = "fairopt.models.kai.trial._Trial._as_then"
+    asked = "fairopt.models.kai.reclaiming._Trial._as_then"
     as_then = resolve_name(asked)
 
     def noted(trial: Any, kept: set[QueuedGang]) -> bool:
