@@ -46,6 +46,7 @@ class JobStarter:
         limited = [any(each < INFINITY for each in row) for row in self._caps]
         self._limited = [[over for over in owed.path(user) if limited[over]] for user in range(len(owed.users))]
         self._priority = priority
+        self._keys: dict[tuple[int, str], tuple[Any, ...]] = {}  # by job and partition: what the queue is sorted by
         self.makes_room: set[int] = set()  # jobs for which others were stopped in this pass
         self.made_room: set[int] = set()  # those for which others were stopped just before, and no more are now
         self.stays: set[str] = set()  # jobs that wait for another reason than too little room, as they were seen last
@@ -60,7 +61,10 @@ class JobStarter:
         """Pending jobs with each partition in which they may start, in their order."""
         waiting = [job for job in self.site.jobs.values() if job.gang.on < 0 and job.gang.name not in self.room.stopped]
         listed = [(job, part) for job in waiting for part in job.partitions]
-        key = {(job.number, part.name): (-part.tier, self._priority(job, part)) for job, part in listed}
+        key = self._keys
+        for job, part in listed:
+            if (job.number, part.name) not in key:
+                key[job.number, part.name] = -part.tier, self._priority(job, part)
         if not self.preempts:
             return sorted(listed, key=lambda each: key[each[0].number, each[1].name])
 

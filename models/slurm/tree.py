@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import floor
 
 from fairopt.problem.entitlements import Entitlements
@@ -110,12 +110,39 @@ class AssociationTree:
         of_all = (Fraction(quotient(used, self.total)) if self.total else Fraction(0) for used in self.usage)
         return [min(each, Fraction(1)) for each in of_all]
 
+    @cached_property
+    def effective(self) -> tuple[Fraction, ...]:
+        """What `effective_usage` returns."""
+        found: list[Fraction | None] = [None] * len(self.above)
+        usage = self.machine_usage()
+
+        def effective(node: int) -> Fraction:
+            own = found[node]
+            if own is None:
+                used = usage[node]
+                above, share = self.above[node], self.share[node]
+                siblings = self.level_shares(node)
+                if above == ROOT:
+                    own = used
+                elif share is None or not siblings:
+                    own = effective(above)
+                else:
+                    own = used + (effective(above) - used) * Fraction(share) / Fraction(siblings)
+                found[node] = own
+            return own
+
+        return tuple(effective(node) for node in range(len(self.above)))
+
     def machine_part(self) -> list[Fraction]:
         """Return what part of the whole machine each association's shares are (N,): the product down the tree.
 
         Source: Slurm, doc/html/classic_fair_share.shtml, "Normalized Shares"; src/common/assoc_mgr.c,
         _normalize_assoc_shares_traditional: with Fairshare=parent it is the account's.
         """
+        return list(self._machine_part)
+
+    @cached_property
+    def _machine_part(self) -> tuple[Fraction, ...]:
         own = self.fair_part()
         parts: list[Fraction | None] = [None] * len(self.above)
 
@@ -128,7 +155,7 @@ class AssociationTree:
                 parts[node] = found
             return found
 
-        return [part(node) for node in range(len(self.above))]
+        return tuple(part(node) for node in range(len(self.above)))
 
 
 def quotient(top: Number, bottom: Number) -> Number:
@@ -299,25 +326,7 @@ def effective_usage(tree: AssociationTree) -> list[Fraction]:
     Source: Slurm, doc/html/classic_fair_share.shtml, "The Slurm Fair-Share Formula": U_E = U_A + (U_E of the parent -
     U_A) x S / S of all siblings; priority_multifactor.c, _set_assoc_usage_efctv and _set_usage_efctv.
     """
-    found: list[Fraction | None] = [None] * len(tree.above)
-    usage = tree.machine_usage()
-
-    def effective(node: int) -> Fraction:
-        own = found[node]
-        if own is None:
-            used = usage[node]
-            above, share = tree.above[node], tree.share[node]
-            siblings = tree.level_shares(node)
-            if above == ROOT:
-                own = used
-            elif share is None or not siblings:
-                own = effective(above)
-            else:
-                own = used + (effective(above) - used) * Fraction(share) / Fraction(siblings)
-            found[node] = own
-        return own
-
-    return [effective(node) for node in range(len(tree.above))]
+    return list(tree.effective)
 
 
 def classic_factors(tree: AssociationTree, dampening: int = 1) -> list[Exponential]:

@@ -68,11 +68,11 @@ class AdjacentTypes(AllocationProperty):
             held = np.flatnonzero(row > tolerance * market.capacity[columns])
             for left, right in pairwise(held):
                 smaller_side = min(row[: left + 1].sum(), row[right:].sum())
-                if right > left + 1 and (not worst.shown or smaller_side > -worst.slack):
+                if right > left + 1 and (not worst.parts or smaller_side > -worst.slack):
                     slower, skipped, faster = names[left], names[left + 1], names[right]
                     shown = {"user": user, "slower": slower, "skipped": skipped, "faster": faster, "order": names}
                     worst = self.case(-smaller_side, 1, **shown)
-        answer, witness = (Answer.FAILS, worst) if worst.shown else (Answer.HOLDS, None)
+        answer, witness = (Answer.FAILS, worst) if worst.parts else (Answer.HOLDS, None)
         exact = market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any()
         effort = f"{counted(len(market.users), 'user')} over {' < '.join(names)}"
         return Verdict(self.name, answer, worst.slack, "GPUs", exact, effort, witness)

@@ -163,7 +163,7 @@ class ParetoEfficiency(AllocationProperty):
 
     def fails_so(self, verdict: Verdict) -> str:
         """Return who could get more, or that the allocation is not feasible, and so not efficient."""
-        feasible = verdict.witness is None or "gains" in verdict.witness.shown
+        feasible = verdict.witness is None or "gains" in verdict.witness.parts
         return super().fails_so(verdict) if feasible else "an infeasible allocation is not efficient"
 
     def about(self, case: SlackCase) -> str:
@@ -283,7 +283,7 @@ class ParetoEfficiency(AllocationProperty):
 
 def dominates(verdict: Verdict) -> bool:
     """Whether the witness of a verdict on efficiency is an allocation that is better for somebody, worse for nobody."""
-    return isinstance(verdict.witness, SlackCase) and "allocation" in verdict.witness.shown
+    return isinstance(verdict.witness, SlackCase) and "allocation" in verdict.witness.parts
 
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:
