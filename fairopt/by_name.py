@@ -14,12 +14,13 @@ from fairopt.backends import Options
 from fairopt.deadline import only_a_part
 from fairopt.discovery import AnyPolicy, AnySolver
 from fairopt.errors import BadInput, type_of
-from fairopt.policy import Allocation, Decision, Uniqueness
+from fairopt.policy import Allocation, Decision
 from fairopt.policy import decide as decide_with
 from fairopt.policy import uniqueness as uniqueness_with
 from fairopt.policy.decide import How, within
 from fairopt.policy.optima import lexicographic
 from fairopt.problem import Market
+from fairopt.report import Statement
 
 if TYPE_CHECKING:
     from fairopt.policy import Plan, Schedule
@@ -106,7 +107,7 @@ def decide(
     return found
 
 
-def uniqueness(policy: AnyPolicy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
+def uniqueness(policy: AnyPolicy, decision: Allocation, *, seed: int = 0) -> Statement:
     """Say whether all optima of a decision have the same utilities, and the same shares; None where it is not known.
 
     ``policy`` is who decided. Errors: `BadInput` for an unknown name, and for a policy that did not. Source: ours; a
@@ -114,8 +115,8 @@ def uniqueness(policy: AnyPolicy, decision: Allocation, *, seed: int = 0) -> Uni
 
     >>> from fairopt import Market, allocate, uniqueness
     >>> decision = allocate("max-efficiency", Market.of([[1, 2], [1, 2]], capacity=[1, 1]), exact=True)
-    >>> uniqueness("max-efficiency", decision)
-    Uniqueness(utilities=False, shares=False)
+    >>> print(uniqueness("max-efficiency", decision))
+    unique utilities: no, another optimum has others; unique shares: no, another optimum has others
     """
     chosen = discovery.policy_of(policy, Market)
     if not isinstance(decision, Allocation) or decision.policy != chosen.name:

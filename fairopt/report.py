@@ -17,17 +17,19 @@ what a function makes of the result:
 
 from __future__ import annotations
 
+import copyreg
 import reprlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from html import escape
 from itertools import islice
 from math import isfinite
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, Union, get_args, get_origin
 
 import numpy as np
 
@@ -128,7 +130,7 @@ class ResultForm:
     The value of a key beside them is never an attribute: it is what its function returns, or what `json` is given.
     ``in_full``: all parts of the result, a `Statement` or a dataclass, stand there as well, by their own names.
     ``name``: by which other schemas refer to this one; "" where it stands in them. ``sentence`` puts a result into
-    words.
+    words; by default its parts.
     """
 
     def __init__(
@@ -138,10 +140,16 @@ class ResultForm:
         beside: Sequence[Key] = (),
         name: str = "",
         in_full: bool = False,
-        sentence: Callable[[Any], str] = repr,
+        sentence: Callable[[Any], str] | None = None,
     ) -> None:
         self.says, self.keys, self.beside, self.name, self.in_full = says, keys, tuple(beside), name, in_full
-        self.sentence = sentence
+        self.sentence = sentence or _of_parts
+        self.__module__ = sys._getframe(1).f_globals["__name__"]
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Say what it is where it is sent: the constant of the module that made it, or all that it says."""
+        names = (name for name, value in vars(sys.modules[self.__module__]).items() if value is self)
+        return next(names, (copyreg.__newobj__, (ResultForm,), vars(self)))  # type: ignore[attr-defined]
 
     def of(self, **parts: Any) -> Statement:
         """Return a result of this form that has no class of its own."""
@@ -153,8 +161,8 @@ class ResultForm:
         ``exact`` writes Fractions as "p/q" instead of as decimals. Errors: `TypeError` where a key has no value.
         """
         found = {}
-        for name in _parts(result) if self.in_full else ():
-            found[name] = plain(getattr(result, name), exact=exact)
+        for name, value in _parts(result) if self.in_full else ():
+            found[name] = plain(value, exact=exact)
         for each in (*self.keys, *self.beside):
             if each.name in others:
                 value = others[each.name]
@@ -198,6 +206,10 @@ class Statement:
             return parts[name]
         raise AttributeError(f"it says no {name}" if parts else name)
 
+    def but(self, **parts: Any) -> Self:
+        """Return the same with other parts."""
+        return replace(self, parts={**self.parts, **parts})
+
     def __str__(self) -> str:
         return self.form.sentence(self)
 
@@ -205,8 +217,14 @@ class Statement:
         return f"<{self.form.says.rstrip('.')}: {self}>"
 
 
-def _parts(result: Any) -> list[str]:
-    return [*result.parts] if isinstance(result, Statement) else [each.name for each in fields(result)]
+def _of_parts(it: Statement) -> str:
+    return ", ".join(f"{name} {_SHORT.repr(value)}" for name, value in it.parts.items())
+
+
+def _parts(result: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(result, Statement):
+        return result.parts.items()
+    return [(each.name, getattr(result, each.name)) for each in fields(result)]
 
 
 LEFT_OUT = Key(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,9 @@ settings.register_profile("quick", max_examples=20, deadline=None, suppress_heal
 settings.register_profile("campaign", settings.get_profile("quick"), max_examples=500)
 settings.load_profile("quick")
 
+
+#: Threads of the BLAS wait for each other by spinning: where others work too, small solves take many times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 gc.disable()  # what is imported and collected stays to the end
 

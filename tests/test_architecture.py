@@ -203,7 +203,7 @@ def test_no_two_public_classes_have_one_name() -> None:
 
 
 #: Public classes of fairopt and models: a new one needs an old one to go, or a reason. Who removes some lowers this.
-MOST_CLASSES = 495
+MOST_CLASSES = 448
 
 
 def test_there_are_no_more_public_classes_than_there_were() -> None:

@@ -17,7 +17,8 @@ from fairopt.deadline import left, time_limit
 from fairopt.errors import OutOfTime
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium
 from fairopt.models import CooperativeOEF, MaxEfficiency, PartialAllocation, SecondPriceTrading
-from fairopt.policy import Policy, Uniqueness
+from fairopt.policy import Policy
+from fairopt.policy.optima import UNIQUENESS, UNKNOWN
 from fairopt.problem import Market
 from fairopt.properties import Answer, Effort, EnvyFreeness, ParetoEfficiency, StrategyProofness, Verdict
 from fairopt.properties.metrics import metrics
@@ -111,8 +112,8 @@ def test_uniqueness_is_asked_only_where_it_is_wanted() -> None:
     market = Market.of([["1", "1"], ["1", "1"]], capacity=[1, 1])
     [plain] = compare(market, [MaxEfficiency()], ["feasibility"])
     [asked] = compare(market, [MaxEfficiency()], ["feasibility"], unique=True)
-    assert plain.unique == Uniqueness()
-    assert asked.unique == Uniqueness(utilities=False, shares=False)
+    assert plain.unique == UNKNOWN
+    assert asked.unique == UNIQUENESS.of(utilities=False, shares=False)
 
 
 def test_floats_are_floats_throughout() -> None:

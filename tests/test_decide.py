@@ -17,13 +17,13 @@ from fairopt.policy import (
     Formulated,
     Optima,
     Trait,
-    Uniqueness,
     chosen,
     decide,
     decide_each,
     follow,
     uniqueness,
 )
+from fairopt.policy.optima import UNKNOWN
 from fairopt.problem import Market
 from fairopt.program import Formulation
 from fairopt.properties import Answer, Effort
@@ -109,7 +109,7 @@ def test_a_decision_stands_where_its_uniqueness_is_not_known(monkeypatch):
         raise NotSolved("highs: no point satisfies all constraints")
 
     monkeypatch.setattr(Optima, "unique", empty)
-    assert uniqueness(MaxMin(), allocate(MaxMin(), MARKET)) == Uniqueness(None, None)
+    assert uniqueness(MaxMin(), allocate(MaxMin(), MARKET)) == UNKNOWN
     (row,) = compare(MARKET, [MaxMin()], [], exact=False)
     assert row.error is None
     assert row.outcome.exact is False

@@ -35,12 +35,14 @@ TWO_LEVELS = Market.of([[1, 0], [0, 1], [0, 1]], capacity=[1, 8])
 def a_second_for_each_look() -> Iterator[None]:
     """Have each look at the clock take a second, so that limits stop the same things everywhere.
 
-    The simplex method in prices is not asked: it takes milliseconds, and looks at no clock.
+    The simplex method in prices is not asked: it takes milliseconds, and looks at no clock; no more do prices of few
+    users.
     """
     ticks = count()
     with (
         patch("fairopt.deadline.monotonic", lambda: float(next(ticks))),
         patch("fairopt.methods.level.solve.STEPPED", 0),
+        patch("fairopt.methods.level.price_simplex.FEW", 0),
     ):
         yield
 

@@ -8,8 +8,8 @@
 from typing import TYPE_CHECKING
 
 from fairopt.audit.auditing import Audit, audit
-from fairopt.audit.reasons import Cause, Reason, Stop
-from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
+from fairopt.audit.reasons import Cause
+from fairopt.audit.status import EntitlementStatus, NodeStatus
 from fairopt.later import later
 
 if TYPE_CHECKING:
@@ -30,10 +30,7 @@ __all__ = [
     "EntitlementStatus",
     "Explanation",
     "NodeStatus",
-    "Reason",
     "SchedulerPlan",
-    "Stop",
-    "TypeStatus",
     "WhatIf",
     "audit",
     "explain",

@@ -20,7 +20,7 @@ from fairopt.audit.alternatives import (
     waits_by_rule,
 )
 from fairopt.audit.reading import read_source, with_rates, with_speedups
-from fairopt.audit.reasons import Cause, Reason, as_far_as_read, by_rule, reason_of
+from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, let_by, mends
@@ -68,7 +68,7 @@ class Audit(Tabular):
     accounts: EntitlementAccounts
     source: str
     rows: tuple[NodeStatus, ...]
-    reasons: Mapping[str, Reason]
+    reasons: Mapping[str, Statement]
     alternatives: tuple[Alternative, ...]
     properties: tuple[AllocationProperty, ...]
     verdicts: Mapping[str, Verdict]
@@ -124,7 +124,7 @@ class Audit(Tabular):
             lambda it: [row for row in it.rows if not row.is_group],
         ),
         Key("groups", list[NodeStatus], "How each group stands.", lambda it: [row for row in it.rows if row.is_group]),
-        Key("reasons", dict[str, Reason], "By user that waits: why its first gang does, by type."),
+        Key("reasons", by_name(REASON), "By user that waits: why its first gang does, by type."),
         Key(
             "rules",
             dict[str, str],
@@ -240,7 +240,7 @@ class Audit(Tabular):
         """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
         return self.rows[self.accounts.said.node(name)]
 
-    def rules_behind(self, reasons: Iterable[Reason]) -> dict[str, str]:
+    def rules_behind(self, reasons: Iterable[Statement]) -> dict[str, str]:
         """Return the scheduler's rules, in words, that make some reasons so, by cause; empty where none is known."""
         causes = {stop.cause for reason in reasons for stop in reason.stops}
         values = [each.value for each in Cause if each in causes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import ceil
@@ -16,8 +16,8 @@ from fairopt.audit.alternatives import Alternative, alternative, changed, chosen
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit, market_in, paths_of
 from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS, plain
-from fairopt.audit.reasons import NOT_READ, NOTHING, Reason, ahead, as_far_as_read, by_rule, named, reason_of
-from fairopt.audit.settings import CAPACITY, SetTo, with_settings
+from fairopt.audit.reasons import NOT_READ, NOTHING, REASON, ahead, as_far_as_read, by_rule, named, reason_of
+from fairopt.audit.settings import CAPACITY, set_to, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of
 from fairopt.audit.status import NodeStatus
 from fairopt.audit.violations import MEND, let_by, mends
@@ -30,7 +30,7 @@ from fairopt.program import INFINITY, Array, Number, number_text
 from fairopt.report import SAYS, SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, few, keys_of, listed
 
 #: A reason, and how many gangs wait for it.
-WAITS = ResultForm("Gangs that wait for the same reason.", *Reason.form.keys, Key("gangs", int, "How many there are."))
+WAITS = ResultForm("Gangs that wait for the same reason.", *REASON.keys, Key("gangs", int, "How many there are."))
 
 
 def _loan(it: Statement) -> str:
@@ -56,7 +56,7 @@ LOAN = ResultForm(
     SAYS,
     sentence=_loan,
 )
-#: What more of something, a `SetTo`, gives a user under a policy. ``needs``: in words, where the policy then gives more
+#: What more of something, a `SETTING`, gives a user by a policy. ``needs``: in words, where the policy then gives more
 #: GPUs than there are, as one does that counts quotas alone.
 SENSITIVITY = ResultForm(
     "What more of something gives.",
@@ -92,7 +92,7 @@ class Explanation(Tabular):
     alternatives: tuple[Alternative, ...]
     row: NodeStatus
     path: tuple[str, ...]
-    waits: tuple[Reason, ...]
+    waits: tuple[Statement, ...]
     mends: tuple[Statement, ...]
     loans: tuple[Statement, ...]
     sensitivities: tuple[Statement, ...]
@@ -198,15 +198,15 @@ def explain(
     accounts = found.accounts
     node = accounts.said.node(name)
     others = found.alternatives if wanted else tuple(_of_its_part(found, node, policies, watch))
-    same: dict[tuple[Any, ...], Reason] = {}
+    same: dict[tuple[Any, ...], Statement] = {}
     waiting = [*accounts.waiting_below(node)]
     waiting.sort(key=lambda gang: gang not in accounts.starving.get(node, {}))
     first = waiting[0] if waiting else None
     own = waits_by_rule(others, found.source, found.policy)
     for gang in waiting:
         reason = as_far_as_read(by_rule(reason_of(accounts, gang), own), found.unread(accounts.gangs.names[gang]))
-        key = (reason.user, reason.gpus, reason.owed, reason.stops, reason.elsewhere)
-        same[key] = replace(same[key], gangs=same[key].gangs + 1) if key in same else reason
+        key = (reason.user, reason.gpus, reason.owed, *map(str, reason.stops), reason.elsewhere)
+        same[key] = same[key].but(gangs=same[key].gangs + 1) if key in same else reason
     return Explanation(
         found=found,
         alternatives=others,
@@ -296,12 +296,14 @@ def _sensitivities(found: Audit, node: int, gang: int | None, watch: Callable[[s
             one = _with(found, node, base, change, watch)
             if one is not None and not one.gains and gang is not None and change.type:
                 more = Fraction(found.accounts.gangs.size(gang))
-                one = _with(found, node, base, replace(change, value=more), watch) or one
+                one = _with(found, node, base, change.but(value=more), watch) or one
             if one is not None:
                 yield one
 
 
-def _with(found: Audit, node: int, base: Alternative, change: SetTo, watch: Callable[[str], None]) -> Statement | None:
+def _with(
+    found: Audit, node: int, base: Alternative, change: Statement, watch: Callable[[str], None]
+) -> Statement | None:
     """Return what a change gives; None where it cannot be made alone, such as a quota that is at its cap."""
     watch(f"{base.policy} decides with {change}")
     try:
@@ -341,7 +343,7 @@ def _needs(found: Audit, node: int, base: Alternative, given: Array, capacity: A
         yield f"{said} {number_text(there)}: add {number_text(given[j] - there)} {kind}{instead}"
 
 
-def _one_more(found: Audit, node: int) -> Iterator[SetTo]:
+def _one_more(found: Audit, node: int) -> Iterator[Statement]:
     """Yield one more of everything that may matter to a node: on the types that it holds or asks for."""
     accounts, one = found.accounts, Fraction(1)
     name = accounts.said.nodes[node]
@@ -349,8 +351,8 @@ def _one_more(found: Audit, node: int) -> Iterator[SetTo]:
         if not (accounts.held[node, j] or accounts.asks[node, j]):
             continue
         if accounts.owed[node, j] < BOUNDLESS:
-            yield SetTo(name, kind, "quota", one, adds=True)
+            yield set_to(name, kind, "quota", one, adds=True)
         if accounts.said.cap[node, j] < INFINITY:
-            yield SetTo(name, kind, "cap", one, adds=True)
-        yield SetTo("", kind, CAPACITY, one, adds=True)
-    yield SetTo(name, "", "weight", one, adds=True)
+            yield set_to(name, kind, "cap", one, adds=True)
+        yield set_to("", kind, CAPACITY, one, adds=True)
+    yield set_to(name, "", "weight", one, adds=True)

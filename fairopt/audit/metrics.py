@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from fairopt.audit.auditing import Audit
-from fairopt.audit.series import AuditMoment, AuditSeries
+from fairopt.audit.series import AuditSeries
 from fairopt.audit.status import EntitlementStatus, NodeStatus
 from fairopt.numbers import INFINITY, Number
 from fairopt.properties import Answer
+from fairopt.report import Statement
 
 _OF_TYPE: Mapping[str, tuple[str, str]] = {
     "fairopt_held_gpus": ("holds", "GPUs that a user or group holds."),
@@ -72,7 +73,7 @@ def metrics(found: Audit | AuditSeries) -> str:
     return text + ("".join(_over_time(found)) if isinstance(found, AuditSeries) else "")
 
 
-def _of_types(found: Audit | AuditMoment) -> Iterable[str]:
+def _of_types(found: Audit | Statement) -> Iterable[str]:
     if isinstance(found, Audit):
         there = zip(found.market.types, found.market.capacity, found.accounts.free, strict=True)
         gpus = {kind: (count, free) for kind, count, free in there}

@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 from fairopt.audit.alternatives import few_digits
 from fairopt.audit.auditing import Audit
 from fairopt.audit.explaining import Explanation
-from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
+from fairopt.audit.status import EntitlementStatus, NodeStatus, on_type
 from fairopt.audit.whatif import WhatIf
 from fairopt.experiment.page import UNWRITABLE, templates
 from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties.verdict import MARKS
+from fairopt.report import Statement
 
-#: The numbers of a line, as a head says them, and what they are called in `TypeStatus`.
+#: The numbers of a line, as a head says them, and what they are called in `ON_TYPE`.
 NUMBERS = {"held": "holds", "owed": "owed", "cap": "cap", "asks": "asks", "short": "short", "borrows": "borrows"}
 #: The most lines of the table of users, and of every other table.
 LINES, OTHERS = 2_000, 200
@@ -32,7 +33,7 @@ class _PageLine(NamedTuple):
     """A line of the table of users: who, how it stands on a type (before and after), and how deep it is in the tree."""
 
     row: NodeStatus
-    stands: tuple[TypeStatus, ...]
+    stands: tuple[Statement, ...]
     depth: int = 0
     broken: bool = False
 
@@ -112,7 +113,7 @@ def _lines(found: Audit) -> Iterator[_PageLine]:
             yield _PageLine(row, (own,), depth, (row.name, own.type) in broken)
 
 
-def longest(stands: Sequence[TypeStatus]) -> float:
+def longest(stands: Sequence[Statement]) -> float:
     """Return how many GPUs the longest bar of these is for."""
     ends = [end for own in stands for end in (own.holds, own.owed, own.cap) if end < INFINITY]
     return float(max(1, *ends))
@@ -179,10 +180,10 @@ def _changed(found: WhatIf) -> Iterator[_PageLine]:
                 yield _PageLine(new.get(name) or old[name], (before, after))
 
 
-def _stands(row: NodeStatus | None, kind: str) -> TypeStatus:
+def _stands(row: NodeStatus | None, kind: str) -> Statement:
     """Return how a user or group stands on a type; one that is not there holds, is owed and asks for nothing."""
     own = None if row is None else row.on(kind)
-    return own or TypeStatus(kind, EntitlementStatus.IDLE, 0, 0, 0, INFINITY, 0, 0, 0)
+    return own or on_type(kind, EntitlementStatus.IDLE, 0, 0, 0, INFINITY, 0, 0, 0)
 
 
 def _given(found: WhatIf) -> Mapping[str, str | dict[str, dict[str, tuple[Number, Number]]]]:

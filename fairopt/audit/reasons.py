@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,14 +12,18 @@ from fairopt.audit.pools import BOUNDLESS, plain, whole
 from fairopt.audit.spare_goods import Limit, SpareGoods, goods_of
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Number, number_text, objects
-from fairopt.report import SAYS, Key, ResultForm
+from fairopt.report import SAYS, Key, ResultForm, Statement, listed
 
 #: The most users that a sentence names, and of how many it is said at which priority they run.
 NAMED, MOST_HOLDERS = 3, 50
 
 
 class Cause(enum.Enum):
-    """What stops a gang on a type; of several types the one whose cause stands first is said first: it lacks least."""
+    """What stops a gang on a type; of several types the one whose cause stands first is said first: it lacks least.
+
+    >>> Cause.TOO_LARGE.value
+    'too large'
+    """
 
     OPEN = "nothing"  # GPUs are free for it
     RULE = "rule"  # GPUs are free for it, and the scheduler's own rule does not start it
@@ -45,58 +48,41 @@ def are(count: Number) -> str:
     return "is" if count in (0, 1) else "are"
 
 
-@dataclass(frozen=True)
-class Stop:
-    """What stops a gang on one type: ``who`` is the user, group or good that does; ``words`` has the numbers."""
-
-    type: str
-    cause: Cause
-    words: str
-    who: str = ""
-
-    form = ResultForm(
-        "What stops a gang on a type.",
-        Key("type", str, "The type."),
-        Key("cause", Cause, "What it is."),
-        Key("who", str, "The user, group or good that does."),
-        Key("says", str, "The same in words.", lambda stop: stop.words),
-    )
+def _waits(it: Statement) -> str:
+    said = "; ".join(dict.fromkeys(map(str, it.stops))) or "it may run on no type that there is"
+    some = [*it.elsewhere[:NAMED], *[f"{len(it.elsewhere) - NAMED} more types"] * (len(it.elsewhere) > NAMED)]
+    other = f". It may not run on {', nor on '.join(some)}" if some else ""
+    return f"{it.gang} ({it.gpus} GPU{'s' * (it.gpus != 1)}) waits: {said}{other}"
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why a gang waits: a stop for each type on which it may run; ``owed`` says whether it fits into what is owed.
-
-    ``elsewhere``: types on which enough GPUs are free and where it may not run. ``gangs``: how many wait for the same
-    reason, it among them.
-    """
-
-    gang: str
-    user: str
-    gpus: int
-    owed: bool
-    stops: tuple[Stop, ...]
-    elsewhere: tuple[str, ...] = ()
-    gangs: int = 1
-
-    form = ResultForm(
-        "Why a gang waits.",
-        Key("gang", str, "The gang."),
-        Key("gpus", int, "Its GPUs."),
-        Key("owed", bool, "Whether it fits into what is owed."),
-        Key("stops", list[Stop], "What stops it, on each type on which it may run."),
-        Key("elsewhere", list[str], "Types on which enough GPUs are free and where it may not run."),
-        SAYS,
-    )
-
-    def __str__(self) -> str:
-        said = "; ".join(dict.fromkeys(each.words for each in self.stops)) or "it may run on no type that there is"
-        some = [*self.elsewhere[:NAMED], *[f"{len(self.elsewhere) - NAMED} more types"] * (len(self.elsewhere) > NAMED)]
-        other = f". It may not run on {', nor on '.join(some)}" if some else ""
-        return f"{self.gang} ({self.gpus} GPU{'s' * (self.gpus != 1)}) waits: {said}{other}"
+#: What stops a gang on one type; ``words`` has the numbers.
+STOP = ResultForm(
+    "What stops a gang on a type.",
+    Key("type", str, "The type."),
+    Key("cause", Cause, "What it is."),
+    Key("who", str, "The user, group or good that does."),
+    SAYS,
+    sentence=lambda it: str(it.words),
+)
+#: Why a gang of a ``user`` waits. ``gangs``: how many wait for the same reason, it among them.
+REASON = ResultForm(
+    "Why a gang waits.",
+    Key("gang", str, "The gang."),
+    Key("gpus", int, "Its GPUs."),
+    Key("owed", bool, "Whether it fits into what is owed."),
+    Key("stops", listed(STOP), "What stops it, on each type on which it may run."),
+    Key("elsewhere", list[str], "Types on which enough GPUs are free and where it may not run."),
+    SAYS,
+    sentence=_waits,
+)
 
 
-def reason_of(accounts: EntitlementAccounts, gang: int) -> Reason:
+def stop(kind: str, cause: Cause, words: str, who: str = "") -> Statement:
+    """Return what stops a gang on a type."""
+    return STOP.of(type=kind, cause=cause, words=words, who=who)
+
+
+def reason_of(accounts: EntitlementAccounts, gang: int) -> Statement:
     """Return why a pending gang waits, from the accounts alone.
 
     >>> from fairopt.problem import Entitlements, Gangs, Market
@@ -111,25 +97,27 @@ def reason_of(accounts: EntitlementAccounts, gang: int) -> Reason:
     where = [j for j in range(accounts.k) if gangs.allowed[gang, j]]
     types = accounts.market.types
     place = accounts.owed_at.get(gang)
-    stops = sorted((_stop(accounts, gang, j) for j in where), key=lambda stop: list(Cause).index(stop.cause))
+    stops = sorted((_stop(accounts, gang, j) for j in where), key=lambda each: list(Cause).index(each.cause))
     if place is not None:  # where it is owed comes first
-        stops.sort(key=lambda stop: stop.type != types[place[1]])
+        stops.sort(key=lambda each: each.type != types[place[1]])
     elsewhere = [
         f"{types[j]}, of which {accounts.free[j]} {are(accounts.free[j])} free"
         for j in range(accounts.k)
         if j not in where and accounts.free[j] >= gpus > 0
     ]
     name = accounts.market.users[user]
-    return Reason(gangs.names[gang], name, gpus, place is not None, tuple(stops), tuple(elsewhere))
+    parts = {"gang": gangs.names[gang], "user": name, "gpus": gpus, "owed": place is not None, "gangs": 1}
+    return REASON.of(**parts, stops=tuple(stops), elsewhere=tuple(elsewhere))
 
 
-def by_rule(reason: Reason, waits: Sequence[Mapping[str, str]]) -> Reason:
+def by_rule(reason: Statement, waits: Sequence[Mapping[str, str]]) -> Statement:
     """Return the reason with what the scheduler's own rule says in the place of "nothing stops it".
 
     ``waits``: why gangs wait by each rule that may be the scheduler's; one that starts the gang leaves the reason as it
     is.
 
-    >>> open_ = Reason("a", "A", 4, False, (Stop("H100", Cause.OPEN, f"4 H100 are free{NOTHING}"),))
+    >>> free = stop("H100", Cause.OPEN, f"4 H100 are free{NOTHING}")
+    >>> open_ = REASON.of(gang="a", gpus=4, stops=(free,), elsewhere=())
     >>> print(by_rule(open_, [{"a": "H100 is kept for b, which goes first"}]))
     a (4 GPUs) waits: 4 H100 are free: H100 is kept for b, which goes first
     """
@@ -137,12 +125,12 @@ def by_rule(reason: Reason, waits: Sequence[Mapping[str, str]]) -> Reason:
     if not said or not all(said):
         return reason
     stops = (
-        replace(each, cause=Cause.RULE, words=f"{each.words.partition(NOTHING)[0]}: {said[0]}")
+        each.but(cause=Cause.RULE, words=f"{each.words.partition(NOTHING)[0]}: {said[0]}")
         if each.cause is Cause.OPEN
         else each
         for each in reason.stops
     )
-    return replace(reason, stops=tuple(stops))
+    return reason.but(stops=tuple(stops))
 
 
 def named(unread: Sequence[str]) -> str:
@@ -151,10 +139,11 @@ def named(unread: Sequence[str]) -> str:
     return "; ".join(unread[:NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
-def as_far_as_read(reason: Reason, unread: Sequence[str]) -> Reason:
+def as_far_as_read(reason: Statement, unread: Sequence[str]) -> Statement:
     """Return the reason with what the files say of the gang and the rule does not read, where nothing else stops it.
 
-    >>> open_ = Reason("a", "A", 4, False, (Stop("H100", Cause.OPEN, f"4 H100 are free{NOTHING}"),))
+    >>> free = stop("H100", Cause.OPEN, f"4 H100 are free{NOTHING}")
+    >>> open_ = REASON.of(gang="a", gpus=4, stops=(free,), elsewhere=())
     >>> print(as_far_as_read(open_, ["scontrol show job, features ('nvlink')"]).stops[0].words)
     4 H100 are free: nothing that the rule reads stops it, and it does not read scontrol show job, features ('nvlink')
     """
@@ -162,23 +151,23 @@ def as_far_as_read(reason: Reason, unread: Sequence[str]) -> Reason:
         return reason
     instead = NOT_READ.format(named(unread))
     stops = (
-        replace(each, words=each.words.replace(NOTHING, instead)) if each.cause is Cause.OPEN else each
+        each.but(words=each.words.replace(NOTHING, instead)) if each.cause is Cause.OPEN else each
         for each in reason.stops
     )
-    return replace(reason, stops=tuple(stops))
+    return reason.but(stops=tuple(stops))
 
 
-def _stop(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
+def _stop(accounts: EntitlementAccounts, gang: int, j: int) -> Statement:
     gangs, kind = accounts.gangs, accounts.market.types[j]
     gpus = gangs.size(gang)
     there = accounts.market.capacity[j]
     if gpus > there:
         words = f"it needs {gpus} {kind} together, and there {are(there)} {number_text(there)}"
-        return Stop(kind, Cause.TOO_LARGE, words)
+        return stop(kind, Cause.TOO_LARGE, words)
     return _by_cap(accounts, gang, j) or _by_good(accounts, gang, j) or _by_others(accounts, gang, j, gpus)
 
 
-def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
+def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Statement | None:
     kind = accounts.market.types[j]
     user, gpus = int(accounts.gangs.user[gang]), accounts.gangs.size(gang)
     for node in accounts.around(user):
@@ -188,11 +177,11 @@ def _by_cap(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
             name, most = accounts.said.nodes[node], accounts.said.cap[node, j]
             held = number_text(accounts.held[node, j])
             who = name if node == user else f"the group {name}"
-            return Stop(kind, Cause.CAP, f"{who} holds {held} {kind} and may hold {number_text(most)}", name)
+            return stop(kind, Cause.CAP, f"{who} holds {held} {kind} and may hold {number_text(most)}", name)
     return None
 
 
-def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
+def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Statement | None:
     for column, amount in accounts.said.goods_of(gang, j):
         name = accounts.said.columns[column]
         user = int(accounts.gangs.user[gang])
@@ -200,7 +189,7 @@ def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
             held, most = accounts.held[node, column], accounts.said.cap[node, column]
             if held + amount > most:
                 words = f"it takes {number_text(amount)} {name}, of which {accounts.said.nodes[node]} holds "
-                return Stop(
+                return stop(
                     accounts.market.types[j],
                     Cause.GOOD,
                     f"{words}{number_text(held)} and may hold {number_text(most)}",
@@ -209,11 +198,11 @@ def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Stop | None:
         left = max(0, accounts.goods_left[column - accounts.k])
         if amount > left:
             words = f"it takes {number_text(amount)} {name}, and {number_text(left)} {are(left)} free"
-            return Stop(accounts.market.types[j], Cause.GOOD, words, name)
+            return stop(accounts.market.types[j], Cause.GOOD, words, name)
     return None
 
 
-def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int) -> Stop:
+def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int) -> Statement:
     kind = accounts.market.types[j]
     user = int(accounts.gangs.user[gang])
     left, kept, pool = accounts.pools.left_for(user, j)
@@ -221,26 +210,26 @@ def _by_others(accounts: EntitlementAccounts, gang: int, j: int, gpus: int) -> S
     owed = accounts.is_owed(gang, j)
     if owed and gang in accounts.served:
         words = f"{free} {there} {are(free)} free and it is owed them{NOTHING}"
-        return Stop(kind, Cause.OPEN, words)
+        return stop(kind, Cause.OPEN, words)
     if owed:
         return _by_holders(accounts, gang, j)
     open_to_all = free - sum(kept.values())
     if gpus <= open_to_all:
         first = _before(accounts, gang, j)
         words = f"{free} {there} {are(free)} free{NOTHING}{first}"
-        return Stop(kind, Cause.OPEN, words)
+        return stop(kind, Cause.OPEN, words)
     if gpus <= free:
         words = f"{free} {there} {are(free)} free, and others keep theirs: {_few(accounts, kept)}"
-        return Stop(kind, Cause.RESERVED, words, accounts.said.nodes[next(iter(kept))])
+        return stop(kind, Cause.RESERVED, words, accounts.said.nodes[next(iter(kept))])
     if free:
         words = f"it needs {gpus} {there} together, and {free} {are(free)} free"
-        return Stop(kind, Cause.GANG, words)
+        return stop(kind, Cause.GANG, words)
     held, due = (number_text(each[user, j] // 1) for each in (accounts.held, np.minimum(accounts.owed, BOUNDLESS)))
     words = f"no {there} is free, and {accounts.market.users[user]} holds {held} of {due} that it is owed"
-    return Stop(kind, Cause.FULL, words)
+    return stop(kind, Cause.FULL, words)
 
 
-def _by_holders(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
+def _by_holders(accounts: EntitlementAccounts, gang: int, j: int) -> Statement:
     kind = accounts.market.types[j]
     node = accounts.owed_at[gang][0]
     room, pool = plain(accounts.owed_room[node, j]), accounts.pools.of(int(accounts.gangs.user[gang]), j)
@@ -252,12 +241,12 @@ def _by_holders(accounts: EntitlementAccounts, gang: int, j: int) -> Stop:
     owed += " and others are before it" * bool(accounts.gangs.gpus[gang] <= free)
     holders = accounts.borrowers(node, j)
     if not holders:
-        return Stop(kind, Cause.PROMISED, f"{owed}, and nobody else holds more than it is owed")
+        return stop(kind, Cause.PROMISED, f"{owed}, and nobody else holds more than it is owed")
     higher, fixed = _out_of_reach(accounts, gang, j, holders)
     notes = [f"{higher} of them at a higher priority"] * bool(higher) + [f"{fixed} not preemptible"] * bool(fixed)
     said = f" ({', '.join(notes)})" if notes else ""
     names = _few(accounts, holders, "{} holds {} more than {} owed", j)
-    return Stop(kind, Cause.HELD, f"{owed}, and {names}{said}", accounts.said.nodes[next(iter(holders))])
+    return stop(kind, Cause.HELD, f"{owed}, and {names}{said}", accounts.said.nodes[next(iter(holders))])
 
 
 def _out_of_reach(accounts: EntitlementAccounts, gang: int, j: int, holders: Mapping[int, int]) -> tuple[int, int]:

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairopt.audit.auditing import Audit, audit
-from fairopt.audit.status import EntitlementStatus, NodeStatus, TypeStatus
+from fairopt.audit.status import EntitlementStatus
 from fairopt.errors import BadInput
 from fairopt.problem.files.storage import AnyPath
 from fairopt.properties import Answer
-from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name, listed
+from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, listed
 
 #: A moment in a name: 2026-11-28T10:30, 20261128-103000, with Z or +01:00 behind it if not in UTC.
 _MOMENT = re.compile(
@@ -29,26 +29,19 @@ _MOMENT = re.compile(
 SUMS = ("holds", "owed", "borrows", "short")
 
 
-class AuditMoment(NamedTuple):
-    """What stays of the audit of one moment: how everybody stood, answers by property, and what was broken."""
+MOMENT = ResultForm("What stays of the audit of one moment.", sentence=lambda it: str(it.at))
 
-    at: datetime
-    rows: Mapping[str, NodeStatus]
-    answers: Mapping[str, Answer]
-    broken: dict[str, str]
-    gpus: Mapping[str, tuple[Any, Any]]
 
-    @classmethod
-    def of(cls, at: datetime, found: Audit) -> AuditMoment:
-        """Return what stays of an audit."""
-        there = zip(found.market.types, found.market.capacity, found.accounts.free, strict=True)
-        return cls(
-            at,
-            {row.name: row for row in found.rows},
-            {name: verdict.answer for name, verdict in found.verdicts.items()},
-            {f"{each.name}, {each.type}": str(each) for each in found.violations},
-            {kind: (count, free) for kind, count, free in there},
-        )
+def moment(at: datetime, found: Audit) -> Statement:
+    """Return what stays of an audit: how everybody stood, answers by property, what was broken, and free GPUs."""
+    there = zip(found.market.types, found.market.capacity, found.accounts.free, strict=True)
+    return MOMENT.of(
+        at=at,
+        rows={row.name: row for row in found.rows},
+        answers={name: verdict.answer for name, verdict in found.verdicts.items()},
+        broken={f"{each.name}, {each.type}": str(each) for each in found.violations},
+        gpus={kind: (count, free) for kind, count, free in there},
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +58,7 @@ class AuditSeries(Tabular):
     {'H100': Fraction(14400, 1)}
     """
 
-    moments: tuple[AuditMoment, ...]
+    moments: tuple[Statement, ...]
 
     form = ResultForm(
         "Audits of several moments.",
@@ -124,7 +117,7 @@ class AuditSeries(Tabular):
         """Whether a property could not be decided at the last moment."""
         return any(each in (Answer.UNDECIDED, Answer.DEPENDS) for each in self.moments[-1].answers.values())
 
-    def counts(self, moment: AuditMoment) -> dict[str, int]:
+    def counts(self, moment: Statement) -> dict[str, int]:
         """Return how many users stood how at a moment."""
         stood = [row.status for row in moment.rows.values() if not row.is_group]
         return {status.value: stood.count(status) for status in EntitlementStatus}
@@ -161,7 +154,7 @@ class AuditSeries(Tabular):
     def line(self, name: str, kind: str, key: str) -> list[float]:
         """Return what a user or group ``holds``, is ``owed`` or so of a type at each moment."""
         rows = [each.rows.get(name) for each in self.moments]
-        on: list[TypeStatus | None] = [None if row is None else row.on(kind) for row in rows]
+        on: list[Statement | None] = [None if row is None else row.on(kind) for row in rows]
         return [0.0 if own is None else float(getattr(own, key)) for own in on]
 
     @property
@@ -227,7 +220,7 @@ def audit_over_time(
     found = []
     for at in sorted(moments):
         watch(f"{at:%Y-%m-%d %H:%M}")
-        found.append(AuditMoment.of(at, audit(moments[at], **how)))
+        found.append(moment(at, audit(moments[at], **how)))
     return AuditSeries(tuple(found))
 
 

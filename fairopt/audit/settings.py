@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +12,7 @@ from fairopt.problem import Entitlements, Market
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount, exact, integer
 from fairopt.program import INFINITY, Array, number_text
-from fairopt.report import few
+from fairopt.report import ResultForm, Statement, few
 
 #: What stands for no bound.
 NO_BOUND = ("none", "unlimited")
@@ -31,26 +31,24 @@ SETTABLE: Mapping[str, str] = MappingProxyType(
 CAPACITY = "capacity"
 
 
-@dataclass(frozen=True)
-class SetTo:
-    """One change: of a user or group ("": of the cluster), of a type ("": of all), what, and to which value.
+def _change(it: Statement) -> str:
+    value = "unlimited" if it.value == INFINITY else number_text(it.value)
+    target = ".".join(part for part in (it.name, it.type, it.key) if part)
+    return f"{target}{'+' if it.adds else ''}={value}"
+
+
+SETTING = ResultForm("A change of a market.", sentence=_change)
+
+
+def set_to(name: str, kind: str, key: str, value: Any, adds: bool = False) -> Statement:
+    """Return a change: of a user or group ("": of the cluster), of a type ("": of all), what, and to which value.
 
     With ``adds`` the value is added to what is there.
     """
-
-    name: str
-    type: str
-    key: str
-    value: Any
-    adds: bool = False
-
-    def __str__(self) -> str:
-        value = "unlimited" if self.value == INFINITY else number_text(self.value)
-        target = ".".join(part for part in (self.name, self.type, self.key) if part)
-        return f"{target}{'+' if self.adds else ''}={value}"
+    return SETTING.of(name=name, type=kind, key=key, value=value, adds=adds)
 
 
-def read_setting(text: str, market: Market) -> SetTo:
+def read_setting(text: str, market: Market) -> Statement:
     """Return the change that a text states: ``NAME.TYPE.KEY=VALUE``, ``NAME.KEY=VALUE`` or ``TYPE.capacity=VALUE``.
 
     ``+=`` adds to what is there. Errors: `BadInput` that names what is unknown, with the nearest names.
@@ -59,7 +57,7 @@ def read_setting(text: str, market: Market) -> SetTo:
     >>> owed = Entitlements.of(["team.a"], ["H100"])
     >>> market = Market.of([[1]], [8], users=["team.a"], types=["H100"], entitlements=owed)
     >>> read_setting("team.a.H100.quota=8", market)
-    SetTo(name='team.a', type='H100', key='quota', value=Fraction(8, 1), adds=False)
+    <A change of a market: team.a.H100.quota=8>
     """
     place = f"--set {text}"
     said = market.entitlements
@@ -73,14 +71,16 @@ def read_setting(text: str, market: Market) -> SetTo:
     if key == CAPACITY:
         if rest not in market.types:
             raise BadInput(f"there is no type {rest!r}", place=place, remedy=nearest(rest, market.types, "type"))
-        return SetTo("", rest, key, amount(given, place), adds)
+        return set_to("", rest, key, amount(given, place), adds)
     if key not in SETTABLE:
         raise BadInput(f"nothing is called {key!r}", place=place, remedy=nearest(key, [*SETTABLE, CAPACITY], "key"))
     column: Array = getattr(said, SETTABLE[key])
     if column.ndim == 1:  # it is not by type
         if rest not in said.nodes:
             raise BadInput(f"there is no user or group {rest!r}", place=place, remedy=nearest(rest, said.nodes))
-        return SetTo(rest, "", key, (integer if column.dtype.kind == "i" else amount)(exact(given, place), place), adds)
+        return set_to(
+            rest, "", key, (integer if column.dtype.kind == "i" else amount)(exact(given, place), place), adds
+        )
     ends = [i for i, letter in enumerate(rest) if letter == "."]
     known = [(rest[:i], rest[i + 1 :]) for i in ends if rest[:i] in said.nodes and rest[i + 1 :] in said.columns]
     if not known and rest in said.nodes:
@@ -93,10 +93,10 @@ def read_setting(text: str, market: Market) -> SetTo:
         raise BadInput(f"it may mean {known[0]} or {known[1]}", place=place, remedy="Rename one of them")
     free = given in NO_BOUND and SETTABLE[key] != "reserve"
     value = INFINITY if free else amount(given, place)
-    return SetTo(*known[0], key, value, adds)
+    return set_to(*known[0], key, value, adds)
 
 
-def with_settings(market: Market, settings: Iterable[SetTo]) -> Market:
+def with_settings(market: Market, settings: Iterable[Statement]) -> Market:
     """Return the market with changes made.
 
     A group whose guarantee is at least the sum of its members' gains or loses what they do; its own part stays.
@@ -110,13 +110,13 @@ def with_settings(market: Market, settings: Iterable[SetTo]) -> Market:
     return market
 
 
-def _capacity(market: Market, each: SetTo) -> Market:
+def _capacity(market: Market, each: Statement) -> Market:
     capacity, j = market.capacity.copy(), market.types.index(each.type)
     capacity[j] = _new(capacity[j], each)
     return replace(market, capacity=capacity)
 
 
-def _entitled(market: Market, each: SetTo) -> Market:
+def _entitled(market: Market, each: Statement) -> Market:
     said = market.entitlements
     assert said is not None
     node, field = said.node(each.name), SETTABLE[each.key]
@@ -136,7 +136,7 @@ def _entitled(market: Market, each: SetTo) -> Market:
     return replace(market, entitlements=replace(said, **changed))
 
 
-def _new(old: Any, each: SetTo) -> Any:
+def _new(old: Any, each: Statement) -> Any:
     return type(old)(old + each.value if each.adds else each.value) if each.value != INFINITY else INFINITY
 
 
@@ -150,7 +150,7 @@ def _with_groups(said: Entitlements, own: Array, node: int, column: int, more: A
             own[group, column] = before[group] + more
 
 
-def _require_in_order(market: Market, each: SetTo) -> None:
+def _require_in_order(market: Market, each: Statement) -> None:
     """Refuse a change that leaves a reserve above its quota, or a quota that is a number above its cap."""
     said = market.entitlements
     if said is None or not (each.name and each.type):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,12 +88,14 @@ def starving(
     room, counts = _Room(pools, owed, owed_room, cap_room), np.asarray((owed > 0).any(axis=0)).tolist()
     found, served = defaultdict[int, dict[int, int]](dict), list[int]()
     waits, users, kinds = gangs.pending & (gangs.gpus > 0), gangs.user.tolist(), gangs.kinds.tolist()
-    asking, order = dict[tuple[int, int], _Asking](), gangs.order()
+    asking, order, alone = dict[tuple[int, int], _Asking](), gangs.order(), dict[int, dict[int, _Needs]]()
     for gang in order[waits[order]].tolist():
         key = users[gang], kinds[gang]
         asked = asking.get(key)
         if asked is None:
-            asked = asking[key] = _asking(pools, gang, room, counts)
+            if kinds[gang] not in alone:
+                alone[kinds[gang]] = _alone(pools, gang, counts)
+            asked = asking[key] = _asking(pools, gang, room, alone[kinds[gang]])
             for on, pool in asked.pools.items():
                 if (pool, on) not in in_pools:
                     in_pools[pool, on] = pools.left_in(pool, on)
@@ -121,15 +123,22 @@ def starving(
     return {node: found[node] for node in sorted(found) if found[node]}, frozenset(served)
 
 
-def _asking(pools: Pools, gang: int, room: _Room, counts: Sequence[bool]) -> _Asking:
-    """Return what gangs of the user and kind of one ask for; ``counts``: whether anybody is owed any of a column."""
-    gangs = pools.said.gangs
-    gpus, user, allowed = gangs.size(gang), int(gangs.user[gang]), gangs.allowed[gang].tolist()
-    where = [j for j, may in enumerate(allowed) if may and gpus <= plain(pools.capacity[j])]
-    path, needs = pools.paths[user], dict[tuple[int, int], _Needs]()
-    for j in where:
+def _alone(pools: Pools, gang: int, counts: Sequence[bool]) -> dict[int, _Needs]:
+    """Return what gangs of the kind of one need by type; ``counts``: whether anybody is owed any of a column."""
+    gpus, allowed, found = pools.said.gangs.size(gang), pools.said.gangs.allowed[gang].tolist(), dict[int, _Needs]()
+    for j in (j for j, may in enumerate(allowed) if may and gpus <= plain(pools.capacity[j])):
         goods = [(at, whole_as_int(n), whole_as_int(n)) for at, n in pools.said.goods_of(gang, j) if counts[at]]
-        alone: _Needs = [(j, gpus, gpus), *goods]
+        found[j] = [(j, gpus, gpus), *goods]
+    return found
+
+
+def _asking(pools: Pools, gang: int, room: _Room, where: Mapping[int, _Needs]) -> _Asking:
+    """Return what gangs of the user and kind of one ask for; ``where``: what one needs by type, as `_alone` says."""
+    gangs = pools.said.gangs
+    gpus, user = gangs.size(gang), int(gangs.user[gang])
+    path, needs = pools.paths[user], dict[tuple[int, int], _Needs]()
+    for j, alone in where.items():
+        (_, *goods) = alone
         for place, node in enumerate(path):  # a group's members have not what one of them keeps
             kept = pools.kept(user, j, node) if place else None
             needs[node, j] = [(j, gpus, gpus + sum(kept.values())), *goods] if kept else alone

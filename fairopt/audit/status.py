@@ -10,7 +10,7 @@ from typing import Literal
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.program import INFINITY, Number
-from fairopt.report import Key, ResultForm, by_name, keys_of
+from fairopt.report import Key, ResultForm, Statement, by_name, keys_of
 
 
 class EntitlementStatus(enum.Enum):
@@ -22,29 +22,20 @@ class EntitlementStatus(enum.Enum):
     IDLE = "IDLE"  # it holds nothing and asks for nothing
 
 
-@dataclass(frozen=True)
-class TypeStatus:
-    """How a user or group stands on a type, in GPUs.
+#: The numbers of `ON_TYPE`, in order.
+NUMBERS = ("holds", "fixed", "owed", "cap", "asks", "short", "borrows")
+#: In GPUs. ``fixed``: what of ``holds`` cannot be taken back. ``asks``: GPUs of pending gangs that may run here.
+#: ``short``: those of them that fit into what is ``owed``, and wait. ``borrows``: what it holds beyond that.
+ON_TYPE = ResultForm(
+    "How a user or group stands on a type.",
+    Key("footing", EntitlementStatus, "The status.", lambda row: row.status),
+    *keys_of(Number | None, " ".join(NUMBERS), "GPUs; null for no bound."),
+)
 
-    ``fixed``: what of ``holds`` cannot be taken back. ``asks``: GPUs of pending gangs that may run here. ``short``:
-    those of them that fit into what is ``owed``, and wait. ``borrows``: what it holds beyond that.
-    """
 
-    type: str
-    status: EntitlementStatus
-    holds: Number
-    fixed: Number
-    owed: Number
-    cap: Number
-    asks: int
-    short: int
-    borrows: Number
-
-    form = ResultForm(
-        "How a user or group stands on a type.",
-        Key("footing", EntitlementStatus, "The status.", lambda row: row.status),
-        *keys_of(Number | None, "holds fixed owed cap asks short borrows", "GPUs; null for no bound."),
-    )
+def on_type(kind: str, status: EntitlementStatus, *numbers: Number) -> Statement:
+    """Return how a user or group stands on a type; ``numbers`` are those of `NUMBERS`."""
+    return ON_TYPE.of(type=kind, status=status, **dict(zip(NUMBERS, numbers, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ class NodeStatus:
     is_group: bool
     group: str
     status: EntitlementStatus
-    types: tuple[TypeStatus, ...]
+    types: tuple[Statement, ...]
     weight: Number
     tier: int
     goods: tuple[tuple[str, Number, Number, Number], ...] = ()
@@ -89,7 +80,7 @@ class NodeStatus:
         ),
     )
 
-    def on(self, gpu_type: str) -> TypeStatus | None:
+    def on(self, gpu_type: str) -> Statement | None:
         """Return how it stands on a type; None where all is 0."""
         return next((each for each in self.types if each.type == gpu_type), None)
 
@@ -108,7 +99,7 @@ def statuses(accounts: EntitlementAccounts) -> Iterator[NodeStatus]:
     asks, short, borrowed = (each.tolist() for each in (accounts.asks, accounts.short, accounts.borrowed))
     for node, name in enumerate(said.nodes):
         types = tuple(
-            TypeStatus(
+            on_type(
                 kind,
                 _status(short[node][j], borrowed[node][j], held[node][j], asks[node][j]),
                 *(held[node][j], fixed[node][j], owed[node][j], cap[node][j]),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.audit.auditing import Audit, audit
-from fairopt.audit.settings import SetTo, read_setting, with_settings
+from fairopt.audit.settings import read_setting, with_settings
 from fairopt.audit.status import EntitlementStatus
 from fairopt.discovery import AnyPolicy
 from fairopt.importing.imported import Imported
@@ -44,7 +44,7 @@ class WhatIf(Tabular):
 
     before: Audit
     after: Audit
-    settings: tuple[SetTo, ...] = ()
+    settings: tuple[Statement, ...] = ()
 
     form = ResultForm(
         "What changes.",

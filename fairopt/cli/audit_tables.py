@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, Reason, WhatIf
+from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, WhatIf
 from fairopt.audit.alternatives import Alternative
 from fairopt.cli.tables import answers, say, table_of, texts
 from fairopt.numbers import counted, four_digits
@@ -133,7 +133,7 @@ def _reasons(found: Audit, *, in_full: bool) -> None:
     _rules(found, found.reasons.values() if in_full else [reason for _, reason in ordered[:REASONS]])
 
 
-def _rules(found: Audit, reasons: Iterable[Reason]) -> None:
+def _rules(found: Audit, reasons: Iterable[Statement]) -> None:
     """Print which of the scheduler's rules make these reasons so."""
     if rules := found.rules_behind(reasons):
         say(f"Rules of {found.source} that make it so:")

@@ -271,9 +271,7 @@ def _(market: Market, row: Row[Any]) -> dict[str, Any]:
         said = forms.unsolved(row.policy, market, row.error)
     else:
         said = {"status": "failed"}
-    over = {
-        name: {"by_optimum": plain({"some": each.some, "every": each.every})} for name, each in row.over_optima.items()
-    }
+    over = {name: {"by_optimum": plain(each)} for name, each in row.over_optima.items()}
     verdicts = {name: {**verdict.to_json(), **over.get(name, {})} for name, verdict in row.verdicts.items()}
     return _row(row, **said, properties=verdicts, metrics=row.metrics or {})
 

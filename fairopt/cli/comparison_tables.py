@@ -14,7 +14,7 @@ from fairopt.cli.tables import STYLES, fits, say, table_of
 from fairopt.compare import Row
 from fairopt.compare.answer import answer, telling, together, with_and
 from fairopt.compare.words import Groups, held_by_all, key, mark, numbers, title, unit, verdicts
-from fairopt.policy import Uniqueness
+from fairopt.policy.optima import UNKNOWN
 from fairopt.properties import Answer, MechanismProperty, Property, Verdict
 
 #: The most characters of a line of a column's head, and of its unit.
@@ -89,8 +89,8 @@ def _show_why(groups: Groups, properties: Sequence[Property], why: str) -> None:
             say(f"  {row.policy.name}: {verdict.shown_by}")
     for row in shown:
         mine = why in (EVERY, row.policy.name)
-        if row.unique != Uniqueness():
-            say(f"  {row.policy.name}, {row.unique.words}")
+        if row.unique != UNKNOWN:
+            say(f"  {row.policy.name}, {row.unique}")
         for name, over in row.over_optima.items():
             if (over.some.answer, over.every.answer) == (Answer.HOLDS, Answer.FAILS):
                 say(f"  {row.policy.name}, {name}: holds for some optimum, not for all")

@@ -11,7 +11,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import completing, listing, tables
 from fairopt.cli.given import COLUMNS, Columns, data_set, described, input_file, names_of
-from fairopt.cli.listing import NAME
+from fairopt.cli.settings import NAME
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, read_with
 from fairopt.problem.files.problem import KINDS, kind_of, name_of

@@ -13,7 +13,7 @@ from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, Statem
 
 if TYPE_CHECKING:
     from fairopt.backends.solution import Solution
-    from fairopt.policy import Allocation, Policy, Uniqueness
+    from fairopt.policy import Allocation, Policy
 
 SECONDS = ResultForm("Seconds.", *keys_of(float, "build solve certify", "Seconds."))
 POLICY_NAME = Key("policy", str, "Who decided.")
@@ -54,7 +54,7 @@ SOLVED = ResultForm("An allocation.", *_STATUS, *_DECISION, beside=_DECISION_BES
 
 
 def decision(
-    decision: Allocation, unique: Uniqueness, worst: Statement | None = None, *, exact: bool = False
+    decision: Allocation, unique: Statement, worst: Statement | None = None, *, exact: bool = False
 ) -> dict[str, Any]:
     """Return what ``solve --json`` prints."""
     proven = _proven(decision.solution)

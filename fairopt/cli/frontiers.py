@@ -167,7 +167,7 @@ def _say_goal(goal: str, curves: Sequence[Curve], found: Frontier) -> None:
     for each in found.policies:
         cells = [decimal(each.values.get(goal))]
         for curve in curves:
-            cells += [decimal(each.epsilons.get(curve.against)), each.below(curve)]
+            cells += [decimal(each.epsilons.get(curve.against)), curve.over(each)]
         placed.add_row(each.policy, *cells)
     if found.policies:
         tables.say(placed)

@@ -12,8 +12,8 @@ from fairopt import discovery
 from fairopt.cli import completing, listing, tables
 from fairopt.cli.data import _WRITTEN
 from fairopt.cli.given import input_option, require_different
-from fairopt.cli.listing import NAME, OPTIONS, SOURCE
-from fairopt.cli.settings import settings_listed
+from fairopt.cli.listing import OPTIONS, SOURCE
+from fairopt.cli.settings import NAME, settings_listed
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, require
 from fairopt.problem import Cluster, Trace, read_cluster, write_trace

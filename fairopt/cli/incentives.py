@@ -14,14 +14,14 @@ from fairopt.cli import comparison_tables, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Columns, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
-from fairopt.compare.incentives import Incentives, PaidMisreport, incentives
+from fairopt.compare.incentives import Incentives, incentives
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.numbers import counted
 from fairopt.problem import Market, market_to_dict, read_market
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties import Effort
 from fairopt.properties.misreports.kinds import MisreportKind, every_kind, kind_of
-from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm
+from fairopt.report import ABSENT, LEFT_OUT, SCHEMA_KEY, Key, ResultForm, Statement
 
 INCENTIVES = ResultForm(
     "How much lies pay.",
@@ -118,7 +118,7 @@ def _print(rows: Sequence[Incentives], kinds: Sequence[MisreportKind], market: M
             tables.say(f"{row.policy.name}, {best.kind.name}: {_told(best, market)}")
 
 
-def _told(best: PaidMisreport, market: Market) -> str:
+def _told(best: Statement, market: Market) -> str:
     """Return in words what the liars say."""
     told, said = best.told, []
     for user, rows in best.rows.items():
@@ -131,7 +131,7 @@ def _told(best: PaidMisreport, market: Market) -> str:
     return "; ".join(said)
 
 
-def _times(best: PaidMisreport | None) -> str:
+def _times(best: Statement | None) -> str:
     """Return a factor; from nothing to something it is infinite."""
     return "-" if best is None else _number(best.factor, "infinite") + ("" if best.exact else " (floats)")
 
@@ -145,7 +145,7 @@ def _json(row: Incentives, market: Market) -> dict[str, Any]:
     return {"lies": found, "at_most": {kind.name: _bound(bound) for kind, bound in row.bounds.items()}}
 
 
-def _lie(best: PaidMisreport, market: Market) -> dict[str, Any]:
+def _lie(best: Statement, market: Market) -> dict[str, Any]:
     return {
         "factor": _plain(best.factor),
         "exact": best.exact,

@@ -15,7 +15,7 @@ from fairopt import discovery
 from fairopt.backends import Highs
 from fairopt.cli import completing, tables
 from fairopt.cli.app import COMMANDS
-from fairopt.cli.settings import options_of
+from fairopt.cli.settings import NAME, OPTION, options_of
 from fairopt.errors import BadInput, FairoptError
 from fairopt.numbers import arithmetic
 from fairopt.policy import Policy
@@ -62,21 +62,8 @@ PropertyNames = Annotated[
 #: What policies decide, by the type of their problem.
 DECIDES: Mapping[type, str] = {Market: "shares", Queue: "rounds", Batch: "schedules"}
 
-NAME, SOURCE = Key("name", str, "The name."), Key("source", str, "Where it is from.")
-OPTIONS = Key(
-    "options",
-    listed(
-        ResultForm(
-            "An option.",
-            NAME,
-            Key("type", str, "What can be given."),
-            Key("default", str, "What it is else."),
-            Key("meaning", str, "What it does."),
-        )
-    ),
-    "What --set takes.",
-    lambda it: [option._asdict() for option in options_of(it)],
-)
+SOURCE = Key("source", str, "Where it is from.")
+OPTIONS = Key("options", listed(OPTION), "What --set takes.", options_of)
 POLICY = ResultForm(
     "A policy.",
     SCHEMA_KEY,

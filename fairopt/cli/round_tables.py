@@ -12,7 +12,8 @@ from fairopt.cli.tables import on_terminal, say, some_of, table_of, texts
 from fairopt.numbers import counted, four_digits
 from fairopt.policy import Policy
 from fairopt.problem import Trace
-from fairopt.simulation.measures import UNITS, WORDS, Measures, Spread
+from fairopt.report import Statement
+from fairopt.simulation.measures import UNITS, WORDS, Measures
 from fairopt.simulation.record import Changes
 
 #: Seconds between two lines about how far a run is, where there is no terminal.
@@ -62,7 +63,7 @@ def measures(found: Measures, policy: Policy, trace: Trace) -> None:
             say(f"{what}: {some_of(names)}")
 
 
-def _spread(spread: Spread) -> tuple[str, ...]:
+def _spread(spread: Statement) -> tuple[str, ...]:
     middle = (spread.percentiles[50], spread.percentiles[90], spread.percentiles[99])
     return (str(spread.count), *map(four_digits, (spread.mean, *middle, spread.least, spread.most)))
 

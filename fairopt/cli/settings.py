@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import partial, wraps
 from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -24,6 +24,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Cluster, Trace, exact, read_cluster, read_trace
 from fairopt.problem.files.storage import naming
 from fairopt.problem.numbers import shown
+from fairopt.report import Key, ResultForm, Statement
 
 if TYPE_CHECKING:
     from fairopt.simulation import Mechanics
@@ -127,26 +128,27 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     return expanded
 
 
-class Option(NamedTuple):
-    """An option of a policy: its type, its default and what it means, in words."""
+NAME = Key("name", str, "The name.")
+OPTION = ResultForm(
+    "An option.",
+    NAME,
+    Key("type", str, "What can be given."),
+    Key("default", str, "What it is else."),
+    Key("meaning", str, "What it does."),
+)
 
-    name: str
-    type: str
-    default: str
-    meaning: str
 
-
-def options_of(policy: Policy | Workload) -> list[Option]:
+def options_of(policy: Policy | Workload) -> list[Statement]:
     """Return the options of a policy or a generator; what they mean is taken from its docstring."""
     if not is_dataclass(policy):
         return []
     hints = get_type_hints(type(policy))
     return [
-        Option(
-            each.name,
-            described(hints[each.name], partial(_named_text, type(policy))),
-            _default_text(getattr(policy, each.name)),
-            _meaning(policy, each.name, hints[each.name]),
+        OPTION.of(
+            name=each.name,
+            type=described(hints[each.name], partial(_named_text, type(policy))),
+            default=_default_text(getattr(policy, each.name)),
+            meaning=_meaning(policy, each.name, hints[each.name]),
         )
         for each in fields(policy)
         if each.init

@@ -22,8 +22,9 @@ from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
-from fairopt.policy import Allocation, Policy, Uniqueness, uniqueness
+from fairopt.policy import Allocation, Policy, uniqueness
 from fairopt.policy.decision import DecisionReason
+from fairopt.policy.optima import UNKNOWN
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem import exact as rational
 from fairopt.problem.batch import Batch
@@ -133,7 +134,7 @@ def solve(
         row = Row(policy=rule, outcome=decision, metrics=got, numbers={"total_efficiency": got.total_efficiency})
         write_page(problem, [row], (), html, market.name)
     if json_:
-        print_json(forms.decision(decision, only or Uniqueness(), worst, exact=exact))
+        print_json(forms.decision(decision, only or UNKNOWN, worst, exact=exact))
     else:
         tables.decision(decision, only)
         _gangs(decision)

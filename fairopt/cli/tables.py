@@ -20,15 +20,15 @@ from rich.text import Text
 
 from fairopt.cli.exits import Exit
 from fairopt.numbers import arithmetic, counted
-from fairopt.policy import Allocation, Claim, Policy, Uniqueness
+from fairopt.policy import Allocation, Claim, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
 from fairopt.proofs.ledger.entries import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.properties import Answer, SlackCase, Verdict
 from fairopt.properties.verdict import MARKS
+from fairopt.report import Statement
 
 if TYPE_CHECKING:
-    from fairopt.cli.settings import Option
     from fairopt.properties.metrics import Metrics
 
 #: The width where there is no terminal; lines are not broken, so that they can be searched.
@@ -75,11 +75,11 @@ def _shares(decided: Allocation) -> None:
     say(drawn if fits(drawn) else table_of(heads, rows))
 
 
-def decision(decided: Allocation, unique: Uniqueness | None) -> None:
+def decision(decided: Allocation, unique: Statement | None) -> None:
     """Print the shares and throughputs of a decision; of ``unique``, None where it was not asked."""
     _shares(decided)
     by = f"its own method {decided.method.name!r}" if decided.method else decided.backend
-    only = f"; {unique.words}" if unique else ""
+    only = f"; {unique}" if unique else ""
     near = f"; irrational; throughputs are proved to a part of {float(decided.error):.0e}" if decided.error else ""
     say(f"{decided.policy}: {decided.status.value} by {by}, objective {number_text(decided.objective)}{near}{only}")
     solution = decided.solution
@@ -140,7 +140,7 @@ def policies(listed: Sequence[Policy], title: str = "policy") -> None:
     say(table_of(texts(title, "source", "claims"), rows))
 
 
-def policy(shown: Policy, options: Sequence[Option]) -> None:
+def policy(shown: Policy, options: Sequence[Statement]) -> None:
     """Print all about one policy."""
     say(Text(shown.name, style="bold").append(f": {(getdoc(type(shown)) or '').partition(chr(10))[0]}"))
     say(f"source: {shown.source}")
@@ -149,7 +149,7 @@ def policy(shown: Policy, options: Sequence[Option]) -> None:
         say(f"claims {_claimed(claim)}: {claim.source}")
     if not options:
         return say("options: none")
-    say(table_of(texts("option", "type", "default", "meaning"), options))
+    say(table_of(texts("option", "type", "default", "meaning"), (each.parts.values() for each in options)))
     say("They are set by --set OPTION=VALUE.")
 
 

@@ -32,11 +32,11 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Array, Formulation, Number, Program, short_text
 from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
-from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, Rows, every_kind, kind_of, reached
+from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, every_kind, kind_of, reached
 from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.search import MisreportSearch
 from fairopt.properties.property import Effort
-from fairopt.report import Grid, Key, ResultForm, Tabular, few
+from fairopt.report import Grid, Key, ResultForm, Statement, Tabular, few
 
 #: Larger markets (in users times types) are decided in floats only.
 EXACT_UP_TO = 250
@@ -52,28 +52,13 @@ WIDTHS = (0.1, 0.01, 1e-4, 1e-7)
 GOOD = 0.95
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PaidMisreport:
-    """A misreport and what it gives: ``factors`` by liar, true throughput after it over that of the truth.
-
-    ``told`` is the market that the policy decides, ``rows`` are those of each liar in it. ``exact`` says whether both
-    decisions are.
-    """
-
-    kind: MisreportKind
-    told: Market
-    rows: Rows
-    factors: Mapping[int, Number]
-    exact: bool
-
-    @property
-    def factor(self) -> Number:
-        """The least of the factors: each of the liars gains at least this."""
-        return min(self.factors.values())
-
-    def __repr__(self) -> str:
-        how = "exact" if self.exact else "in floats"
-        return f"<PaidMisreport: {self.kind.name}, {short_text(self.factor)} times, {how}>"
+#: A misreport of a ``kind`` and what it gives: ``factors`` by liar, true throughput after it over that of the truth.
+#: ``told`` is the market that the policy decides, ``rows`` are those of each liar in it. Each of the liars gains at
+#: least ``factor``. ``exact`` says whether both decisions are.
+PAID = ResultForm(
+    "A misreport that pays.",
+    sentence=lambda it: f"{it.kind.name}, {short_text(it.factor)} times, {'exact' if it.exact else 'in floats'}",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +73,7 @@ class Incentives(Tabular):
     """
 
     policy: Policy
-    misreports: Mapping[MisreportKind, PaidMisreport | None]
+    misreports: Mapping[MisreportKind, Statement | None]
     bounds: Mapping[MisreportKind, Interval]
 
     form = ResultForm(
@@ -139,7 +124,7 @@ def incentives(
     if ANYTHING in best:  # the narrow kinds are of this kind too
         found = [each for kind, each in best.items() if kind.is_report and each is not None]
         most = max(found, key=lambda each: each.factor, default=None)
-        best[ANYTHING] = None if most is None else replace(most, kind=ANYTHING)
+        best[ANYTHING] = None if most is None else most.but(kind=ANYTHING)
     bounds = {kind: at_most(policy, market, truth, kind) for kind in kinds if kind.weight_told(market) is not None}
     return Incentives(policy, best, bounds)
 
@@ -157,7 +142,7 @@ def best_misreport(
     effort: Effort | None = None,
     *,
     truth: Allocation | None = None,
-) -> PaidMisreport | None:
+) -> Statement | None:
     """Return the misreport of a kind that pays most of those found; None where none pays.
 
     ``policy`` and ``kind`` may be names. Among several liars none may lose; the factor is that of the one who gains
@@ -191,7 +176,7 @@ class _Trial:
     def __init__(self, policy: Policy, market: Market, kind: MisreportKind, own: Array, *, exact: bool = False) -> None:
         self.policy, self.market, self.kind, self.own, self.exact = policy, market, kind, own, exact
 
-    def paid(self, liars: Liars, factors: Array) -> PaidMisreport | None:
+    def paid(self, liars: Liars, factors: Array) -> Statement | None:
         """Return what one misreport gives; None where it is none of the kind, or the policy has no answer."""
         try:
             reported = self.kind.reported(self.market, liars, factors)
@@ -212,7 +197,8 @@ class _Trial:
         kind = RATIONALS if self.exact else FLOATS
         got = reached(self.market, rows, decision.shares.astype(kind.dtype))
         factors_of = {user: _ratio(kind(value), self.own[user]) for user, value in got.items()}
-        return PaidMisreport(self.kind, told, rows, factors_of, self.exact)
+        least = min(factors_of.values())
+        return PAID.of(kind=self.kind, told=told, rows=rows, factors=factors_of, factor=least, exact=self.exact)
 
     def value(self, liars: Liars, factors: Array) -> float:
         """Return the least factor of the liars; 0 where there is none."""
@@ -268,9 +254,9 @@ class _Trial:
             step = step if value > before else step / 3
         return value, liars, factors
 
-    def rounded(self, liars: Liars, factors: Array, value: float) -> PaidMisreport | None:
+    def rounded(self, liars: Liars, factors: Array, value: float) -> Statement | None:
         """Return the first exact misreport in simple numbers that pays almost as much; else the one that pays most."""
-        best: PaidMisreport | None = None
+        best: Statement | None = None
         for each in self._simple(factors):
             found = self.paid(liars, each)
             if found is not None and (best is None or found.factor > best.factor):

@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from fairopt.errors import FairoptError
-from fairopt.policy import Allocation, Policy, Uniqueness
+from fairopt.policy import Allocation, Policy
+from fairopt.policy.optima import UNKNOWN
 from fairopt.program import Number, short_text
-from fairopt.properties import AllocationProperty, Answer, OverOptima, Property, Verdict, over_optima
-from fairopt.report import Grid, Tabular, few
+from fairopt.properties import AllocationProperty, Answer, Property, Verdict, over_optima
+from fairopt.properties.property import by_optimum
+from fairopt.report import Grid, Statement, Tabular, few
 
 #: What a policy makes of a problem: an `Allocation` of a `Market`, a `History` of a `Setting`, a `Plan` of a `Batch`.
 O = TypeVar("O")  # noqa: E741
@@ -45,9 +47,9 @@ class Row(Tabular, Generic[O]):
     error: FairoptError | None = None
     #: What each cell took, in seconds: `DECISION`, and each property by its name.
     seconds: Mapping[str, float] = field(default_factory=dict)
-    unique: Uniqueness = field(default_factory=Uniqueness)
+    unique: Statement = UNKNOWN
     every_optimum: bool = False
-    over_optima: Mapping[str, OverOptima] = field(default_factory=dict)
+    over_optima: Mapping[str, Statement] = field(default_factory=dict)
 
     def with_verdict(self, asked: Property, verdict: Verdict) -> Row[O]:
         """Return the row with one more verdict; over all optima too, where that was asked for."""
@@ -60,7 +62,7 @@ class Row(Tabular, Generic[O]):
             over = over_optima(self.policy, self.outcome, asked)
         except FairoptError as error:
             unknown = Verdict.undecided(asked.name, str(error), effort="over all optima")
-            over = OverOptima(unknown, unknown)
+            over = by_optimum(unknown, unknown)
         return replace(row, over_optima={**self.over_optima, asked.name: over})
 
     def __repr__(self) -> str:

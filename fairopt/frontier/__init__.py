@@ -4,8 +4,8 @@ Curves of linear goals are exact, from end to end; Nash welfare, and allocations
 proven bounds on both sides.
 """
 
-from fairopt.frontier.curve import Curve, CurvePoint, UpperLine
-from fairopt.frontier.frontiers import Frontier, PolicyPoint, frontier
+from fairopt.frontier.curve import Curve, UpperLine
+from fairopt.frontier.frontiers import Frontier, frontier
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
 
@@ -13,9 +13,7 @@ __all__ = [
     "GOALS",
     "RELAXED",
     "Curve",
-    "CurvePoint",
     "Frontier",
-    "PolicyPoint",
     "Relaxed",
     "UpperLine",
     "Welfare",

@@ -10,24 +10,22 @@ from typing import Any
 
 from fairopt.program import Array, Number, short_text
 from fairopt.properties import ParetoWeights
-from fairopt.report import Grid, Key, ResultForm, Tabular
+from fairopt.report import Grid, Key, ResultForm, Statement, Tabular, listed
+
+#: A point of a curve.
+POINT = ResultForm(
+    "What an allocation reaches.",
+    Key("epsilon", Number, "By how much the property fails, at most."),
+    Key("value", Number, "The goal."),
+    Key("allocation", list[list[Number]], "GPUs of each type for each user."),
+)
 
 
-@dataclass(frozen=True, eq=False)
-class CurvePoint:
-    """At ``epsilon`` an ``allocation`` (n, k) reaches ``value``; ``variables``: the others of its program, by name."""
-
-    epsilon: Fraction
-    value: Fraction
-    allocation: Array
-    variables: Mapping[str, Fraction] | None = None
-
-    form = ResultForm(
-        "What an allocation reaches.",
-        Key("epsilon", Number, "By how much the property fails, at most."),
-        Key("value", Number, "The goal."),
-        Key("allocation", list[list[Number]], "GPUs of each type for each user."),
-    )
+def point_at(
+    epsilon: Fraction, value: Fraction, allocation: Array, variables: Mapping[str, Fraction] | None = None
+) -> Statement:
+    """Return what an allocation (n, k) reaches at ``epsilon``; ``variables``: the others of its program, by name."""
+    return POINT.of(epsilon=epsilon, value=value, allocation=allocation, variables=variables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +51,10 @@ class UpperLine:
         """Return its height at ``epsilon``."""
         return self.constant + self.slope * epsilon
 
-    def gap(self, left: CurvePoint, right: CurvePoint | None) -> Fraction:
+    def gap(self, left: Statement, right: Statement | None) -> Fraction:
         """Return how far it is above the points at most, from one to the next; where that is None, to infinity."""
-        return max(self.height(each.epsilon) - each.value for each in (left, right) if each is not None)
+        most: Fraction = max(self.height(each.epsilon) - each.value for each in (left, right) if each is not None)
+        return most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,9 +79,9 @@ class Curve(Tabular):
 
     goal: str
     against: str
-    points: tuple[CurvePoint, ...]
+    points: tuple[Statement, ...]
     lines: tuple[UpperLine, ...]
-    efficient: Mapping[ParetoWeights, Sequence[CurvePoint]] = field(default_factory=dict)
+    efficient: Mapping[ParetoWeights, Sequence[Statement]] = field(default_factory=dict)
     stopped: str = ""
 
     form = ResultForm(
@@ -99,13 +98,13 @@ class Curve(Tabular):
         ),
         Key(
             "points",
-            list[CurvePoint],
+            listed(POINT),
             "The curve is on the straight lines between these, or above; level after the last.",
         ),
         Key("lines", list[UpperLine], "One for each of these spans, and for what comes after the last point."),
         Key(
             "efficient",
-            list[list[CurvePoint]],
+            listed(listed(POINT)),
             "What Pareto-efficient allocations reach, on one efficient face after another.",
             lambda curve: [*curve.efficient.values()],
         ),
@@ -122,7 +121,7 @@ class Curve(Tabular):
         """Whether no distance is left."""
         return not self.gap
 
-    def covering(self, points: Sequence[CurvePoint]) -> list[UpperLine]:
+    def covering(self, points: Sequence[Statement]) -> list[UpperLine]:
         """Return the lines that are nearest above points in order, one for each span between two and after the last."""
         return covering(points, self.lines)
 
@@ -135,6 +134,12 @@ class Curve(Tabular):
     def below(self, epsilon: Number) -> Fraction:
         """Return what nothing is above at ``epsilon``."""
         return min(line.height(Fraction(epsilon)) for line in self.lines)
+
+    def over(self, policy: Statement) -> str:
+        """Return how far a policy beside it is below it, as a part of the curve; ~ in floats, "-" for none."""
+        epsilon, distance = policy.epsilons.get(self.against), policy.distances.get((self.goal, self.against))
+        most = 0 if epsilon is None else self.below(max(epsilon, 0))
+        return "-" if distance is None or not most else f"{'' if policy.exact else '~'}{float(distance / most):z.1%}"
 
     def efficient_at(self, epsilon: Number) -> Fraction | None:
         """Return what Pareto-efficient allocations are known to reach; None where none is known."""
@@ -164,7 +169,7 @@ class Curve(Tabular):
             for left, right in spans
         )
 
-    def _meets(self, points: Sequence[CurvePoint], point: CurvePoint) -> bool:
+    def _meets(self, points: Sequence[Statement], point: Statement) -> bool:
         reached = along(points, point.epsilon)
         return reached is not None and reached >= point.value - self.gap
 
@@ -179,19 +184,21 @@ class Curve(Tabular):
         return replace(self, efficient=kept)
 
 
-def along(points: Sequence[CurvePoint], epsilon: Number) -> Fraction | None:
+def along(points: Sequence[Statement], epsilon: Number) -> Fraction | None:
     """Return the height at ``epsilon`` of the lines from each point to the next; None before the first."""
     here = Fraction(epsilon)
     if not points or here < points[0].epsilon:
         return None
+    height: Fraction = points[-1].value
     for left, right in pairwise(points):
         if here <= right.epsilon:
             part = (here - left.epsilon) / (right.epsilon - left.epsilon)
-            return left.value + part * (right.value - left.value)
-    return points[-1].value
+            height = left.value + part * (right.value - left.value)
+            break
+    return height
 
 
-def covering(points: Sequence[CurvePoint], lines: Sequence[UpperLine]) -> list[UpperLine]:
+def covering(points: Sequence[Statement], lines: Sequence[UpperLine]) -> list[UpperLine]:
     """Return the line nearest above for each interval from a point to the next, and for what comes after the last."""
     level = min((line for line in lines if line.slope <= 0), key=lambda line: line.constant)
     spans = pairwise(points)

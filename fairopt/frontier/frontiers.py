@@ -15,7 +15,7 @@ from fairopt.compare import Row, compare
 from fairopt.deadline import time_limit
 from fairopt.discovery import AnyPolicy, several
 from fairopt.errors import BadInput, FairoptError, NotCapable, OutOfTime, require
-from fairopt.frontier.curve import Curve, CurvePoint
+from fairopt.frontier.curve import Curve
 from fairopt.frontier.goals import GOALS, Welfare
 from fairopt.frontier.relaxed import RELAXED, Relaxed
 from fairopt.frontier.tracing import face_of, on_faces, trace
@@ -33,53 +33,27 @@ AnyGoal: TypeAlias = str | Welfare
 AnyRelaxed: TypeAlias = str | Relaxed
 
 
-@dataclass(frozen=True, eq=False)
-class PolicyPoint:
-    """Where a policy's decision is: its ``values`` by goal, and the least ``epsilons`` by property; or its ``error``.
-
-    ``distances`` are by goal and property, in the goal's unit: how far the policy is below the curve at its epsilon, at
-    most. ``reasons`` say of a goal or property why its number is not there.
-    """
-
-    policy: str
-    values: Mapping[str, Number] = field(default_factory=dict)
-    epsilons: Mapping[str, Number] = field(default_factory=dict)
-    distances: Mapping[tuple[str, str], Number] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    exact: bool = True
-    error: FairoptError | None = None
-
-    form = ResultForm(
-        "A policy beside the curves.",
-        Key("policy", str, "Who decided."),
-        Key("exact", bool, "Whether its decision is in rational numbers."),
-        Key("values", dict[str, Number], "Each goal at its decision."),
-        Key("epsilons", dict[str, Number], "The least epsilon of each property."),
-        Key(
-            "distances",
-            dict[str, dict[str, Number]],
-            "How far it is below the curve there, at most, by goal and property.",
-            lambda point: {
-                goal: {name: far for (other, name), far in point.distances.items() if other == goal}
-                for goal, _ in point.distances
-            },
-        ),
-        Key("reasons", dict[str, str], "Why a number is not there."),
-        beside=[
-            Key(
-                "error",
-                str,
-                "Why it decided nothing.",
-                lambda point: ABSENT if point.error is None else str(point.error),
-            )
-        ],
-    )
-
-    def below(self, curve: Curve) -> str:
-        """Return how far it is under a curve at its epsilon, as a part of the curve; ~ in floats, "-" for none."""
-        epsilon, distance = self.epsilons.get(curve.against), self.distances.get((curve.goal, curve.against))
-        most = 0 if epsilon is None else curve.below(max(epsilon, 0))
-        return "-" if distance is None or not most else f"{'' if self.exact else '~'}{float(distance / most):z.1%}"
+#: ``distances`` are by (goal, property), in the goal's unit; ``error`` is None where it decided.
+POLICY_POINT = ResultForm(
+    "A policy beside the curves.",
+    Key("policy", str, "Who decided."),
+    Key("exact", bool, "Whether its decision is in rational numbers."),
+    Key("values", dict[str, Number], "Each goal at its decision."),
+    Key("epsilons", dict[str, Number], "The least epsilon of each property."),
+    Key(
+        "distances",
+        dict[str, dict[str, Number]],
+        "How far it is below the curve there, at most, by goal and property.",
+        lambda point: {
+            goal: {name: far for (other, name), far in point.distances.items() if other == goal}
+            for goal, _ in point.distances
+        },
+    ),
+    Key("reasons", dict[str, str], "Why a number is not there."),
+    beside=[
+        Key("error", str, "Why it decided nothing.", lambda point: ABSENT if point.error is None else str(point.error))
+    ],
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,7 +70,7 @@ class Frontier(Tabular):
 
     market: Market
     curves: tuple[Curve, ...]
-    policies: tuple[PolicyPoint, ...]
+    policies: tuple[Statement, ...]
     failed: Mapping[tuple[str, str], FairoptError] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -114,7 +88,7 @@ class Frontier(Tabular):
                 {"goal": goal, "property": name, "error": str(why)} for (goal, name), why in found.failed.items()
             ],
         ),
-        Key("policies", list[PolicyPoint], "The policies."),
+        Key("policies", listed(POLICY_POINT), "The policies."),
         beside=[LEFT_OUT],
     )
 
@@ -219,7 +193,7 @@ def frontier(
             with time_limit(limit):
                 found[goal.name, relaxed.name] = on_faces(rational, goal, relaxed, faces, curve)
             keep(Frontier(rational, tuple(found.values()), (), failed, compared.left_out))
-    placed: list[PolicyPoint] = []
+    placed: list[Statement] = []
     for row in compared.rows:
         with time_limit(limit):
             placed.append(_placed(row, asked, found))
@@ -281,10 +255,11 @@ def _faces(
 
 def _placed(
     row: Row[Any], asked: Sequence[tuple[Welfare, Relaxed]], curves: Mapping[tuple[str, str], Curve]
-) -> PolicyPoint:
+) -> Statement:
     decision = row.outcome
     if decision is None:
-        return PolicyPoint(row.policy.name, error=row.error)
+        nothing: dict[str, Any] = {each: {} for each in ("values", "epsilons", "distances", "reasons")}
+        return POLICY_POINT.of(policy=row.policy.name, exact=True, error=row.error, **nothing)
     market, shares = decision.market.as_(decision.arithmetic), decision.shares
     numbers: dict[str, Number] = {}
     reasons: dict[str, str] = {}
@@ -306,7 +281,8 @@ def _placed(
         for (goal, name), curve in curves.items()
         if goal in values and name in epsilons
     }
-    return PolicyPoint(row.policy.name, values, epsilons, distances, reasons, decision.arithmetic.exact)
+    measured = {"values": values, "epsilons": epsilons, "distances": distances, "reasons": reasons}
+    return POLICY_POINT.of(policy=row.policy.name, exact=decision.arithmetic.exact, error=None, **measured)
 
 
 def _distance(curve: Curve, value: Number, epsilon: Number, *, exact: bool) -> Number:
@@ -318,12 +294,10 @@ def _distance(curve: Curve, value: Number, epsilon: Number, *, exact: bool) -> N
     return distance if abs(distance) > TOLERANCE * float(above) else 0.0
 
 
-def _proof(
-    market: Market, curve: Curve, points: Sequence[CurvePoint], face: ParetoWeights | None = None
-) -> Certificate:
+def _proof(market: Market, curve: Curve, points: Sequence[Statement], face: ParetoWeights | None = None) -> Certificate:
     """Return the certificate of a curve, or of what an efficient face reaches of it."""
     told = Curve(curve.goal, curve.against, tuple(points), tuple(curve.covering(points)))
-    reached = [{**vars(point)} for point in points]
+    reached = [{**point.parts} for point in points]
     above = [{**vars(line)} for line in told.lines]
     about = (market, curve.goal, curve.against, reached, above, told.gap)
     if face is None:

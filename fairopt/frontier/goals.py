@@ -22,7 +22,7 @@ from fairopt.backends.exact import Exact
 from fairopt.backends.solution import Solution
 from fairopt.certificates import other_variables, row_duals
 from fairopt.errors import NotCapable
-from fairopt.frontier.curve import CurvePoint, UpperLine
+from fairopt.frontier.curve import UpperLine, point_at
 from fairopt.frontier.relaxed import Relaxed
 from fairopt.methods.roots import GRAIN, LARGEST_EXPONENT, integers_in_proportion, root
 from fairopt.numbers import arithmetic
@@ -30,6 +30,7 @@ from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import Affine, Array, Formulation, Number, Program, Sense, fractions
 from fairopt.properties import ParetoWeights
+from fairopt.report import Statement
 
 #: Adds what is maximised, given all users' throughputs (n,).
 Aim: TypeAlias = Callable[[Formulation, Market, Affine], None]
@@ -69,14 +70,14 @@ class Oracle:
     def __init__(self, market: Market, relaxed: Relaxed, face: ParetoWeights | None, aim: Aim) -> None:
         self.program = program_of(market, relaxed, aim, face)
 
-    def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
+    def at(self, epsilon: Fraction) -> tuple[Statement, UpperLine]:
         """Return a point at ``epsilon``, and a line above all points of the curve."""
         x, line = self._optimum(epsilon)
         others = other_variables(self.program, x) or {}
         # of the other variables those that the program names alone
         kept: dict[str, Fraction] = {name: others[name] for name in ("least_ratio", "level") if name in others}
         value = Fraction(self.program.value(x))
-        return CurvePoint(epsilon, value, self.program.variable("share", x), kept or None), line
+        return point_at(epsilon, value, self.program.variable("share", x), kept or None), line
 
     def level(self) -> UpperLine:
         """Return a line without slope above all points: the best where the property does not matter."""
@@ -179,7 +180,7 @@ class _NashOracle(Oracle):
         self.powers, self.part = _powers(market), market.weight / market.weight.sum()
         self.tangents = [np.ones(len(market.users))]
 
-    def at(self, epsilon: Fraction) -> tuple[CurvePoint, UpperLine]:
+    def at(self, epsilon: Fraction) -> tuple[Statement, UpperLine]:
         gains, factors = self._near(epsilon)
         return self._point(gains, epsilon), self._line(factors, epsilon)
 
@@ -208,7 +209,7 @@ class _NashOracle(Oracle):
             p.constrain(f"tangent {number}", logarithm <= own / (fair * at) + (np.log(at) - 1))
         p.maximize((logarithm * self.part.astype(float)).sum())
 
-    def _point(self, near: Array, epsilon: Fraction) -> CurvePoint:
+    def _point(self, near: Array, epsilon: Fraction) -> Statement:
         """Return an allocation that gives everybody nearly as much: the same part, as large as possible."""
         gains = fractions([Fraction(round(gain * ROUNDED), ROUNDED) for gain in near])
 
@@ -219,7 +220,7 @@ class _NashOracle(Oracle):
 
         point, _ = Oracle(self.market, self.relaxed, self.face, aim).at(epsilon)
         utilities = (self.market.speedup * point.allocation).sum(axis=1)
-        return replace(point, value=Fraction(_nash(self.market, utilities)))
+        return point.but(value=Fraction(_nash(self.market, utilities)))
 
     def _line(self, slopes: Array, epsilon: Fraction | None) -> UpperLine:
         """Return a line above: a product is at most the mean of gains times factors whose product is at least 1."""

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
-from fairopt.frontier.curve import CurvePoint, UpperLine
+from fairopt.frontier.curve import UpperLine
+from fairopt.report import Statement
 
 #: A point of the function, or below, and a line that is nowhere below it.
-Answer: TypeAlias = tuple[CurvePoint, UpperLine]
+Answer: TypeAlias = tuple[Statement, UpperLine]
 #: Answers are asked for at numbers with denominators up to this, where the function is not piecewise linear.
 ROUND = 1000
 
@@ -25,9 +26,9 @@ ROUND = 1000
 class _Interval(NamedTuple):
     """From a point to the next, None at infinity, with the line that came with each."""
 
-    left: CurvePoint
+    left: Statement
     falls: UpperLine
-    right: CurvePoint | None
+    right: Statement | None
     rises: UpperLine
 
     def gap(self) -> Fraction:
@@ -75,9 +76,9 @@ def sandwich(
         ]
 
 
-def corners(points: Sequence[CurvePoint]) -> list[CurvePoint]:
+def corners(points: Sequence[Statement]) -> list[Statement]:
     """Return the corners of the least concave function through or above the points, which never falls, in order."""
-    kept: list[CurvePoint] = []
+    kept: list[Statement] = []
     highest = {point.epsilon: point for point in sorted(points, key=lambda each: each.value)}
     for _, point in sorted(highest.items()):
         while len(kept) > 1 and _slope(kept[-2], kept[-1]) <= _slope(kept[-1], point):
@@ -88,5 +89,6 @@ def corners(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     return kept
 
 
-def _slope(left: CurvePoint, right: CurvePoint) -> Fraction:
-    return (right.value - left.value) / (right.epsilon - left.epsilon)
+def _slope(left: Statement, right: Statement) -> Fraction:
+    slope: Fraction = (right.value - left.value) / (right.epsilon - left.epsilon)
+    return slope

@@ -7,13 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fairopt.errors import NotCapable, OutOfTime
-from fairopt.frontier.curve import Curve, CurvePoint, UpperLine, covering
+from fairopt.frontier.curve import Curve, UpperLine, covering, point_at
 from fairopt.frontier.goals import Oracle, Welfare
 from fairopt.frontier.relaxed import Relaxed
 from fairopt.frontier.sandwich import corners, sandwich
 from fairopt.problem import Market, usable
 from fairopt.program import Array, fractions
 from fairopt.properties import Answer, ParetoEfficiency, ParetoWeights
+from fairopt.report import Statement
 
 
 def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Curve:
@@ -38,10 +39,10 @@ def trace(market: Market, goal: Welfare, relaxed: Relaxed, near: Fraction) -> Cu
     return Curve(goal.name, relaxed.name, tuple(points), tuple(lines), stopped=stopped)
 
 
-def _efficient(market: Market, goal: Welfare, relaxed: Relaxed, best: CurvePoint, level: UpperLine) -> Curve:
+def _efficient(market: Market, goal: Welfare, relaxed: Relaxed, best: Statement, level: UpperLine) -> Curve:
     """Return the level curve of Pareto efficiency alone: the best allocation, or one that is better for somebody."""
     allocation, face = face_of(market, best.allocation)
-    point = replace(best, allocation=allocation, value=Fraction(goal.value(market, market.utility(allocation))))
+    point = best.but(allocation=allocation, value=Fraction(goal.value(market, market.utility(allocation))))
     return Curve(goal.name, relaxed.name, (point,), (level,), efficient={face: (point,)})
 
 
@@ -67,7 +68,7 @@ def on_faces(
     return curve.without_needless_faces()
 
 
-def _followed(oracle: Oracle, curve: Curve) -> list[CurvePoint]:
+def _followed(oracle: Oracle, curve: Curve) -> list[Statement]:
     """Return the points of a linear goal on a face; none where others reach as much wherever the face has any."""
     first, level = oracle.least(), oracle.level()
     others = curve.efficient_at(first)
@@ -77,11 +78,11 @@ def _followed(oracle: Oracle, curve: Curve) -> list[CurvePoint]:
     return [start[0], *(point for point, _ in sandwich(oracle.at, start, level))]
 
 
-def _reached(market: Market, goal: Welfare, relaxed: Relaxed, allocation: Array) -> CurvePoint:
+def _reached(market: Market, goal: Welfare, relaxed: Relaxed, allocation: Array) -> Statement:
     """Return the point that an allocation is."""
     utilities = market.utility(allocation)
     value, epsilon = Fraction(goal.value(market, utilities)), Fraction(relaxed.epsilon(market, allocation))
-    return CurvePoint(max(epsilon, Fraction(0)), value, allocation, dict(relaxed.variables(market, utilities)) or None)
+    return point_at(max(epsilon, Fraction(0)), value, allocation, dict(relaxed.variables(market, utilities)) or None)
 
 
 def face_of(market: Market, shares: Array) -> tuple[Array, ParetoWeights]:

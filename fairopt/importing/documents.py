@@ -318,7 +318,7 @@ def _amounts(value: object, place: str) -> dict[str, Fraction]:
 
 
 def _seconds(value: object, place: str) -> int:
-    found = str(kind_of(str, "text").read(value, place))
+    found = value if type(value) is str else str(kind_of(str, "text").read(value, place))
     try:
         return int(datetime.fromisoformat(found).replace(tzinfo=UTC).timestamp()) if found else 0
     except (ValueError, OverflowError) as error:

@@ -130,9 +130,10 @@ def gangs_of(
     rows: Sequence[ImportedGang], users: Sequence[str], types: Sequence[str], resources: Iterable[str]
 ) -> Gangs:
     """Return gangs, with what they take of those ``resources`` beside GPUs that some of them takes."""
-    columns = {name: [getattr(row, name) for row in rows] for name in ImportedGang._fields}
-    taken = {name for row in rows for name in row.other}
-    other = {each: [row.other.get(each, Fraction(0)) for row in rows] for each in resources if each in taken}
+    names = ImportedGang._fields
+    columns = dict(zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True))
+    taken, nothing = {name for row in rows for name in row.other}, Fraction(0)
+    other = {each: [row.other.get(each, nothing) for row in rows] for each in resources if each in taken}
     named = {name: columns[name] for name in ("allowed", "on", "tier", "preemptible", "since", "settings")}
     return Gangs.of(
         columns["user"], columns["gpus"], users=users, types=types, names=columns["name"], **named, other=other

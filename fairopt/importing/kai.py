@@ -18,6 +18,7 @@ from fairopt.importing.kai_pods import (
     MIG,
     NONE,
     Amounts,
+    is_part,
     is_sliced,
     memory_of,
     pods_of,
@@ -88,7 +89,10 @@ def _documents(
 
 def _versioned(part: ObjectPart, kind: str) -> ObjectPart:
     """Return an object with its kind and version, which a snapshot leaves out."""
-    version = part.text("apiVersion") or VERSIONS.get(kind, "")
+    said = part.text("apiVersion")
+    if said and part.value.get("kind") == kind:
+        return part
+    version = said or VERSIONS.get(kind, "")
     return ObjectPart(part.place, {**part.value, "kind": kind, "apiVersion": version})
 
 
@@ -130,7 +134,7 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
         more = f": nodes have {slices[0]}, and slices of GPUs are not counted" if slices else ""
         raise BadInput(f"no queue in a node pool that has GPUs{more}", place="queues and nodes", remedy=remedy)
     types = tuple(called.values())
-    divided = {own[user] for user in users for pod in by_queue.get(user, ()) if 0 < pod.devices[0] < 1}
+    divided = {own[user] for user in users for pod in by_queue.get(user, ()) if is_part(pod.devices[0])}
     placed = set(types) if "consolidation" in params.get("actions", "") else divided
     kinds = {user: own[user] for user in users}
     asked, sliced, gangs = _workloads(found, pods, kinds, queues, placed, places)
@@ -310,18 +314,22 @@ def _workloads(
     tiers = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
     usual = [name for name, part in found["PriorityClass"].items() if part.flag("globalDefault", False)]
     default = tiers[usual[-1]] if usual else kai.GANG_PRIORITY
-    asked: dict[str, Amounts] = {}
+    #: by queue and what it does with them: what its pods take, each with how many take it
+    taken: dict[tuple[str, str], dict[int, tuple[Amounts, int]]] = {}
+    alone = {kind: [kind] for kind in types.values()}
     sliced: set[str] = set()
     gangs: list[ImportedGang] = []
     for name, part in found["PodGroup"].items():
-        spec, chosen = part.part("spec"), part.part("spec").text("priorityClassName")
-        queue, tier = spec.text("queue"), tiers.get(chosen, default)
+        spec = part.part("spec")
+        queue, chosen = spec.text("queue"), spec.text("priorityClassName")
+        tier = tiers.get(chosen, default)
         if chosen and chosen not in tiers:
             why = f"no such PriorityClass in the files: KAI and fairopt take {default}"
             places.note("PodGroup, spec.priorityClassName", name, chosen, why)
-        said, place = spec.text("preemptibility"), f"{part.place}, spec, preemptibility"
-        known = ("", "preemptible", "non-preemptible")
-        require(said in known, shown(said), place, "Give preemptible or non-preemptible")
+        said = spec.text("preemptibility")
+        if said not in ("", "preemptible", "non-preemptible"):
+            remedy = "Give preemptible or non-preemptible"
+            raise BadInput(f"got {shown(said)}", place=f"{part.place}, spec, preemptibility", remedy=remedy)
         preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
         first, created = spec.whole("minMember", 1), part.part("metadata").read("creationTimestamp", SECONDS, 0)
         running = sum(pod.runs for pod in pods[name])
@@ -338,18 +346,28 @@ def _workloads(
         for pod in pods[name]:
             if pod.sliced:
                 sliced.add(queue)
-            add(asked.setdefault(queue, {}), pod.takes)
-            for key in ("held",) * pod.runs + ("fixed",) * (pod.runs and not preemptible):
-                row = getattr(queues[queue], key) or {}
-                setattr(queues[queue], key, row)
-                add(row, _row(pod.takes, types[queue]))
+            for key in ("", *("held",) * pod.runs, *("fixed",) * (pod.runs and not preemptible)):
+                alike = taken.setdefault((queue, key), {})
+                _, count = alike.get(id(pod.takes), (None, 0))
+                alike[id(pod.takes)] = pod.takes, count + 1
         for number, together in enumerate(together_of(name, queue, pods[name], first, places)):
-            takes: Amounts = {}
-            for pod in together:
-                add(takes, pod.takes)
+            takes = together[0].takes
+            if len(together) > 1:
+                takes = {}
+                for pod in together:
+                    add(takes, pod.takes)
             called, kind = f"{name}+{number}" if number else name, types[queue]
             on = kind if together[0].runs else None
-            row = (called, queue, takes["gpu"], [kind], on, takes, tier, preemptible, created)
+            row = (called, queue, takes["gpu"], alone[kind], on, takes, tier, preemptible, created)
             settings = {"kai.pods": told(together)} if kind in placed else {}
             gangs.append(ImportedGang(*row, settings, (("gang", name), ("class", chosen))))
+    asked: dict[str, Amounts] = {}
+    for (queue, key), alike in taken.items():
+        total: Amounts = {}
+        for takes, count in alike.values():
+            add(total, takes, count)
+        if key:
+            setattr(queues[queue], key, _row(total, types[queue]))
+        else:
+            asked[queue] = total
     return asked, sliced, gangs

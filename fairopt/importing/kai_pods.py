@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import ceil
 
@@ -35,6 +35,9 @@ _PARTS = ("gpu-fraction", "gpu-fraction-num-devices", "gpu-memory")
 
 def together_of(name: str, queue: str, pods: list[Pod], first: int, places: Places) -> Iterator[list[Pod]]:
     """Yield the pods of each gang of a group: its first pods together, and each of the others by itself."""
+    if len(pods) == 1 and not pods[0].sliced:  # nearly always
+        yield pods
+        return
     for runs in (True, False):
         some = [pod for pod in pods if pod.runs is runs]
         start, rest = some[:first], some[first:]
@@ -45,6 +48,11 @@ def together_of(name: str, queue: str, pods: list[Pod], first: int, places: Plac
                 places.note("PodGroup with slices of GPUs", name, queue, why)
             else:
                 yield together
+
+
+def is_part(share: Fraction) -> bool:
+    """Return whether that is less than a whole GPU, and more than none."""
+    return share.denominator > 1 and 0 < share < 1  # nearly all are whole
 
 
 def told(pods: list[Pod]) -> str:
@@ -79,10 +87,11 @@ def pods_of(
     alike: dict[str, _Asked] = {}
     for name, part in found["Pod"].items():
         spec, metadata = part.part("spec"), part.part("metadata")
-        phase, group = part.part("status").text("phase", "Pending"), metadata.part("annotations").text("pod-group-name")
+        notes_of, labels = metadata.part("annotations"), metadata.part("labels")
+        phase, group = part.part("status").text("phase", "Pending"), notes_of.text("pod-group-name")
         chosen, selected = bound.get(name, ("", ()))
         node = spec.text("nodeName") or chosen
-        key = requests_text(spec) + repr([metadata.part("annotations").value.get(each) for each in _PARTS])
+        key = requests_text(spec) + repr({each: notes_of.value[each] for each in _PARTS if each in notes_of.value})
         if key not in alike:
             if len(alike) >= MOST_ALIKE:
                 alike.clear()
@@ -93,7 +102,7 @@ def pods_of(
         if phase not in ("Pending", "Running"):
             places.note("Pod, status.phase", name, phase, "it takes nothing")
         elif spec.text("schedulerName", "default-scheduler") != scheduler:
-            if node and metadata.part("labels").text("app") not in _UTILITIES:
+            if node and labels.text("app") not in _UTILITIES:
                 others.append((node, takes))
         elif metadata.text("deletionTimestamp"):
             places.note("Pod, metadata.deletionTimestamp", name, "set", "it ends: KAI does not count it as held")
@@ -101,7 +110,7 @@ def pods_of(
             places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
         else:
             owner = "/".join(filter(None, (metadata.text("namespace"), group)))
-            if (not group or owner not in members) and metadata.part("labels").text(kai.QUEUE):
+            if (not group or owner not in members) and labels.text(kai.QUEUE):
                 owner = name if name not in members else f"{name} (pod)"
                 found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
                 places.note(f"Pod, label {kai.QUEUE}", name, group or "no pod group", _LONE)
@@ -111,14 +120,16 @@ def pods_of(
                 places.note("Pod, pod-group-name", name, group, "no such pod group")
             else:
                 runs = bool(node) or phase == "Running"
-                groups = selected or _groups(part)
+                groups = selected or (_groups(labels.value) if labels.value else ())
                 members[owner].append(Pod(runs, takes, sliced=sliced, devices=devices, node=node, groups=groups))
     return members, others
 
 
-def _groups(pod: ObjectPart) -> tuple[str, ...]:
-    """Return the names of the GPUs that a pod shares. Source: pkg/common/resources/gpu_sharing.go, GetGpuGroups."""
-    labels = pod.at("metadata.labels").value
+def _groups(labels: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the names of the GPUs that a pod of these labels shares.
+
+    Source: pkg/common/resources/gpu_sharing.go, GetGpuGroups.
+    """
     more = (str(value) for key, value in labels.items() if key.startswith(f"{_GROUP}/"))
     return (str(labels[_GROUP]), *more) if _GROUP in labels else ()
 

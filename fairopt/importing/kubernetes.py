@@ -252,16 +252,17 @@ def _sort(
     places: Places,
 ) -> None:
     """Put an object among those of its kind, or note it."""
-    kind, version, name = part.text("kind"), part.text("apiVersion"), named(part)
+    kind, version, metadata = part.text("kind"), part.text("apiVersion"), part.part("metadata")
+    called, space = metadata.text("name"), metadata.text("namespace")
+    name = f"{space}/{called}" if space and called else space or called
     if not kind:
         raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
     group, fields = kinds.get(kind, ("none", {}))
     if version.rpartition("/")[0] != group:
         places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
         return
-    if not part.part("metadata").text("name") or name in known[kind]:
-        given = part.part("metadata").text("name")
-        got = f"{kind} {name!r} stands twice" if given else f"{kind} without a name"
+    if not called or name in known[kind]:
+        got = f"{kind} {name!r} stands twice" if called else f"{kind} without a name"
         raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
     places.of(kind, name, part.value, fields)
     known[kind][name] = ObjectPart(f"{path}: {kind} {name!r}", part.value)

@@ -11,8 +11,8 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
-from fairopt.importing.slurm_facts import Facts, JobRecord
-from fairopt.importing.slurm_reasons import CAPS, reason_of, stopped_by, unavailable
+from fairopt.importing.slurm_facts import Facts
+from fairopt.importing.slurm_reasons import CAPS, JobRecord, reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import SlurmCommand, json_records, text_records
 from fairopt.importing.slurm_site import as_text, of_job, of_node
 from fairopt.importing.slurm_unread import ADDED, Key, settled

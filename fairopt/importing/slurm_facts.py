@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import NamedTuple
 
 from fairopt.errors import BadInput
 from fairopt.importing.imported import UNPLACED, ImportedQueue, Places
-from fairopt.importing.slurm_reasons import reason_of, stopped_by, unavailable
+from fairopt.importing.slurm_reasons import (
+    RUNS,
+    SUSPENDED,
+    WAITS,
+    JobRecord,
+    Taken,
+    owner_of,
+    reason_of,
+    state_of,
+    stopped_by,
+    unavailable,
+)
 from fairopt.importing.slurm_records import DEEPEST, Record, SlurmCommand
 from fairopt.importing.slurm_site import OF_ASSOCIATION, OF_PARTITION, OF_QOS, OPTIONS, as_text, settings_of
 from fairopt.importing.slurm_unread import (
@@ -25,20 +34,13 @@ from fairopt.importing.slurm_unread import (
     unread,
     whose,
 )
-from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, moment, numbers, said, tres
+from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, numbers, said, tres
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, exact, integer, shown
 from fairopt.program import INFINITY, Number
 from fairopt.report import Statement
 
-#: States in which a job holds GPUs, and in which it waits.
-RUNS = frozenset({"RUNNING", "R", "COMPLETING", "CG", "CONFIGURING", "CF", "STAGE_OUT", "SO", "RESIZING", "RS"})
-RUNS |= {"STOPPED", "ST", "SIGNALING", "SI"}
-#: A job in these keeps its GPUs and memory, and gives back its CPUs. Source: Slurm 284c3b95,
-#: src/plugins/select/cons_tres/job_resources.c, job_res_rm_job.
-SUSPENDED = frozenset({"SUSPENDED", "S"})
-WAITS = frozenset({"PENDING", "PD", "REQUEUED", "RQ", "REQUEUE_FED", "RF"})
 #: Nodes in these states offer nothing; jobs that run there go on.
 _DOWN = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "NO_RESPOND", "NOT_RESPONDING", "POWERING_DOWN", "MAINT")
 #: What `sshare` computed: the rules compute it again.
@@ -80,57 +82,6 @@ class Node:
     weight: str = ""
 
 
-def _state(job: ObjectPart) -> str:
-    text = said(job.value.get("jobstate") or job.value.get("state", ""))
-    return (text.upper().split() or [""])[0].split(",")[0]
-
-
-class JobRecord(NamedTuple):
-    """A job: whose it is, what it holds or asks for, its GPUs by type (`UNTYPED` where it takes any), since when.
-
-    ``since``: when it was submitted, 0 where nothing is said. ``nodes``: those that it runs on.
-    """
-
-    record: ObjectPart
-    runs: bool
-    owner: Key
-    asked: Mapping[str, Number]
-    gpus: Mapping[str, int]
-    since: Fraction
-    nodes: Sequence[str]
-
-    @staticmethod
-    def of(record: ObjectPart) -> JobRecord:
-        """Return what a record says. Errors: `BadInput` with the place, the value and what to do."""
-        fields, place, state = record.value, record.place, _state(record)
-        runs = state in RUNS | SUSPENDED
-        asked, gpus = _taken(fields, place, runs=runs)
-        asked |= {"cpu": Fraction(0)} if state in SUSPENDED else {}
-        since = moment(fields.get("submit") or fields.get("submittime", ""), f"{place}, Submit") or Fraction(0)
-        nodes = hosts(fields.get("nodelist", ""), f"{place}, NodeList") if runs else []
-        return JobRecord(record, runs, owner_of(record), asked, gpus, since, nodes)
-
-
-def owner_of(job: ObjectPart) -> Key:
-    """Return the account, the user and the partition of a job."""
-    user = said(job.value.get("user") or job.value.get("userid", "")).partition("(")[0]
-    return said(job.value.get("account", "")), user, said(job.value.get("partition", ""))
-
-
-def _taken(fields: Mapping[str, str], place: str, *, runs: bool) -> tuple[dict[str, Number], dict[str, int]]:
-    """Return what a job holds or asks for, and its GPUs by type."""
-    asked = tres(fields.get("alloctres", "") if runs else "", f"{place}, AllocTRES")
-    asked = asked or tres(fields.get("reqtres", ""), f"{place}, ReqTRES")
-    if "cpu" not in asked and (cpus := said(fields.get("cpus") or fields.get("numcpus", "")).partition("-")[0]):
-        asked["cpu"] = Fraction(int(cpus) if cpus.isdecimal() else integer(cpus, f"{place}, CPUs"))
-    if gpus := gpus_of(asked, f"{place}, TRES"):
-        return asked, gpus
-    each = fields.get("trespernode") or fields.get("tres_per_node") or fields.get("gres", "")
-    count = said(fields.get("nnodes") or fields.get("numnodes", "")).partition("-")[0] or "1"
-    times = 1 if count == "1" else integer(count, f"{place}, nodes")
-    return asked, {kind: number * times for kind, number in gres(each, f"{place}, TresPerNode").items()}
-
-
 def _by_type(taken: Mapping[str, int], gpus: Mapping[str, int]) -> dict[str, int]:
     """Return the GPUs taken of a node by its own types; those of no type are of the first that have room."""
     held = {kind: min(count, taken.get(kind, 0)) for kind, count in gpus.items()}
@@ -151,6 +102,7 @@ class Facts:
         self.associations: dict[Key, ImportedQueue] = {}
         self.nodes: dict[str, Node] = {}
         self.jobs: dict[str, JobRecord] = {}
+        self._alike: Taken = {}
         self.priority: dict[str, int] = {}
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
@@ -193,7 +145,7 @@ class Facts:
             if columns not in beside:
                 known, looked = taken.get(kind, record.value), UNREAD.get(kind, {})
                 beside[columns] = [each for each in record.value if each not in known or each in looked]
-            waits = kind is not SlurmCommand.JOB or _state(record) in WAITS
+            waits = kind is not SlurmCommand.JOB or state_of(record) in WAITS
             for name in beside[columns]:
                 if value := said(record.value[name]):
                     is_taken = name in taken.get(kind, record.value)
@@ -349,12 +301,13 @@ class Facts:
 
     def _job(self, record: ObjectPart) -> None:
         fields, place, source = record.value, record.place, SlurmCommand.JOB.value
-        name, state = said(fields.get("jobid", "")), _state(record)
+        name, state = said(fields.get("jobid", "")), state_of(record)
         if "." in name:
             return self.note(source, "JobID", name, "a step of a job that stands in the same file")
         if state not in RUNS | WAITS | SUSPENDED:
             return self.note(source, "State", state, "jobs that neither run nor wait hold and ask for nothing")
-        if not all(owner_of(record)[:2]):
+        owner = owner_of(record)
+        if not all(owner[:2]):
             return self.note(source, "Account, User", name, "a job of nobody that the file names")
         reason = reason_of(fields) if state in WAITS else ""
         why, left_aside = stopped_by(reason)
@@ -362,7 +315,7 @@ class Facts:
             self.note(source, "Reason", reason, why, name)
             if left_aside:
                 return None
-        job = JobRecord.of(record)
+        job = JobRecord.of(record, owner, self._alike)
         if not job.gpus:
             self.without_gpus += [job] * job.runs
             return self.note(

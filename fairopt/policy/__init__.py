@@ -13,7 +13,7 @@ from fairopt.policy.allocation import Allocation
 from fairopt.policy.decide import chosen, decide, decide_each, follow, session, unsupported
 from fairopt.policy.decision import Decision, DecisionReason, Seconds
 from fairopt.policy.formulated import Computed, Formulated
-from fairopt.policy.optima import Optima, Uniqueness, uniqueness
+from fairopt.policy.optima import Optima, uniqueness
 from fairopt.policy.policy import Claim, Example, Policy, Trait
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ __all__ = [
     "Schedule",
     "Seconds",
     "Trait",
-    "Uniqueness",
     "chosen",
     "decide",
     "decide_each",

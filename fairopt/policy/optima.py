@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,7 @@ from fairopt.policy.allocation import Allocation
 from fairopt.policy.policy import Policy, require_policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Block, Number, Program, Rows, Sense, on_shares
+from fairopt.report import ResultForm, Statement
 
 _log = logging.getLogger(__name__)
 #: The terms of a row: coefficients by column.
@@ -32,23 +33,14 @@ Terms = dict[int, Any]
 SAME = 1e-6
 
 
-@dataclass(frozen=True)
-class Uniqueness:
-    """Whether utilities and shares are the same in every optimum; None where nothing was optimised or it is unknown.
-
-    >>> from fairopt import allocate, uniqueness
-    >>> uniqueness("equal-split", allocate("equal-split", Market.of([[1, 2]], capacity=[1, 1])))
-    Uniqueness(utilities=None, shares=None)
-    """
-
-    utilities: bool | None = None
-    shares: bool | None = None
-
-    @property
-    def words(self) -> str:
-        """What it says, in words."""
-        said = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
-        return f"unique utilities: {said[self.utilities]}; unique shares: {said[self.shares]}"
+#: What is said of one: whether ``utilities`` and ``shares`` are the same in every optimum.
+SAID = {True: "yes", False: "no, another optimum has others", None: "nothing is optimised, or not known"}
+UNIQUENESS = ResultForm(
+    "Whether the optimum is the only one.",
+    sentence=lambda it: f"unique utilities: {SAID[it.utilities]}; unique shares: {SAID[it.shares]}",
+)
+#: Nothing was optimised, or it is not known.
+UNKNOWN = UNIQUENESS.of(utilities=None, shares=None)
 
 
 class Optima:
@@ -87,7 +79,7 @@ class Optima:
         program = on_shares(self.choices, weight * sign)
         return sign * program.value(self._solver().optimum(program).point)
 
-    def unique(self, *, seed: int = 0) -> Uniqueness:
+    def unique(self, *, seed: int = 0) -> Statement:
         """Say whether every optimum has the same utilities, and the same shares; decided in floats.
 
         A random linear function is maximised and minimised: equal values mean uniqueness with probability one.
@@ -104,7 +96,7 @@ class Optima:
         for weight in (per_user[:, None] * market.speedup, per_share):
             spread: Any = self.extreme(weight) - self.extreme(weight, Sense.MINIMIZE)
             same.append(bool(abs(spread) <= SAME * (1 + abs(float((weight * self.shares).sum())))))
-        return Uniqueness(utilities=same[0], shares=same[0] and same[1])
+        return UNIQUENESS.of(utilities=same[0], shares=same[0] and same[1])
 
     def lexicographic(self) -> Array:
         """Return the lexicographically largest optimum: by utilities in the order of the users, then by shares."""
@@ -187,23 +179,23 @@ class Optima:
                 return np.asarray(sum(points) / Fraction(len(points))), set(columns) - zero
 
 
-def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Uniqueness:
+def uniqueness(policy: Policy, decision: Allocation, *, seed: int = 0) -> Statement:
     """Say whether all optima of a decision have the same utilities, and the same shares.
 
     Errors: `BadInput` for the name of a policy.
 
     >>> from fairopt.models import MaxEfficiency
     >>> from fairopt.policy import decide
-    >>> uniqueness(MaxEfficiency(), decide(MaxEfficiency(), Market.of([[1, 2], [1, 5]], capacity=[1, 1])))
-    Uniqueness(utilities=False, shares=False)
+    >>> print(uniqueness(MaxEfficiency(), decide(MaxEfficiency(), Market.of([[1, 2], [1, 5]], capacity=[1, 1]))))
+    unique utilities: no, another optimum has others; unique shares: no, another optimum has others
     """
     require_policy(policy)
     try:
         optima = Optima.of(policy, decision)
-        return Uniqueness() if optima is None else optima.unique(seed=seed)
+        return UNKNOWN if optima is None else optima.unique(seed=seed)
     except (NotSolved, NotCapable) as failure:  # rounding may leave no point of the optima; this may be none of them
         _log.info("%s: whether the optimum is unique is not known (%s)", policy.name, failure)
-        return Uniqueness()
+        return UNKNOWN
 
 
 def lexicographic(policy: Policy, decision: Allocation) -> Array:

@@ -12,14 +12,12 @@ from fairopt.properties.property import (
     AllocationProperty,
     Effort,
     MechanismProperty,
-    OverOptima,
     Property,
     SlackCase,
 )
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
 
 if TYPE_CHECKING:
-    from fairopt.properties.misreports.shrinking import Shrunk as Shrunk
     from fairopt.properties.misreports.shrinking import shrink as shrink
     from fairopt.properties.misreports.shrinking import shrink_market as shrink_market
     from fairopt.properties.misreports.shrinking import shrinking_misreports as shrinking_misreports
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Names by module, which is loaded when one is first used: an audit searches no misreports.
 _NAMES = {
-    "misreports.shrinking": "Shrunk shrink shrink_market shrinking_misreports shrinks",
+    "misreports.shrinking": "shrink shrink_market shrinking_misreports shrinks",
     "misreports.strategy_proofness": "StrategyProofness",
     "over_optima": "over_optima",
     "shares.adjacent_types": "AdjacentTypes",
@@ -59,12 +57,10 @@ __all__ = [
     "EnvyFreeness",
     "Feasibility",
     "MechanismProperty",
-    "OverOptima",
     "ParetoEfficiency",
     "ParetoWeights",
     "Property",
     "SharingIncentive",
-    "Shrunk",
     "SlackCase",
     "StrategyProofness",
     "Verdict",

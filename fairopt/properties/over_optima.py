@@ -20,14 +20,15 @@ from fairopt.policy import Allocation, Optima, Policy
 from fairopt.policy.optima import Terms, extended
 from fairopt.policy.policy import require_policy
 from fairopt.program import INFINITY, Array, Program
-from fairopt.properties.property import AllocationProperty, OverOptima
+from fairopt.properties.property import AllocationProperty, by_optimum
 from fairopt.properties.verdict import Answer
+from fairopt.report import Statement
 
 #: A search stops, undecided, after this many faces.
 MOST_FACES = 2000
 
 
-def over_optima(policy: Policy, decision: Allocation, property: AllocationProperty) -> OverOptima:
+def over_optima(policy: Policy, decision: Allocation, property: AllocationProperty) -> Statement:
     """Decide ``property`` for some optimum and for every optimum that ``policy`` could have chosen as ``decision``.
 
     Errors: `BadInput` for names; `NotCapable` where the decision is in floats, or stands for an irrational one;
@@ -57,7 +58,7 @@ def over_optima(policy: Policy, decision: Allocation, property: AllocationProper
         verdict = property.check(decision.market, decision.shares)
         verdict = replace(verdict, effort="the only allocation: nothing is optimised")
         holds = verdict.answer is Answer.HOLDS
-        return OverOptima(verdict, verdict, *((decision.shares, None) if holds else (None, decision.shares)))
+        return by_optimum(verdict, verdict, *((decision.shares, None) if holds else (None, decision.shares)))
     # where throughputs are not linear on the face, only what follows from one optimum is known
     known = decision.market.known.all() or not property.needs_speedups
     return property.over(optima) if optima.uses_all() and known else AllocationProperty.over(property, optima)
@@ -77,7 +78,7 @@ class Slack:
     rows: Sequence[tuple[Terms, Any, Any]] = ()
 
 
-def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], effort: str) -> OverOptima:
+def linear(property: AllocationProperty, optima: Optima, slacks: list[Slack], effort: str) -> Statement:
     """Decide a property that consists of ``slacks``."""
     if not slacks:
         return found(property, optima, optima.shares, None, effort, effort)
@@ -110,7 +111,7 @@ def by_support(
     program: Program,
     columns: set[int],
     ways_out: Callable[[set[int]], list[set[int]] | None],
-) -> OverOptima:
+) -> Statement:
     """Decide a property that depends on which of ``columns`` are positive, given an optimum without it, if any.
 
     ``ways_out`` takes the variables that are positive together. It returns sets of them, at least one of which must be
@@ -145,7 +146,7 @@ def found(
     *,
     shown: tuple[Array | None, Array | None] = (None, None),
     complete: bool = True,
-) -> OverOptima:
+) -> Statement:
     """Return the verdicts, given an optimum with the property and one without it (None where none was found).
 
     ``complete``: whether ``having`` None proves that there is no such optimum; of ``lacking`` it always does.
@@ -161,4 +162,4 @@ def found(
     for verdict, wanted in ((some, having is not None), (every, lacking is None)):
         assert verdict.answer is Answer.NOT_REFUTED or (verdict.answer is Answer.HOLDS) is wanted, verdict
     some = replace(some, effort=f"some optimum: {for_some}")
-    return OverOptima(some, replace(every, effort=f"every optimum: {for_every}"), having, lacking)
+    return by_optimum(some, replace(every, effort=f"every optimum: {for_every}"), having, lacking)

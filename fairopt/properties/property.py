@@ -6,7 +6,7 @@ All are found in one registry, the entry-point group ``fairopt.properties``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +24,7 @@ from fairopt.problem import Entitled, Market, allocation_from, exact
 from fairopt.problem.ranges import unknown_speedups
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+from fairopt.report import Key, ResultForm, Statement
 
 #: The kinds of misreports; each gets an equal part of the effort.
 KINDS = 3
@@ -117,15 +118,19 @@ class Property(ABC):
 
     def case(self, slack: Number, size: Number, **shown: Any) -> SlackCase:
         """Return a case; ``shown`` are its parts by name, as `says` and `fails` read them."""
-        return SlackCase(self, slack, size, shown)
+        return SlackCase(self._form, shown, self, slack, size)
+
+    @cached_property
+    def _form(self) -> ResultForm:
+        return ResultForm(self.name, in_full=True, sentence=self.says)
 
     def says(self, case: SlackCase) -> str:
         """Return a case in a sentence; by default its parts."""
-        return ", ".join(f"{name} {value}" for name, value in case.shown.items())
+        return ", ".join(f"{name} {value}" for name, value in case.parts.items())
 
     def about(self, case: SlackCase) -> str:
         """Return whom a case is about: a user, group, job or tenant."""
-        return next((str(case.shown[name]) for name in NAMING if isinstance(case.shown.get(name), str)), "")
+        return next((str(case.parts[name]) for name in NAMING if isinstance(case.parts.get(name), str)), "")
 
     def _by_tightest(
         self, case: SlackCase | None, tolerance: Number | None, *, exact: bool, unit: str, effort: str, reason: str = ""
@@ -141,11 +146,10 @@ class Property(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class SlackCase:
+class SlackCase(Statement):
     """A case of a property, ``of``, and the witness of a verdict where it fails: where ``slack`` is negative.
 
-    A tolerance is a part of ``size``. ``shown`` are its parts by name, such as a user and what it gets; they are
-    attributes of the case too. As text it is a sentence.
+    A tolerance is a part of ``size``. Its parts are what it shows, such as a user and what it gets.
 
     >>> from fairopt.properties import EnvyFreeness
     >>> shown = {"user": "A", "envied": "B", "throughput": 1, "with_others_shares": 3}
@@ -157,36 +161,15 @@ class SlackCase:
     of: Property = field(compare=False)
     slack: Number
     size: Number
-    shown: Mapping[str, Any] = field(hash=False)
-
-    def __getattr__(self, name: str) -> Any:
-        shown = self.__dict__.get("shown", {})  # of what is being copied nothing is known yet
-        if name in shown:
-            return shown[name]
-        raise AttributeError(f"a case of {self.of.name} shows no {name}" if shown else name)
-
-    def but(self, **shown: Any) -> SlackCase:
-        """Return the case with other parts."""
-        return replace(self, shown={**self.shown, **shown})
 
     def refutes(self, *outcome: Any) -> bool:
         """Whether the case fails by the bare definition: of shares (n, k), after their market, or of a run."""
         return self.of.fails(self, *outcome)
 
-    def summary(self) -> Mapping[str, Any]:
-        """Return what is shown."""
-        return self.shown
-
     @property
     def who(self) -> str:
         """Whom the case is about: a user, group, job or tenant; "" for nobody."""
         return self.of.about(self)
-
-    def __str__(self) -> str:
-        return self.of.says(self)
-
-    def __repr__(self) -> str:
-        return f"<SlackCase of {self.of.name}: {self}>"
 
 
 def _positive(market: Market) -> Market:
@@ -250,23 +233,18 @@ class CitedInstance:
         return self.problem, np.array(shares, dtype=object)
 
 
-@dataclass(frozen=True, eq=False)
-class OverOptima:
-    """A property decided over all optima of a policy on a market.
+#: HOLDS and FAILS are proved. Margins and witnesses are those of the optimum shown, or of the worst one.
+OVER_OPTIMA = ResultForm(
+    "A property over all optima of a policy on a market.",
+    Key("some", Verdict, "Whether an optimum has it."),
+    Key("every", Verdict, "Whether all have it."),
+    sentence=lambda it: f"some optimum: {it.some.answer.value}; every optimum: {it.every.answer.value}",
+)
 
-    ``some``: whether an optimum has it, such as ``having`` (n, k); ``every``: whether all have it, ``lacking`` has not.
-    HOLDS and FAILS are proved. Margins and witnesses are those of the optimum shown, or of the worst one.
 
-    >>> from fairopt.properties import Verdict
-    >>> unknown = Verdict.undecided("envy_freeness", "nobody looked")
-    >>> print(OverOptima(unknown, unknown).every.answer)
-    Answer.UNDECIDED
-    """
-
-    some: Verdict
-    every: Verdict
-    having: Array | None = None
-    lacking: Array | None = None
+def by_optimum(some: Verdict, every: Verdict, having: Array | None = None, lacking: Array | None = None) -> Statement:
+    """Return what is said over all optima: one ``having`` (n, k) the property, or one ``lacking`` it, or None."""
+    return OVER_OPTIMA.of(some=some, every=every, having=having, lacking=lacking)
 
 
 class AllocationProperty(Property):
@@ -351,13 +329,13 @@ class AllocationProperty(Property):
         require_returned(isinstance(verdict, Verdict), verdict, f"{type(self).__name__}._check", "a Verdict")
         return verdict
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide for some optimum and for every optimum, exactly; by default only what follows from the decided one."""
         verdict = replace(self.check(optima.market, optima.shares), effort="one optimum")
         other = replace(verdict, answer=Answer.NOT_REFUTED, exact=False)
         if verdict.answer is Answer.HOLDS:
-            return OverOptima(verdict, other, having=optima.shares)
-        return OverOptima(other, verdict, lacking=optima.shares)
+            return by_optimum(verdict, other, having=optima.shares)
+        return by_optimum(other, verdict, lacking=optima.shares)
 
     def certify(self, market: Market, shares: Array, verdict: Verdict) -> Certificate:
         """Return the evidence of an exact ``verdict`` on exact ``shares``. Errors: `NotCapable` for one in floats."""

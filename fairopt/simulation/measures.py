@@ -35,11 +35,11 @@ from fairopt.simulation.measures_result import (
     JobTable,
     Measures,
     Moves,
-    Spread,
+    spread,
 )
 from fairopt.simulation.record import Change, Changes, Placed
 
-__all__ = ["UNITS", "WORDS", "JobTable", "Measures", "Measuring", "Spread", "measure", "measured_window"]
+__all__ = ["UNITS", "WORDS", "JobTable", "Measures", "Measuring", "measure", "measured_window"]
 
 #: Spans of jobs that are counted in one step, at the most.
 MOST_AT_ONCE = 100_000
@@ -247,13 +247,13 @@ class Measuring:
             unfinished=tuple(names[row] for row in left),
             never_started=tuple(names[row] for row in left if self._started[row] is None),
             unschedulable=tuple(names[row] for row in here if not self._able[row]),
-            jct=Spread.of(table.column("jct")),
-            slowdown=Spread.of(table.column("slowdown")),
-            first_wait=Spread.of(table.column("wait")),
+            jct=spread(table.column("jct")),
+            slowdown=spread(table.column("slowdown")),
+            first_wait=spread(table.column("wait")),
             makespan=max(table.column("completed")) - self.trace.jobs.arrival[done[0]] if over else None,
-            finish_time=Spread.of(rho),
+            finish_time=spread(rho),
             worse_off=sum(value > limit for value in rho) / len(rho) if rho else None,
-            ltgf=Spread.of([value for value in long_term.values() if value is not None]),
+            ltgf=spread([value for value in long_term.values() if value is not None]),
             sharing_loss=sharing_loss(long_term),
             gpu=replace(self._gpus, fragmented=self._free.fragmented, scattered=self._free.scattered),
             moves=replace(self._moves),
@@ -307,7 +307,7 @@ class Measuring:
             name: TENANT.of(
                 jobs=jobs[at],
                 completed=len(completed[at]),
-                jct_mean=Spread.of(completed[at]).mean,
+                jct_mean=spread(completed[at]).mean,
                 held=held,
                 ltgf=ratio(held, fair[at]),
             )

@@ -20,26 +20,18 @@ PERCENTILES = (50, 90, 99)
 WORSE_OFF_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, repr=False)
-class Spread:
-    """One number per job: count, mean (exact if they are), extremes, percentiles in floats; None without jobs."""
+#: One number per job; all but the count is None without jobs.
+SPREAD = ResultForm("A summary of numbers.", in_full=True, sentence=lambda it: f"{it.count}, {it.mean} on average")
 
-    count: int
-    mean: Number | None
-    least: Number | None
-    most: Number | None
-    percentiles: Mapping[int, float | None]
 
-    __repr__ = short_repr
-
-    @classmethod
-    def of(cls, values: Sequence[Number]) -> Spread:
-        """Return the summary of ``values``."""
-        if not values:
-            return cls(0, None, None, None, dict.fromkeys(PERCENTILES))
-        at = np.percentile(np.array(values, dtype=float), PERCENTILES)
-        middle = dict(zip(PERCENTILES, at.tolist(), strict=True))
-        return cls(len(values), sum(values[1:], values[0]) / len(values), min(values), max(values), middle)
+def spread(values: Sequence[Number]) -> Statement:
+    """Return count, mean (exact if they are), extremes, and percentiles in floats, of ``values``; None without any."""
+    if not values:
+        return SPREAD.of(count=0, mean=None, least=None, most=None, percentiles=dict.fromkeys(PERCENTILES))
+    at = np.percentile(np.array(values, dtype=float), PERCENTILES)
+    middle = dict(zip(PERCENTILES, at.tolist(), strict=True))
+    ends = {"least": min(values), "most": max(values)}
+    return SPREAD.of(count=len(values), mean=sum(values[1:], values[0]) / len(values), **ends, percentiles=middle)
 
 
 def summed(before: Number, values: Array) -> Number:
@@ -168,13 +160,13 @@ class Measures(Tabular):
     unfinished: tuple[str, ...]
     never_started: tuple[str, ...]
     unschedulable: tuple[str, ...]
-    jct: Spread
-    slowdown: Spread
-    first_wait: Spread
+    jct: Statement
+    slowdown: Statement
+    first_wait: Statement
     makespan: Number | None
-    finish_time: Spread
+    finish_time: Statement
     worse_off: float | None
-    ltgf: Spread
+    ltgf: Statement
     sharing_loss: Number | None
     gpu: GpuUse
     moves: Moves

@@ -114,13 +114,12 @@ class GandivaFair(Policy):
         for row in servers.next_jobs():
             servers.allocate(row, best_type(servers, row, known))
         notes = self.migrate(servers, known)
-        running, split = quantum(servers, state.split, whole=self.whole, shared=self.shared)
-        placements = dict(problem.leased) | running
+        placements, split, stands = quantum(servers, state.split, whole=self.whole, shared=self.shared)
         profiled = {
             user: state.profiled.get(user, frozenset()) | ran
             for user, ran in kinds_by_user(problem, placements).items()
         }
-        same = split.stands and not notes and profiled == state.profiled
+        same = stands and not notes and profiled == state.profiled
         after = replace(trades, split=split, profiled=profiled)
         return Schedule(
             self.name,

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.gandiva_fair.stride import Assign, assigned, by_name, least_crowded, tickets_by_type, types_before
+from fairopt.models.gandiva_fair.stride import (
+    Assign,
+    Strides,
+    assigned,
+    by_name,
+    least_crowded,
+    tickets_by_type,
+    types_before,
+)
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -128,14 +136,6 @@ def gang_aware(
 
 
 @dataclass(frozen=True)
-class Winners:
-    """Winners that have not run yet (``waiting``, job names in order); ``gpu_types``: each job's type."""
-
-    waiting: tuple[str, ...] = ()
-    gpu_types: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class LotteryWithBackfilling(Policy):
     """Each round, jobs are drawn by lot; a job that does not fit is skipped, and the draw goes on among the others.
 
@@ -157,7 +157,7 @@ class LotteryWithBackfilling(Policy):
     name = "lottery-backfilling"
     source = "Gandiva_fair, EuroSys 2020, Sec. 3.1"
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
-    states = (Winners,)
+    states = (Strides,)
     winners_wait: ClassVar[bool] = False
     seed: int = 0
     readjust: bool = True
@@ -166,7 +166,7 @@ class LotteryWithBackfilling(Policy):
     assign: Assign = least_crowded
     placement: Placement = field(default_factory=Consolidated)
 
-    def decide(self, problem: Queue, state: Winners, solve: Session) -> Schedule:
+    def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Draw on each type; see `Policy.decide`."""
         names, types, sizes = problem.jobs.names, problem.cluster.types, problem.jobs.gpus.tolist()
         gpu_types = assigned(problem, types_before(problem, state.gpu_types), self.assign)
@@ -190,7 +190,8 @@ class LotteryWithBackfilling(Policy):
         if self.winners_wait:  # a winner without hosts has not run yet
             waiting = [*(request.row for request in requests if request.row not in placements), *waiting]
         after = by_name(problem, gpu_types)
-        return Schedule(self.name, problem, placements, state=Winners(tuple(names[row] for row in waiting), after))
+        kept = Strides(gpu_types=after, waiting=tuple(names[row] for row in waiting))
+        return Schedule(self.name, problem, placements, state=kept)
 
     def quantum(
         self, dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus: int, waiting: Sequence[int]

@@ -11,8 +11,8 @@ import numpy as np
 
 from fairopt.models.gandiva_fair.tickets import Level, load_per_gpu
 from fairopt.problem.numbers import exact
-from fairopt.problem.queue import Queue, Spots
-from fairopt.program import INFINITY, Number
+from fairopt.problem.queue import Placements, Queue, Spots
+from fairopt.program import INFINITY, Array, Number
 
 #: The servers of a job by name: (host, GPUs there), for states.
 Home = tuple[tuple[str, int], ...]
@@ -34,28 +34,35 @@ class ServerLoads:
 
     def __init__(self, queue: Queue, tickets: Sequence[Mapping[str, Fraction]], homes: Mapping[str, Home]) -> None:
         self.queue, cluster = queue, queue.cluster
-        self.users: list[str] = [queue.jobs.tenants[user] for user in queue.jobs.tenant.tolist()]
+        self.users: list[str] = list(map(queue.jobs.tenants.__getitem__, queue.jobs.tenant.tolist()))
         self.sizes: list[int] = queue.jobs.gpus.tolist()
         self.home: dict[int, Spots] = {}
         self._named: dict[int, Home] = {}
         self._user = {user: at for at, user in enumerate(queue.jobs.tenants)}
-        self._type: list[int] = cluster.gpu_type.tolist()
-        self._gpus: list[int] = cluster.gpus.tolist()
-        self._working = [hosts[queue.up[hosts]] for hosts in cluster.hosts_by_type]
-        self._largest = [int(cluster.gpus[hosts].max(initial=0)) for hosts in self._working]
-        at, down, leased = cluster.numbers, set(np.flatnonzero(~queue.up).tolist()), queue.leased
-        for row, name in enumerate(queue.jobs.names):
-            if row in leased:
-                self.home[row] = leased[row]
-            elif home := homes.get(name):
-                spots = tuple([(at[host], gpus) for host, gpus in home])
+        self._working = cluster.hosts_by_type if queue.up.all() else [h[queue.up[h]] for h in cluster.hosts_by_type]
+        at, down = cluster.numbers, set(np.flatnonzero(~queue.up).tolist())
+        for row, home in enumerate(map(homes.get, queue.jobs.names)):
+            if home is not None:
+                spots = (
+                    tuple([(at[host], gpus) for host, gpus in home])
+                    if len(home) > 1
+                    else ((at[home[0][0]], home[0][1]),)
+                )
                 if not down or not any(host in down for host, _ in spots):
                     self.home[row], self._named[row] = spots, home
-        each = [(host, row, gpus) for row, spots in self.home.items() for host, gpus in spots]
-        hosts, rows, gpus = np.array(each, dtype=np.int64).reshape(-1, 3).T
+        for row, spots in queue.leased.items():
+            self.home[row] = spots
+            self._named.pop(row, None)
+        each = [(row, *spot) for row, spots in self.home.items() for spot in spots]
+        rows, hosts, gpus = np.array(each, dtype=np.int64).reshape(-1, 3).T
+        #: The server of each small job (n,); -1 for the others.
+        self.host = np.full(len(queue), -1)
+        self.host[rows] = np.where(np.bincount(rows, minlength=len(queue))[rows] == 1, hosts, -1)
         user, count = queue.jobs.tenant[rows], len(self._user)
-        self._wanted = np.zeros((len(cluster.hosts), count))  # (H, T): GPUs, by host and user
-        np.add.at(self._wanted, (hosts, user), gpus)
+        # (H, T): GPUs, by host and user
+        self._wanted = np.bincount(hosts * count + user, weights=gpus, minlength=len(cluster.hosts) * count).reshape(
+            -1, count
+        )
         demand = np.bincount(cluster.gpu_type[hosts] * count + user, weights=gpus, minlength=len(tickets) * count)
         self._level = []
         for own, there, wanted in zip(tickets, queue.capacity.tolist(), demand.reshape(-1, count), strict=True):
@@ -64,23 +71,50 @@ class ServerLoads:
 
     def homes(self) -> dict[str, Home]:
         """Return the home of every job, by names, for the state."""
-        hosts, names, known = self.queue.cluster.hosts, self.queue.jobs.names, self._named
-        return {
-            names[row]: known[row] if row in known else tuple((hosts[host], int(gpus)) for host, gpus in spots)
-            for row, spots in sorted(self.home.items())
-        }
+        hosts, names = self.queue.cluster.hosts, self.queue.jobs.names
+        new = {row: tuple((hosts[host], int(gpus)) for host, gpus in self.home[row]) for row in self.changed()}
+        return {names[row]: home for row, home in (self._named | new).items()}
+
+    def changed(self) -> list[int]:
+        """Return the jobs that have another home than they were given, or a new one."""
+        return sorted(self.home.keys() - self._named.keys())
+
+    def large_jobs(self) -> list[int]:
+        """Return the jobs whose homes span servers, rising."""
+        return [row for row in np.flatnonzero(self.host < 0).tolist() if row in self.home]
+
+    def wanted(self) -> Array:
+        """Return the GPUs of each host (H,) that the jobs want whose home it is."""
+        return np.asarray(self._wanted.sum(axis=1))
+
+    def wanted_by_type(self) -> Array:
+        """Return the same for each type (k,)."""
+        return np.array([sum(each.demand.values()) for each in self._level])
+
+    def placements(self, rows: Array) -> Placements:
+        """Return the placements of these jobs, rising, at home."""
+        queue = self.queue
+        # where a job may have another number of GPUs than its own, that of its home is compared
+        stays = queue.running & (self.host == queue.last_host) & (self.host >= 0) & (not queue.jobs.profiles)
+        others = rows[~stays[rows]].tolist()
+        for row in others:
+            stays[row] = queue.running[row] and queue.last[row] == self.home[row]
+        moved = {row: self.home[row] for row in others if not stays[row]}
+        return Placements(queue.last, rows[stays[rows]], moved)
 
     def settle(self, row: int, spots: Spots) -> None:
         """Make ``spots`` the home of a job."""
         if row in self.home:
             self.leave(row)
         self.home[row] = spots
+        self.host[row] = spots[0][0] if len(spots) == 1 else -1
         self._count(row, spots, 1)
 
     def leave(self, row: int) -> None:
         """Remove a job's home, if it has one."""
         spots = self.home.pop(row, ())
         self._named.pop(row, None)
+        self.host[row] = -1
         self._count(row, spots, -1)
 
     def rows_on(self, host: int) -> Iterator[tuple[int, int]]:
@@ -92,12 +126,12 @@ class ServerLoads:
         user = self.users[row]
         for host, gpus in spots:
             self._wanted[host, self._user[user]] += sign * gpus
-            self._level[self._type[host]].add(user, sign * int(gpus))
+            self._level[self.queue.cluster.type_of[host]].add(user, sign * int(gpus))
 
     def gpu_type(self, row: int) -> int:
         """Return the type of a job's home, -1 for none; where a lease spans types, that of the first host."""
         spots = self.home.get(row, ())
-        return self._type[spots[0][0]] if spots else -1
+        return self.queue.cluster.type_of[spots[0][0]] if spots else -1
 
     def large(self, row: int) -> bool:
         """Whether a job's home spans servers, so that the central scheduler runs it."""
@@ -129,7 +163,10 @@ class ServerLoads:
         wanted = self._wanted[host, there].tolist()
         names = self.queue.jobs.tenants
         return Fraction(
-            load_per_gpu([(int(w), per_gpu[names[u]]) for w, u in zip(wanted, there, strict=True)], self._gpus[host])
+            load_per_gpu(
+                [(int(w), per_gpu[names[u]]) for w, u in zip(wanted, there, strict=True)],
+                int(self.queue.cluster.gpus[host]),
+            )
         )
 
     def loads(self, gpu_type: int, per_gpu: Mapping[str, Fraction]) -> dict[int, Fraction]:
@@ -153,14 +190,17 @@ class ServerLoads:
         hosts = hosts[self.queue.cluster.gpus[hosts] >= gpus] if gpus else hosts
         hosts = hosts[np.isin(hosts, without, invert=True)] if without else hosts
         wanted, sizes = self._wanted[hosts], self.queue.cluster.gpus[hosts]
+        if all(part == 1 for part in per_gpu.values()):  # quotients of small whole numbers are equal in floats, too
+            return int(hosts[(wanted.sum(axis=1) / sizes * sign).argmin()])
         loads = wanted @ np.array([float(per_gpu.get(name, 0)) for name in self._user]) / sizes * sign
         least = loads.min()
         near = np.flatnonzero(loads <= least + NEAR * (1 + abs(least)))
         if len(near) == 1:
             return int(hosts[near[0]])
         # users with equal tickets per GPU count as one, and hosts on which these want the same have the same load
-        place: dict[Fraction, int] = {}
-        same = [place.setdefault(per_gpu[name], len(place)) if name in per_gpu else -1 for name in self._user]
+        place: dict[tuple[int, int], int] = {}
+        parts = map(per_gpu.get, self._user)
+        same = [-1 if each is None else place.setdefault(each.as_integer_ratio(), len(place)) for each in parts]
         together = np.array(same)[:, None] == np.arange(len(place))[None, :]
         kinds = np.column_stack([wanted[near] @ together, sizes[near]])
         if (kinds == kinds[0]).all():
@@ -185,7 +225,7 @@ class ServerLoads:
     # -- the greedy choice -------------------------------------------------------------------------------------------
     def spans(self, row: int, gpu_type: int) -> bool:
         """Whether a job is large for a type: no working host of it has enough GPUs."""
-        return self.sizes[row] > self._largest[gpu_type]
+        return bool(self.sizes[row] > self.queue.cluster.gpus[self._working[gpu_type]].max(initial=0))
 
     def allocate(self, row: int, gpu_type: int) -> None:
         """Give a job the least loaded servers of a type: one for a small job, as many as needed for a large one.
@@ -202,7 +242,7 @@ class ServerLoads:
         spots: dict[int, int] = {}
         while gpus:
             host = self.extreme(gpu_type, per_gpu, without=list(spots))
-            spots[host] = min(gpus, self._gpus[host])
+            spots[host] = min(gpus, int(self.queue.cluster.gpus[host]))
             gpus -= spots[host]
         self.settle(row, tuple(sorted(spots.items())))
 

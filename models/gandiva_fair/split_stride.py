@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -13,11 +13,11 @@ from fairopt.backends import Session
 from fairopt.models.common.schedulers import leases_end
 from fairopt.models.gandiva_fair.servers import ServerLoads
 from fairopt.models.gandiva_fair.stride import Assign, Strides, entered, gang_aware, least_crowded
-from fairopt.models.gandiva_fair.tickets import in_units, stride
+from fairopt.models.gandiva_fair.tickets import UNIT, in_units, stride
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
-from fairopt.problem.queue import Queue, Spots
-from fairopt.program import INFINITY, Array, Number
+from fairopt.problem.queue import Placements, Queue
+from fairopt.program import INFINITY, Number
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,13 @@ class SplitStride(Policy):
     def decide(self, problem: Queue, state: Strides, solve: Session) -> Schedule:
         """Allocate new jobs, and run one quantum; see `Policy.decide`."""
         servers = ServerLoads(problem, fair_tickets(problem), state.homes)
-        new = servers.next_jobs()
-        wanted = problem.capacity * 0
-        for row in servers.home if new else ():
-            wanted[servers.gpu_type(row)] += servers.sizes[row]
-        for row in new:
+        wanted = servers.wanted_by_type()
+        for row in servers.next_jobs():
             gpu_type = self.assign(problem, row, problem.open_to(row), wanted)
             wanted[gpu_type] += servers.sizes[row]
             servers.allocate(row, gpu_type)
-        running, after = quantum(servers, state, whole=self.whole, shared=self.shared)
-        stands = leases_end(problem) if after.stands else None
-        return Schedule(self.name, problem, dict(problem.leased) | running, state=after, stands=stands)
+        placements, after, same = quantum(servers, state, whole=self.whole, shared=self.shared)
+        return Schedule(self.name, problem, placements, state=after, stands=leases_end(problem) if same else None)
 
 
 def fair_tickets(queue: Queue) -> list[Mapping[str, Fraction]]:
@@ -82,7 +78,7 @@ def fair_tickets(queue: Queue) -> list[Mapping[str, Fraction]]:
     Source: Gandiva_fair Sec. 1 (a proportional share of each generation), 2.1.
     """
     jobs = queue.jobs
-    present = np.unique(jobs.tenant[queue.fitting]).tolist()
+    present = np.flatnonzero(np.bincount(jobs.tenant[queue.fitting])).tolist()
     weights = tuple(jobs.tenant_weight[present].tolist())
     return list(_fair(tuple(jobs.tenants[user] for user in present), weights, tuple(queue.capacity.tolist())))
 
@@ -94,8 +90,8 @@ def _fair(users: Sequence[str], weights: Sequence[Number], capacity: Sequence[in
     return [{user: own * gpus / whole for user, own in weight.items()} for gpus in capacity]
 
 
-def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool) -> tuple[dict[int, Spots], Strides]:
-    """Return the placements of one quantum, without leases, and the next state; options as in `SplitStride`.
+def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool) -> tuple[Placements, Strides, bool]:
+    """Return the placements of one quantum, the next state, and whether it stays so; options as in `SplitStride`.
 
     On each type the central scheduler takes the large jobs, and the servers with small jobs, by rising pass; ties go to
     servers, then to the first. A large job runs if all its servers have its GPUs left. On its turn a server runs its
@@ -105,50 +101,77 @@ def quantum(servers: ServerLoads, before: Strides, *, whole: bool, shared: bool)
     A job that is new on a server enters at the least pass there. Large jobs and servers' aggregates enter the central
     scheduler in the same way. Jobs that hold a lease run anyway, and their passes rise.
 
+    Passes are less one ticket per GPU for each quantum: who has a ticket for each of its GPUs, and runs, keeps its own.
+    So servers on which all do, as most do, need not be looked at.
+
     Source: Gandiva_fair Sec. 3.1 (Large jobs), Fig. 3.
     """
-    queue = servers.queue
-    running: dict[int, Spots] = {}
-    passes: dict[str, int] = {}
-    aggregates: dict[str, int] = {}
-    entered_: dict[str, int] = {}
-    there: dict[str, int] = {}
-    left = queue.free(queue.leased)
-    homes, known = servers.homes(), before.before(queue.index)
+    queue, names, host = servers.queue, servers.queue.jobs.names, servers.host
+    homes, cluster = servers.homes(), queue.cluster
     # a job whose home has changed is new on its servers
-    if homes != before.homes and (moved := {name for name, home in homes.items() if before.homes.get(name) != home}):
-        known = replace(known, passes={name: value for name, value in known.passes.items() if name not in moved})
-    rows: list[list[int]] = [[] for _ in queue.cluster.types]
-    of_host = queue.cluster.type_of
-    for row, spots in sorted(servers.home.items()):
-        rows[of_host[spots[0][0]]].append(row)
-    leased = list(queue.leased)
-    for gpu_type, own_rows in enumerate(rows):
-        one = _Type(servers, gpu_type, own_rows, known, left)
-        entered_ |= one.passes
-        there |= one.aggregates
-        running |= (ran := one.run(shared))
-        one.charge([*ran, *leased], whole)
+    moved = {names[row] for row in servers.changed() if before.homes.get(names[row]) != homes[names[row]]}
+    known = {name: value for name, value in before.passes.items() if name not in moved} if moved else before.passes
+    per_gpu = [servers.per_gpu(gpu_type) for gpu_type in range(len(cluster.types))]
+    rows: list[list[int]] = [[] for _ in cluster.types]
+    for row in servers.large_jobs():
+        rows[servers.gpu_type(row)].append(row)
+    # servers, the last of which is none, on which somebody may wait, or enter, or has tickets for part of the time
+    busy = np.append(servers.wanted() > queue.working, True)
+    busy[host[np.array([name not in known for name in names], dtype=bool)]] = True
+    for gpu_type, parts in enumerate(per_gpu):
+        if whole or queue.leased or any(part != 1 for part in parts.values()):
+            busy[cluster.hosts_by_type[gpu_type]] = True
+    if not shared:
+        for each, _ in (spot for large in rows for row in large for spot in servers.home[row]):
+            busy[each] = True
+    calm = np.flatnonzero(~busy[host])
+    for row in np.flatnonzero(busy[host] & (host >= 0)).tolist():
+        rows[servers.gpu_type(row)].append(row)
+    free = queue.free(queue.leased) - np.bincount(
+        host[calm], weights=queue.jobs.gpus[calm], minlength=len(cluster.hosts)
+    )
+    left: list[int] = free.astype(np.int64).tolist()
+    passes = {names[row]: known[names[row]] for row in calm.tolist()}
+    aggregates: dict[str, int] = {}
+    on = np.flatnonzero(np.bincount(host[calm], minlength=len(cluster.hosts)))
+    ran, leased, stands = list(queue.leased), list(queue.leased), True
+    for gpu_type, own in enumerate(rows):
+        same = {
+            cluster.hosts[each]: before.servers[cluster.hosts[each]]
+            for each in on[cluster.gpu_type[on] == gpu_type].tolist()
+        }
+        one = _Type(servers, per_gpu[gpu_type], sorted(own), replace(before, passes=known), same.values())
+        entering, there = dict(one.passes), dict(one.aggregates)
+        run = one.run(left, shared)
+        one.charge([*run, *leased], whole)
+        stands = stands and one.passes == entering and one.aggregates == there
         passes |= one.passes
-        aggregates |= one.aggregates
+        aggregates |= same | one.aggregates
+        ran += run
+    placements = servers.placements(np.sort(np.array([*calm.tolist(), *ran], dtype=np.int64)))
     after = Strides(passes, homes=homes, servers=aggregates)
-    if len(running) + len(queue.leased) == len(homes):  # nobody waits
-        strides = {name: value - entered_[name] for name, value in passes.items()}
-        own = {name: value - there[name] for name, value in aggregates.items()}
-        same = strides == before.strides and own == before.server_strides and homes == before.homes
-        after = before if same else replace(after, since=queue.index, strides=strides, server_strides=own)
-    return running, after
+    return placements, before if after == before else after, stands and len(placements) == len(homes)
 
 
 class _Type:
-    """The central and the local schedulers of one type, with its jobs, ``rows``; ``left`` (H,) is used up in place."""
+    """The central and the local schedulers of one type, with the jobs of it that are looked at, ``rows``.
 
-    def __init__(self, servers: ServerLoads, gpu_type: int, rows: Sequence[int], before: Strides, left: Array) -> None:
+    ``others`` are the passes of other servers' aggregates in the central scheduler.
+    """
+
+    def __init__(
+        self,
+        servers: ServerLoads,
+        per_gpu: Mapping[str, Fraction],
+        rows: Sequence[int],
+        before: Strides,
+        others: Iterable[int],
+    ) -> None:
         queue, known = servers.queue, before.passes
-        self.servers, self.left, self.leased = servers, left, queue.leased
+        self.servers, self.leased = servers, queue.leased
+        self.per_gpu = {user: in_units(each) for user, each in per_gpu.items()}
         self.names, self.hosts, self.gpus = queue.jobs.names, queue.cluster.hosts, servers.sizes
-        self.per_gpu = {user: in_units(each) for user, each in servers.per_gpu(gpu_type).items()}
-        users, home, names, gpus, per_gpu = servers.users, servers.home, self.names, self.gpus, self.per_gpu
+        users, home, names, gpus = servers.users, servers.home, self.names, self.gpus
         self.tickets: dict[int, int] = {}
         self.passes: dict[str, int] = {}
         self.large: list[int] = []
@@ -157,7 +180,7 @@ class _Type:
         new: set[int] = set()  # servers with jobs that have no pass yet
         for row in rows:
             spots = home[row]
-            own = self.tickets[row] = per_gpu[users[row]] * gpus[row]
+            own = self.tickets[row] = self.per_gpu[users[row]] * gpus[row]
             if len(spots) > 1:
                 self.large.append(row)
                 continue
@@ -180,16 +203,15 @@ class _Type:
         whole = [self.hosts[host] for host, tickets in self.on_server.items() if tickets > 0]
         large = [names[row] for row in self.large if self.tickets[row] > 0]
         there = [before.servers[host] for host in whole if host in before.servers]
-        least = min([*there, *(known[name] for name in large if name in known)], default=0)
+        least = min([*others, *there, *(known[name] for name in large if name in known)], default=0)
         self.aggregates = {host: before.servers.get(host, least) for host in whole}
         self.passes |= {name: known.get(name, least) for name in large}
 
-    def run(self, shared: bool) -> dict[int, Spots]:
-        """Return the placements of the jobs that run."""
-        running: dict[int, Spots] = {}
+    def run(self, left: list[int], shared: bool) -> list[int]:
+        """Return the jobs that run, on GPUs of each host that are ``left`` (H), which are taken."""
+        running: list[int] = []
         busy: set[int] = set()
         apart = {host for row in self.large for host, _ in self.servers.home[row]}
-        left: list[int] = self.left.tolist()
         turns: list[tuple[Number, bool, int]] = [
             (self.passes.get(self.names[row], INFINITY), True, row) for row in self.large if row not in self.leased
         ]
@@ -197,25 +219,24 @@ class _Type:
             if host in apart:
                 turns.append((self.aggregates.get(self.hosts[host], INFINITY), False, host))
             else:  # no large job takes any of its GPUs, so that it does not matter when it is its turn
-                running |= self.local(host, here, left)
+                running += self.local(host, here, left)
         for _, is_large, which in sorted(turns):
             spots = self.servers.home[which] if is_large else ((which, 0),)
             hosts = {host for host, _ in spots}
             if busy & hosts or any(left[host] < gpus for host, gpus in spots):
                 continue
-            chosen = {which: spots} if is_large else self.local(which, self.small[which], left)
+            chosen = [which] if is_large else self.local(which, self.small[which], left)
             if is_large:
                 for on, gpus in spots:
                     left[on] -= gpus
-            running |= chosen
+            running += chosen
             if chosen and not shared:
                 busy |= hosts
-        self.left[:] = left
         return running
 
-    def local(self, host: int, here: Sequence[int], left: list[int]) -> dict[int, Spots]:
+    def local(self, host: int, here: Sequence[int], left: list[int]) -> Sequence[int]:
         """Return which of a server's own jobs, ``here``, run on its GPUs that are ``left``, which are taken."""
-        sizes, home = self.gpus, self.servers.home
+        sizes = self.gpus
         rows = [row for row in here if row not in self.leased] if self.leased else here
         chosen, wanted = rows, sum([sizes[row] for row in rows])
         if wanted > left[host]:
@@ -224,14 +245,16 @@ class _Type:
             chosen = [rows[at] for at in places]
             wanted = sum([sizes[row] for row in chosen])
         left[host] -= wanted
-        return {row: home[row] for row in chosen}
+        return chosen
 
     def charge(self, rows: Sequence[int], whole: bool) -> None:
-        """Raise the passes of the jobs here that run and have tickets, and of their servers."""
+        """Let a quantum go by: the passes of the jobs here that run and have tickets rise, and of their servers."""
         used: dict[int, int] = {}
         users, home = self.servers.users, self.servers.home
         # GPUs over tickets: the same for each of a user's jobs
         rise = {user: stride(1, each) for user, each in self.per_gpu.items() if each > 0}
+        self.passes = {name: value - UNIT for name, value in self.passes.items()}
+        self.aggregates = {host: value - UNIT for host, value in self.aggregates.items()}
         for row in rows:
             if not self.tickets.get(row, 0) > 0:
                 continue

@@ -170,12 +170,14 @@ def entered(passes: Sequence[int | None]) -> list[int]:
 class Strides:
     """The state of stride scheduling, by names: the ``passes`` of jobs with tickets, in 1/`UNIT`, and where jobs are.
 
+    In a lottery there are no passes, and ``waiting`` has the winners that have not run yet, in order.
+
     ``gpu_types``: the type of each job, where jobs lie on any host of it. ``homes``: in split stride, the servers of
     each; a small job's pass counts on its server, a large one's in the central scheduler. ``servers``: the pass of each
-    server's aggregate job there.
+    server's aggregate job there. These passes are less one ticket per GPU for each round.
 
     Passes are those after round ``since``. If all jobs have run in every round from then on, each has risen in each of
-    them by what ``strides`` (of jobs) and ``server_strides`` say: one state for many rounds. Else these are empty.
+    them by what ``strides`` says: one state for many rounds. Else it is empty.
     """
 
     passes: Mapping[str, int] = field(default_factory=dict)
@@ -184,7 +186,7 @@ class Strides:
     servers: Mapping[str, int] = field(default_factory=dict)
     since: int = 0
     strides: Mapping[str, int] = field(default_factory=dict)
-    server_strides: Mapping[str, int] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
 
     def before(self, index: int) -> Strides:
         """Return the state when round ``index`` begins."""
@@ -192,13 +194,7 @@ class Strides:
         if not more or not self.strides:
             return self
         passes = {name: self.passes[name] + more * each for name, each in self.strides.items()}
-        servers = {name: self.servers[name] + more * each for name, each in self.server_strides.items()}
-        return replace(self, passes=passes, servers=servers, strides={}, server_strides={})
-
-    @property
-    def stands(self) -> bool:
-        """Whether it stays as it is while nothing happens: all jobs run."""
-        return bool(self.strides)
+        return replace(self, passes=passes, strides={})
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
 from math import lcm
 from typing import Generic, TypeVar
 
@@ -93,18 +92,17 @@ def level(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int)
     return None
 
 
-@lru_cache(maxsize=64)  # they are the same as long as the same users are there
-def _whole(tickets: tuple[Fraction, ...]) -> list[int]:
+def _whole(tickets: Collection[Fraction]) -> list[int]:
     """Return tickets in whole numbers, in the same proportions."""
-    unit = lcm(*(each.denominator for each in tickets))
-    return [int(each * unit) for each in tickets]
+    unit = lcm(*[each.denominator for each in tickets])
+    return [each.numerator * (unit // each.denominator) for each in tickets]
 
 
 class Level(Generic[User]):
     """The tickets and the demand of users on one type, and the `level`, which is kept as long as it is right."""
 
     def __init__(self, tickets: Mapping[User, Fraction], gpus: int, demand: Mapping[User, int]) -> None:
-        self._tickets = dict(zip(tickets, _whole(tuple(tickets.values())), strict=True))
+        self._tickets = dict(zip(tickets, _whole(tickets.values()), strict=True))
         self.gpus = gpus
         self.demand = dict(demand)
         self._height: Fraction | None = None
@@ -147,6 +145,8 @@ class Level(Generic[User]):
         return self._found(self.demand | {user: self.demand.get(user, 0) + more})
 
     def _found(self, demand: Mapping[User, int]) -> Fraction | None:
+        if sum(demand.values()) <= self.gpus:
+            return None
         height = level(self._tickets, demand, self.gpus)
         return None if height is None else Fraction(height)
 

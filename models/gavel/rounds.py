@@ -17,8 +17,8 @@ from fairopt.models.gavel.objectives import MaxMinShare, Objective, Shared
 from fairopt.numbers import arithmetic
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
-from fairopt.problem.queue import Queue
-from fairopt.program import Array, Number, cast
+from fairopt.problem.queue import Placements, Queue
+from fairopt.program import INFINITY, Array, Number, cast
 from fairopt.simulation import Consolidated, Placement, placed
 from fairopt.simulation.placement import Requests
 
@@ -37,6 +37,9 @@ class GavelState:
     By type (k, n), a job has ``fraction`` X_mj of the time, and received ``rounds`` of those that it has ``seen`` (n,).
     ``owed``: rounds that it was promised by earlier fractions, minus those that it received. ``prices`` (k,): those of
     the last answer, if the next one starts from them. The fractions hold ``since`` a moment.
+
+    ``always`` (n,): the types on which all jobs run in every round from ``index`` on, where no other decision can come
+    as long as nothing happens: one state for many rounds. ``rounds`` and ``seen`` are those before that round.
     """
 
     jobs: tuple[str, ...] = ()
@@ -49,6 +52,18 @@ class GavelState:
     bound: Number = 0
     prices: tuple[float, ...] = ()
     since: Number = 0
+    always: tuple[int, ...] = ()
+    index: int = 0
+
+    def before(self, index: int) -> GavelState:
+        """Return the state when round ``index`` begins."""
+        if not self.always:
+            return self
+        more = index - self.index
+        rounds = np.array(self.rounds, dtype=np.int64)
+        rounds[list(self.always), np.arange(len(self.always))] += more
+        seen = tuple([each + more for each in self.seen])
+        return replace(self, rounds=tuple(map(tuple, rounds.tolist())), seen=seen, always=())
 
 
 @dataclass(frozen=True)
@@ -119,30 +134,55 @@ class GavelRounds(Policy):
 
     def decide(self, problem: Queue, state: GavelState, solve: Session) -> Schedule:
         """Renew the claims if they are out of date, then serve them by priority; see `Policy.decide`."""
-        current, answer = self._claims(problem, state, solve)
+        known = state.before(problem.index)
+        current, answer = self._claims(problem, known, solve)
         program, solution = answer or (None, None)
         programs = solution.effort["programs"] if solution else 0
         place = places(problem, current.jobs)
         requests = self._wants(problem, current, place)
         placements = placed(problem, requests, self.placement)
-        on, rounds = np.full(len(problem), -1), np.array(current.rounds, dtype=np.int64)
+        on = np.full(len(problem), -1)
         on[requests.rows] = requests.gpu_types
-        if len(current.jobs):
-            rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
-            for row in rows[problem.holds[rows] & (place[rows] >= 0)].tolist():
-                rounds[list(problem.gpu_types(placements[row])), place[row]] += 1
-            rows = rows[~problem.holds[rows]]
-            rounds[on[rows], place[rows]] += 1
-        seen = tuple(before + 1 for before in current.seen)
+        stands = not programs and self._stands(problem, current, place, on, placements)
+        if stands:
+            always = tuple(on[np.argsort(place)].tolist())
+            same = current is known and always == state.always
+            after = state if same else replace(current, always=always, index=problem.index)
+        else:
+            after = self._served(problem, current, place, on, placements)
         return Schedule(
             self.name,
             problem,
             placements,
-            state=replace(current, rounds=tuple(map(tuple, rounds.tolist())), seen=seen),
+            state=after,
             costs={"objective": current.value, "bound": current.bound, "programs": programs},
             program=program,
             solution=solution,
+            stands=INFINITY if stands else None,
         )
+
+    def _stands(self, queue: Queue, state: GavelState, place: Array, on: Array, placements: Placements) -> bool:
+        """Whether the same is decided while nothing happens: all jobs run, each on the only type that it has a part of.
+
+        Their pairs come before all of which no part is due, and find room together.
+        """
+        if not len(placements) == len(queue) == len(state.jobs) or type(self.placement) is not Consolidated:
+            return False
+        if not len(queue) or (place < 0).any() or queue.holds.any():
+            return False
+        part = _column(queue, state.fraction)[:, place] > 0
+        return bool((part.sum(axis=0) == 1).all() and part[on, np.arange(len(queue))].all())
+
+    def _served(self, queue: Queue, state: GavelState, place: Array, on: Array, placements: Placements) -> GavelState:
+        """Return the state after the round: all have seen one more, and those that run have received it."""
+        rounds = np.array(state.rounds, dtype=np.int64)
+        if len(state.jobs):
+            rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
+            for row in rows[queue.holds[rows] & (place[rows] >= 0)].tolist():
+                rounds[list(queue.gpu_types(placements[row])), place[row]] += 1
+            rows = rows[~queue.holds[rows]]
+            rounds[on[rows], place[rows]] += 1
+        return replace(state, rounds=tuple(map(tuple, rounds.tolist())), seen=tuple([each + 1 for each in state.seen]))
 
     def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Shared | None]:
         names, able = queue.jobs.names, queue.able

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from operator import gt, sub
+from operator import sub
 from typing import Any
 
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
-from fairopt.models.kai.reclaiming import Reach
+from fairopt.models.kai.reclaiming import Reach, trial
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -59,8 +59,6 @@ class Cycle:
         self._ranks: dict[int, tuple[tuple[Any, ...], QueuedGang]] = {}
         for job in pool.running:
             self._keep(job)
-        #: while room is made for a job: who waits before it and its victims, by a queue and their places in it
-        self._rows: dict[tuple[int, ...], list[QueuedGang]] = {}
         self.started: dict[int, QueuedGang] = {}
         self.stopped: dict[int, str] = {}
         self.order: list[int] = []
@@ -161,8 +159,7 @@ class Cycle:
         """
         taken: list[QueuedGang] = []
         homes: list[list[Spot] | None] = []
-        tries = SCENARIOS
-        self._rows.clear()
+        tries, play, known = SCENARIOS, trial(self._pool, job, self._asking, self._waiting), 0
         while tries and (found := victim()) is not None:
             taken.append(found)
             homes.append(self._take(found))
@@ -170,7 +167,11 @@ class Cycle:
                 tries -= 1
                 if self._crowded(job, spared(taken)):
                     continue
-                kept, at = self._played(job, taken)
+                played = play(taken[known:])
+                known = len(taken)
+                if played is None:
+                    continue
+                kept, at = played
                 lost = [each for each in taken if each not in kept]
                 if job in kept and allowed(lost):
                     self._start(job, at)
@@ -194,60 +195,6 @@ class Cycle:
         for each in others:
             left = list(map(sub, left, each.takes))
         return any(amount > free for amount, free in zip(job.takes, left, strict=True) if amount)
-
-    def _played(self, job: QueuedGang, taken: list[QueuedGang]) -> tuple[set[QueuedGang], list[Spot] | None]:
-        """Allocate as the next cycle would, but only to the job and the victims; return who got what it takes.
-
-        The pool gives it to victims, and not yet to the job; the second is where it would be. Source:
-        TryToVirtuallyAllocatePreemptorAndGetVictims.
-        """
-        kept: set[QueuedGang] = set()
-        left = {job, *taken}
-        for each in in_order(self._pool, sorted([*self._ahead(left), *left], key=lambda each: each.place)):
-            fits = each in left and self._pool.fits(each)
-            left.discard(each)
-            if not fits:
-                continue
-            kept.add(each)
-            self._pool.start(each)
-            if not any(map(self._pool.fits, left) if job in kept else [self._pool.fits(job)]):
-                break  # what is free only gets less
-        return kept, self._pool.stop(job) if job in kept else None
-
-    def _ahead(self, jobs: set[QueuedGang]) -> Iterator[QueuedGang]:
-        """Yield the jobs that wait before the given ones in their queues, and make these come later.
-
-        The more a queue's next job takes, the later the queue comes: of those in a row the one counts that takes the
-        most of everything.
-        """
-        places: dict[int, list[int]] = {}
-        for place, queue in sorted((job.place, job.queue) for job in jobs):
-            places.setdefault(queue, []).append(place)
-        for queue, row in places.items():
-            known = (queue, *row)
-            if known not in self._rows:
-                self._rows[known] = list(self._before(row, queue, jobs))
-            yield from self._rows[known]
-
-    def _before(self, row: list[int], queue: int, jobs: set[QueuedGang]) -> Iterator[QueuedGang]:
-        """Yield those of one queue that wait before the ``jobs`` at these places of it."""
-        most: QueuedGang | None = None
-        step = 0
-        for each in self._asking.get(queue, ()):
-            if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < row[-1]:
-                continue  # it takes no more than one before it
-            if each.number not in self._waiting or each in jobs:
-                continue
-            begun = step
-            while step < len(row) and row[step] < each.place:
-                step += 1
-            if step == len(row):
-                break
-            if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
-                yield most
-            most = each
-        if most is not None:
-            yield most
 
     # -- consolidating ---------------------------------------------------------------------------------------------
     def _consolidate(self, job: QueuedGang) -> bool:
@@ -281,7 +228,7 @@ class Cycle:
         """Take from other queues what they hold beyond their share; return whether the job starts."""
         if self._undue(job):
             return False
-        reach = Reach(self._pool, job, self._saturation)
+        reach = Reach(self._pool, job, self._saturation, self._below)
         if reach.over_quota():
             return False
         words = "it was reclaimed for"
@@ -302,14 +249,17 @@ class Cycle:
     def _victim(self, reach: Reach) -> QueuedGang | None:
         """Return the last job, in the scheduler's order, of a queue that holds more than it should."""
         found: int | None = None
-        for node, siblings in reach.levels:  # from the reclaiming queue upwards
-            options = [each for each in siblings if self._below.get(each) and reach.yields(each)]
+        for node, options in reach.levels():  # from the reclaiming queue upwards
             last = self._last(options) if options else None
             if found is None or last is None:
                 found = last if found is None else found
             elif self._pool.order(node, gives=self._rank(found)[1].takes) < self._rank(last)[0]:
                 found = last
-        return None if found is None else self._rank(found)[1]
+        if found is None:
+            return None
+        job = self._rank(found)[1]
+        reach.take(job.queue)
+        return job
 
     def _rank(self, node: int) -> tuple[tuple[Any, ...], QueuedGang]:
         if node not in self._ranks:

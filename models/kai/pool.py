@@ -173,6 +173,9 @@ class NodePool:
         self.children, self.tops = owed.children, owed.tops
         self.paths = [list(owed.path(node)) for node in range(len(owed.nodes))]
         self.deserved, self.limit = scaled(owed.guarantee), scaled(owed.cap)
+        #: by node: it and those above it that have a limit
+        capped = [any(most != INFINITY for most in row) for row in self.limit]
+        self._limited = [[node for node in path if capped[node]] for path in self.paths]
         self.allocated, self.fixed = scaled(owed.total(owed.held)), scaled(owed.total(owed.fixed))
         self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
         self.free = [each - sum(self.allocated[q][r] for q in self.tops) for r, each in enumerate(self.total)]
@@ -268,11 +271,11 @@ class NodePool:
         for amount, free in zip(job.takes, self.free, strict=True):
             if amount and amount > free:
                 return False
-        for node in self.paths[job.queue]:
+        for node in self._limited[job.queue]:
             for amount, held, most in zip(job.takes, self.allocated[node], self.limit[node], strict=True):
                 if amount and most < held + amount:
                     return False
-        return not self.over_quota(job) and (self.devices is None or self.devices.fits(job.number))
+        return (job.preemptible or not self.over_quota(job)) and (self.devices is None or self.devices.fits(job.number))
 
     def blocked(self, job: QueuedGang) -> str:
         """Return in words why a job cannot start as things are; "" where it can."""
@@ -306,7 +309,7 @@ class NodePool:
         job and without it, then those that may hold less, then the eldest. Shares are compared in floats, as there.
         Source: queue_order.go, GetQueueOrderResult.
         """
-        own, held = self.place(node), self.allocated[node]
+        own, held = self._places.get(node) or self.place(node), self.allocated[node]
         found = own.keys.get((held, takes, gives))
         if found is None:
             with_job = tuple(map(add, held, takes)) if takes else held

@@ -10,10 +10,12 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
-from fairopt.models.kueue.flavors import Assignment, Mode, assign
+from fairopt.models.kueue.flavors import Assignment, Mode, assign, hopeless
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
@@ -32,53 +34,83 @@ def run(
     ``most``: end after so many. ``used``: the past use of LocalQueues that order their ClusterQueue.
 
     A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
-    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY` of
-    them nobody preempts.
+    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY`
+    more preemptions in its tree nobody preempts there.
     """
     cycles = Cycles(state, used or {})
-    for work in waiting:
-        cycles.queue(work.queue).push(work)
-    tried, played = -1, 0
-    while most is None or played < most:
-        heads = [head for queue in list(cycles.queues.values()) if (head := queue.pop()) is not None]
-        if heads:
-            cycles.play([assign(state, work) for work in heads])
-            played += 1
-        elif tried < len(cycles.admitted):
-            tried = len(cycles.admitted)  # a head of a strict queue is tried again, whatever happened
-            for node, queue in cycles.queues.items():
-                if state.rules(node).queueing is Queueing.STRICT:
-                    queue.again()
-        else:
-            break
+    trees: dict[int, list[QueuedWork]] = {}
+    for work in waiting:  # trees have nothing to do with each other, but where they share nodes
+        trees.setdefault(0 if state.topologies else state.quotas.paths[work.queue][-1], []).append(work)
+    for works in trees.values():
+        cycles.play_tree(works, most)
+    cycles.admitted = [work for _, work in sorted(cycles.turns, key=itemgetter(0))]
     return cycles
 
 
 class Cycles:
     """Cycles on a state: who waits, and what a cycle adds to the usage for its own time and stops at its end.
 
-    ``admitted``: who was, in order. ``stopped``: by number who was stopped and was not admitted again, for whom and
-    why. ``circle``: the workloads that preempted the same ones again and again, until they were not let any more.
+    ``turns``: who was admitted when, tree by tree; ``admitted``: in order. ``stopped``: by number who was stopped and
+    was not admitted again, for whom and why. ``circle``: the workloads that preempted the same ones again and again,
+    until they were not let any more.
     """
 
     def __init__(self, state: State, used: Mapping[str, Number]) -> None:
         self.state, self._used = state, dict(used)
         self.queues: dict[int, _Queue] = {}
+        #: The ClusterQueues in which somebody may wait that is not set aside, and all of them by tree.
+        self._awake: dict[int, None] = {}
+        self._of_tree: dict[int, list[int]] = {}
+        self.turns: list[tuple[int, QueuedWork]] = []
         self.admitted: list[QueuedWork] = []
         self.stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = {}
         self.circle: list[QueuedWork] = []
         self._times: Counter[object] = Counter()
-        self._clock = max((work.admitted for each in state.running.values() for work in each.values()), default=0)
+        self._clock = self._first = max(
+            (work.admitted for each in state.running.values() for work in each.values()), default=0
+        )
         self._targets: list[Target] = []
         #: Who is stopped at the end of the cycle: by tree and column, and by tree (of the column -1).
         self._victims: dict[tuple[int, int], dict[int, QueuedWork]] = {}
         self._reserved: list[tuple[Assignment, Needs]] = []
 
+    def play_tree(self, waiting: Iterable[QueuedWork], most: int | None) -> None:
+        """Play cycles in a tree from the first one on, at ``most`` so many, with those who wait there."""
+        before, tried, self._clock = len(self.queues), -1, self._first
+        for work in waiting:
+            self.queue(work.queue).push(work)
+        while most is None or self._clock < self._first + most:
+            if heads := list(self._heads()):
+                self.play([assign(self.state, work) for work in heads if not self._hopeless(work)])
+            elif tried < len(self.turns):
+                tried = len(self.turns)  # a head of a strict queue is tried again, whatever happened
+                inside = islice(list(self.queues), before, None)
+                self._again(node for node in inside if self.state.rules(node).queueing is Queueing.STRICT)
+            else:
+                break
+
     def queue(self, node: int) -> _Queue:
-        """Return what waits in a ClusterQueue."""
+        """Return what waits in a ClusterQueue, to push somebody."""
         if node not in self.queues:
             self.queues[node] = _Queue(self._used)
+            self._of_tree.setdefault(self.state.quotas.paths[node][-1], []).append(node)
+        self._awake[node] = None
         return self.queues[node]
+
+    def _heads(self) -> Iterator[QueuedWork]:
+        """Yield the head of each ClusterQueue, and take it."""
+        for node in list(self._awake):
+            head = self.queues[node].pop()
+            if head is not None:
+                yield head
+            else:
+                del self._awake[node]
+
+    def _again(self, nodes: Iterable[int]) -> None:
+        """Take those that were set aside in some ClusterQueues back."""
+        for node in nodes:
+            self.queues[node].again()
+            self._awake[node] = None
 
     def play(self, heads: Sequence[Assignment]) -> None:
         """Play one cycle with the heads of the ClusterQueues."""
@@ -91,18 +123,20 @@ class Cycles:
             self.state.changed(found.work.queue)
         for target in self._targets:
             self.state.remove(target.work)
-        roots = {root for root, _ in self._victims}
-        for node, waiting in self.queues.items():
-            if quotas.paths[node][-1] in roots:
-                waiting.again()
+        for root in dict.fromkeys(root for root, _ in self._victims):
+            self._again(self._of_tree[root])
         for target in self._targets:
             target.work.flavor, target.work.step, target.work.spots = None, 0, {}
             self.queue(target.work.queue).push(target.work)
         for work, targets in preemptors:
+            root = quotas.paths[work.queue][-1]
+            if root in self.state.since_circle:
+                self.state.since_circle[root] += 1
             same = work.number, frozenset(target.work.number for target in targets)
             self._times.update((work.number, same))
             if self._times[same] >= AGAIN or self._times[work.number] >= OFTEN:
                 self.state.barred.add(work.number)
+                self.state.since_circle.setdefault(root, 0)
                 self.circle.append(work)
         self._targets, self._victims, self._reserved = [], {}, []
 
@@ -180,7 +214,7 @@ class Cycles:
             work.flavor, work.admitted, work.step, work.spots = found.flavor, self._clock, found.step, found.spots
             work.tried = -1
             self.state.add(work)
-            self.admitted.append(work)
+            self.turns.append((self._clock, work))
             self.stopped.pop(work.number, None)
             if work.local:
                 self._used[work.local] = self._used.get(work.local, 0) + work.adds
@@ -207,10 +241,14 @@ class Cycles:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
         for column, amount in found.needs:
-            if amount <= quotas.available(work.queue, column):
+            lacks = amount - quotas.available(work.queue, column)
+            if lacks <= 0:
                 continue
             gone = dict(self._gone(work, column))
             gone.update((target.work.number, target.work) for target in found.targets)
+            # somebody who goes leaves room for what it takes at most
+            if lacks > sum(taken for each in gone.values() for at, taken in each.usage if at == column):
+                return False
             with self.state.without(gone.values(), column):
                 if amount > quotas.available(work.queue, column):
                     return False
@@ -257,6 +295,13 @@ class Cycles:
             own.sticky = work
         else:
             own.push(work)
+
+    def _hopeless(self, work: QueuedWork) -> bool:
+        """Set a workload aside where that is all that can come of it, and return whether it is."""
+        if not hopeless(self.state, work):
+            return False
+        self._aside(work)
+        return True
 
     def _aside(self, work: QueuedWork) -> None:
         """Set a workload aside until something is released; where it blocks, all behind it with it.

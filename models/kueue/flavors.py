@@ -70,6 +70,47 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
     return found
 
 
+def hopeless(state: State, work: QueuedWork) -> bool:
+    """Return whether one column alone shows that a workload would only be set aside, as `assign` would find.
+
+    Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
+    of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
+    """
+    column, move = work.hopeless
+    if move >= 0 and state.moves[state.quotas.paths[work.queue][-1], column] == move:
+        return True
+    if state.fair or len(work.needs) != 1 or work.fewer is not None or work.topology:
+        return False
+    column = -1 if state.rules(work.queue).borrow_within_cohort is not Preempts.NEVER else _hopeless_in(state, work)
+    if column >= 0:
+        work.hopeless = column, state.moves[state.quotas.paths[work.queue][-1], column]
+    return column >= 0
+
+
+def _hopeless_in(state: State, work: QueuedWork) -> int:
+    """Return the first column that shows that a workload is `hopeless`, -1 for none."""
+    quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
+    ((own, apart),) = work.needs.values()
+    top, preempts, yields = len(quotas.paths[queue]) - 1, _preempts(state, work, rules), None
+    nominal, usage = quotas.nominal[queue], quotas.usage[queue]
+    for column, amount in (*own, *apart):
+        free = quotas.available(queue, column)
+        if amount <= free:
+            continue
+        if nominal[column] < amount and quotas.level(queue, column, amount) == top:
+            return column  # Mode.NO_FIT
+        if rules.reclaim_within_cohort is not Preempts.ANY:
+            continue  # room may be held back for it
+        if not preempts:
+            return column
+        yields = state.yields(work) if yields is None else yields
+        left = amount - yields[column]
+        beyond = usage[column] >= nominal[column] or quotas.over(queue, column, left)
+        if beyond and left > free and quotas.level(queue, column, amount) == top:
+            return column
+    return -1
+
+
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:
     """Return `assign` with all pods.
 
@@ -105,7 +146,7 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
     if not simulate and (orders or not (best.targets or rules.reclaim_within_cohort is Preempts.ANY)):
         for column, amount in best.needs:
             # with others gone it borrows from no higher than now
-            if column in best.lacks and state.quotas.lowest_that_fits(work.queue, column, amount)[0] > best.borrows:
+            if column in best.lacks and _height(state, work.queue, column, amount) > best.borrows:
                 best.borrows = max(best.borrows, _simulated(state, work, column, amount, best)[1])
     return best
 
@@ -172,13 +213,14 @@ def _quota(
     quotas, queue = state.quotas, work.queue
     if amount > quotas.potential[queue][column]:
         return Mode.NO_FIT, 0
-    borrows, may_reclaim = quotas.lowest_that_fits(queue, column, amount)
+    level, path = quotas.level(queue, column, amount), quotas.paths[queue]
+    borrows = quotas.height[path[level]]
     if amount <= quotas.available(queue, column):
         return Mode.FIT, borrows
     while_borrowing = rules.borrow_within_cohort is not Preempts.NEVER or (
         state.fair and rules.reclaim_within_cohort is not Preempts.NEVER
     )
-    if quotas.nominal[queue][column] < amount and not may_reclaim and not while_borrowing:
+    if quotas.nominal[queue][column] < amount and level + 1 == len(path) and not while_borrowing:
         return Mode.NO_FIT, borrows
     if not _preempts(state, work, rules):
         return Mode.NO_CANDIDATES, borrows
@@ -187,19 +229,27 @@ def _quota(
 
 def _simulated(state: State, work: QueuedWork, column: int, amount: int, made: Assignment) -> tuple[Mode, int]:
     """Return how an amount of one resource can be had where others go for it alone: SimulatePreemption."""
-    quotas, queue = state.quotas, work.queue
+    queue = work.queue
     targets = made.simulated[column] = targets_of(state, work, [(column, amount)], {column})
     if not targets:
-        return Mode.NO_CANDIDATES, quotas.lowest_that_fits(queue, column, amount)[0]
+        return Mode.NO_CANDIDATES, _height(state, queue, column, amount)
     with state.without([target.work for target in targets], column):
-        borrows, _ = quotas.lowest_that_fits(queue, column, amount)
+        borrows = _height(state, queue, column, amount)
     return (Mode.PREEMPT if any(each.work.queue == queue for each in targets) else Mode.RECLAIM), borrows
 
 
+def _height(state: State, queue: int, column: int, amount: int) -> int:
+    """Return how far a ClusterQueue borrows for an amount: the height of the lowest subtree with room."""
+    quotas = state.quotas
+    return quotas.height[quotas.paths[queue][quotas.level(queue, column, amount)]]
+
+
 def _preempts(state: State, work: QueuedWork, rules: Rules) -> bool:
-    ended = work.number in state.barred or len(state.barred) >= MANY
-    return not ended and not (
-        rules.within_cluster_queue is Preempts.NEVER and rules.reclaim_within_cohort is Preempts.NEVER
+    if rules.within_cluster_queue is Preempts.NEVER and rules.reclaim_within_cohort is Preempts.NEVER:
+        return False
+    # most clusters have no circle
+    return not state.barred or not (
+        work.number in state.barred or state.since_circle.get(state.quotas.paths[work.queue][-1], 0) >= MANY
     )
 
 

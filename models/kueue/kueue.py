@@ -15,6 +15,7 @@ import numpy as np
 
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, NotCapable, require
+from fairopt.models.common.holdings import linked
 from fairopt.models.kueue.cycles import Cycles, run
 from fairopt.models.kueue.gangs import FEWER, GPU, fewer_pods, past_use, placed, works_of
 from fairopt.models.kueue.quotas import UNLIMITED, CohortQuotas
@@ -177,6 +178,12 @@ class Kueue(Computed):
         names = [each.name for each in fields(Rules)]
         known = {id(own): Rules(**options(names, own)) for own in (blank, *made.values())}
         return [known[id(said.get(name, blank))] for name in owed.users], options(_WHOLE, blank)
+
+    def parts(self, problem: Market) -> list[list[int]]:
+        """Return the ClusterQueues by the tree that they are in; all together where trees may share nodes."""
+        owed = problem.entitlements
+        assert owed is not None
+        return super().parts(problem) if self.rules_on(owed)[1].get("topologies") else linked(owed)
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs that each user holds afterwards (n, k), and why."""

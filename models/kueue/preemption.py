@@ -39,8 +39,9 @@ def targets_of(
     """
 
     def places(gone: Sequence[Gone]) -> bool:
-        leave = [target.work for target, _ in gone]
-        return flavor is None or state.topologies.place(work, flavor, leave) is not None
+        if flavor is None or not work.topology:
+            return True
+        return state.topologies.place(work, flavor, [target.work for target, _ in gone]) is not None
 
     return (_fair if state.fair else classic)(state, work, needs, columns, places)
 

@@ -8,7 +8,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/cache/scheduler/resource_node.go and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import lcm
 from operator import mul
@@ -92,6 +92,8 @@ class CohortQuotas:
         self.lendable = [summed[over] if over != TOP else [0] * len(self.resources) for over in parent]
         self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
+        #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
+        self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
         #: children that do.
@@ -106,6 +108,11 @@ class CohortQuotas:
         while node != TOP:
             yield node
             node = self.parent[node]
+
+    def _upwards(self, node: int, column: int) -> Iterator[tuple[list[int], int, int, int | None]]:
+        for at in self.paths[node]:
+            quota, limit = self.subtree[at][column], self.borrowing[at][column] if self.parent[at] != TOP else 0
+            yield self.usage[at], self.local[at][column], quota, None if limit is None else quota + limit
 
     def _by_resource(self, row: Sequence[int]) -> list[int]:
         total = [0] * len(self.resources)
@@ -222,25 +229,49 @@ class CohortQuotas:
 
         ``counted``: what of its usage is not.
         """
-        usage, local_quota = self.usage, self.local
-        least: int | None = None  # of what the nodes below the root let through
+        least: int | None = None  # of what the nodes let through
         below = 0  # what is left of local quotas
-        for at in self.paths[node][:-1]:
-            used, local, limit = usage[at][column], local_quota[at][column], self.borrowing[at][column]
+        for usage, local, _, most in self._steps[node][column]:
+            used = usage[column]
             if counted > 0:
                 used, counted = used - counted, min(counted, used - local)
+            if most is not None and (least is None or most - used + below < least):
+                least = most - used + below
             if used < local:
                 below += local - used
-            if limit is not None:
-                lets = self.subtree[at][column] + limit + below - (local if used < local else used)
-                least = lets if least is None or lets < least else least
-        root = self.paths[node][-1]
-        free = self.subtree[root][column] - usage[root][column] + below
-        if counted > 0:
-            free += counted
-        if least is not None and least < free:
-            free = least
-        return free if free > 0 else 0
+        assert least is not None
+        return least if least > 0 else 0
+
+    def level(self, node: int, column: int, amount: int) -> int:
+        """Return how far above a node the lowest subtree is that has room in its quota; the root where none has.
+
+        Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
+        """
+        level = -1
+        for usage, local, quota, _ in self._steps[node][column]:
+            level += 1
+            used = usage[column]
+            if used + amount <= quota:
+                break
+            if local > used:
+                amount -= local - used
+        return level
+
+    def level_of_all(self, node: int, needs: Needs) -> int:
+        """Return how far above a node the lowest subtree is that has room for all; where none has, one more.
+
+        Source: hierarchical_preemption.go, QuantitiesFitInQuota.
+        """
+        for level, at in enumerate(self.paths[node]):
+            usage, quota, local, fits, left = self.usage[at], self.subtree[at], self.local[at], True, []
+            for column, amount in needs:
+                used = usage[column]
+                fits = fits and used + amount <= quota[column]
+                left.append((column, max(0, amount - (local[column] - used)) if used < local[column] else amount))
+            if fits:
+                return level
+            needs = left
+        return len(self.paths[node])
 
     def fits(self, node: int, needs: Needs, *, counted: bool = False) -> bool:
         """Return whether all of it is available, or (``counted``) would be if it were not in use there already."""
@@ -248,15 +279,6 @@ class CohortQuotas:
             if amount > self.available(node, column, amount if counted else 0):
                 return False
         return True
-
-    def within(self, node: int, needs: Needs) -> tuple[bool, Needs]:
-        """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
-        local, usage, quota, fits, left = self.local[node], self.usage[node], self.subtree[node], True, []
-        for column, amount in needs:
-            used = usage[column]
-            fits = fits and used + amount <= quota[column]
-            left.append((column, max(0, amount - (local[column] - used)) if used < local[column] else amount))
-        return fits, left
 
     def over(self, node: int, column: int, more: int = 0) -> bool:
         """Return whether usage, with ``more``, is above the quota: `BorrowingWith`."""
@@ -326,17 +348,3 @@ class CohortQuotas:
             return DominantShare(False, best, "", True) if borrowing else NOTHING
         weight = self.weight[node]
         return DominantShare(not weight, best / weight if weight else best, self.resources[at], True)
-
-    def lowest_that_fits(self, node: int, column: int, amount: int) -> tuple[int, bool]:
-        """Return the height of the lowest subtree with room in its quota, and whether it is smaller than the tree.
-
-        Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
-        """
-        path = self.paths[node]
-        for at in path:
-            used, local = self.usage[at][column], self.local[at][column]
-            if used + amount <= self.subtree[at][column]:
-                return self.height[at], self.parent[at] != TOP
-            if local > used:
-                amount -= local - used
-        return self.height[path[-1]], False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
@@ -15,8 +15,9 @@ from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import Place, QueuedWork
 
 T = TypeVar("T")
-#: So many workloads that preempt without end are enough to say that preemption does not end on this cluster.
-MANY = 8
+#: So many preemptions after the first circle in a tree are enough to say that preemption does not end there. Kueue has
+#: no such end: its loops go on as long as the cluster does. Trees have nothing to do with each other, here as there.
+MANY = 24
 
 
 class Preempts(enum.Enum):
@@ -96,58 +97,60 @@ class State:
     #: Feature gate TASRecomputeAssignmentWithinSchedulingCycle, on since 0.19.
     places_again: bool = True
     topologies: Topologies = field(default_factory=lambda: Topologies("", (), ()))
-    #: The numbers of workloads that do not preempt any more; after `MANY` of them nobody does.
+    #: The numbers of workloads that do not preempt any more, and by tree (its root) how many preemptions there were
+    #: since the first of them; after `MANY` nobody preempts there.
     barred: set[int] = field(default_factory=set)
+    since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
+    #: By tree and column: how often the usage changed by who runs.
+    moves: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    #: Those that may be preempted, by ClusterQueue or Cohort and column (of the column -1 all), in the order in which
-    #: they go.
+    #: Those that may be preempted, by ClusterQueue and column (of the column -1 all), in the order in which they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
     #: The numbers of those that run no more for a while.
     _gone: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
+    #: By ClusterQueue and priority: what those below it take, by column, until one of the ClusterQueue comes or goes.
+    _yields: dict[int, dict[int, Mapping[int, int]]] = field(default_factory=dict)
 
     def enter(self, *works: QueuedWork) -> None:
         """List workloads as running; their usage is counted already."""
-        longer: dict[tuple[int, int], list[Candidate]] = {}
         for work in works:
             self.running.setdefault(work.queue, {})[work.number] = work
             self.changed(work.queue)
+            self._yields.pop(work.queue, None)
             if work.preemptible:
                 usage = work.usage
                 entry = work.place, work, usage, frozenset(column for column, _ in usage)
-                for place in self._places(work):
-                    longer.setdefault(place, []).append(entry)
-        for place, more in longer.items():
-            going = self._going.setdefault(place, [])
-            if len(more) == 1:
-                insort(going, more[0])
-            else:
-                going += more
-                going.sort()
+                for column in (-1, *entry[3]):
+                    insort(self._going.setdefault((work.queue, column), []), entry)
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
+        self._moved(work)
         self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
+        self._moved(work)
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
+        self._yields.pop(work.queue, None)
         if work.preemptible:
             before = (work.place,)
-            for place in self._places(work):
-                going = self._going[place]
+            for column in (-1, *{column for column, _ in work.usage}):
+                going = self._going[work.queue, column]
                 del going[bisect_left(going, before)]
 
-    def _places(self, work: QueuedWork) -> Iterator[tuple[int, int]]:
-        columns = [-1, *(column for column, _ in work.usage)]
-        return product(self.quotas.paths[work.queue], columns)
+    def _moved(self, work: QueuedWork) -> None:
+        root = self.quotas.paths[work.queue][-1]
+        for column, _ in work.usage:
+            self.moves[root, column] += 1
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
@@ -166,25 +169,30 @@ class State:
 
         In the order in which they go. Source: preemption_policy.go, SatisfiesPreemptionPolicy; WorkloadUsesResources.
         """
-        going = self.going(queue, policy, preemptor, columns)
-        return going if len(columns) == 1 else [each for each in going if not columns.isdisjoint(each[3])]
-
-    def going(self, node: int, policy: Preempts, preemptor: QueuedWork, columns: set[int]) -> list[Candidate]:
-        """Return the `candidates` of a ClusterQueue or of all below a Cohort.
-
-        Where there are several columns, those are in it, too, that take nothing of them.
-        """
         if policy is Preempts.NEVER:
             return []
-        found = self._listed(node, columns)
-        if policy is Preempts.ANY or not found:
-            return found
-        lower = bisect_left(found, ((preemptor.priority,),))
-        newer: list[Candidate] = []
-        if policy is Preempts.LOWER_OR_NEWER:
-            above = bisect_left(found, ((preemptor.priority + 1,),))
-            newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
-        return found[:lower] + newer
+        found = self._listed(queue, columns)
+        if policy is not Preempts.ANY and found:
+            lower = bisect_left(found, ((preemptor.priority,),))
+            newer: list[Candidate] = []
+            if policy is Preempts.LOWER_OR_NEWER:
+                above = bisect_left(found, ((preemptor.priority + 1,),))
+                newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
+            found = found[:lower] + newer
+        return found if len(columns) == 1 else [each for each in found if not columns.isdisjoint(each[3])]
+
+    def yields(self, work: QueuedWork) -> Mapping[int, int]:
+        """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
+        policy = self.rules(work.queue).within_cluster_queue
+        below = work.priority + (policy is Preempts.LOWER_OR_NEWER)
+        known = self._yields.setdefault(work.queue, {})
+        if below not in known:
+            found = known[below] = Counter[int]()
+            for each in self.running.get(work.queue, {}).values() if policy is not Preempts.NEVER else ():
+                if each.preemptible and each.priority < below:
+                    for column, amount in each.usage:
+                        found[column] += amount
+        return known[below]
 
     def borrowers(self, cohort: int, columns: set[int]) -> dict[int, list[list[Candidate]]]:
         """Return whom ClusterQueues that borrow have to give, in order in each, by the child of a cohort above them.
@@ -199,6 +207,10 @@ class State:
                     yield from inside(child)
                 return
             going = self._listed(node, columns)
+            if len(columns) == 1:
+                if going:
+                    yield going
+                return
             uses = (at for at, each in enumerate(going) if not columns.isdisjoint(each[3]))
             first = next(uses, None)
             if first is not None:
@@ -218,10 +230,10 @@ class State:
         """
         gone = [(work.queue, [each for each in work.usage if each[0] == column]) for work in works]
         for queue, usage in gone:
-            self.quotas.remove(queue, usage)
+            self.quotas.lift(queue, usage)
         yield
         for queue, usage in reversed(gone):
-            self.quotas.add(queue, usage)
+            self.quotas.put(queue, usage)
 
     @contextmanager
     def removed(self, works: Iterable[QueuedWork]) -> Iterator[None]:
@@ -239,7 +251,7 @@ class State:
         self._gone ^= {work.number for work in works}
         self._known.clear()
 
-    def _listed(self, node: int, columns: set[int]) -> list[Candidate]:
-        """Return who may be preempted of a ClusterQueue or of all below a Cohort, for one column or for all."""
-        found = self._going.get((node, min(columns) if len(columns) == 1 else -1), [])
+    def _listed(self, queue: int, columns: set[int]) -> list[Candidate]:
+        """Return who of a ClusterQueue may be preempted, for one column or for all."""
+        found = self._going.get((queue, min(columns) if len(columns) == 1 else -1), [])
         return [each for each in found if each[1].number not in self._gone] if self._gone else found

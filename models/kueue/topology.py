@@ -201,6 +201,10 @@ class Topologies:
         for work in works:
             self.move(work, work.flavor, work.spots, -1)
 
+    def __bool__(self) -> bool:
+        """Whether any flavor has a topology."""
+        return bool(self._trees)
+
     def covers(self, work: QueuedWork, flavor: int) -> bool:
         """Return whether the pods of a workload on a flavor are placed in its topology."""
         return bool(work.topology) and flavor in self._trees

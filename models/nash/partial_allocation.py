@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fractions import Fraction
 from functools import partial
 from math import exp, prod
@@ -37,6 +37,7 @@ from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, Program, cast
+from fairopt.report import Key, ResultForm
 
 #: Nobody keeps less than this part of its bundle: 1/e, less what rounding may take of a part.
 LEAST_KEPT = exp(-1) * (1 - 1e-9)
@@ -48,20 +49,13 @@ LONG = 20_000
 FLOATS_OR_EXACT = NashWelfare(digits=0)
 
 
-@dataclass(frozen=True, eq=False)
-class PartialShares:
-    """The part of its bundle that each user keeps, ``kept`` (n,), and the Nash-welfare decisions that it follows from.
-
-    ``together`` is the one with all users, ``apart[i]`` the one without user i; with one user ``apart`` is empty.
-    """
-
-    kept: Array
-    together: Allocation
-    apart: Sequence[Allocation]
-
-    def summary(self) -> dict[str, Any]:
-        """Return the parts, and the equilibrium that the bundles come from."""
-        return {"kept": self.kept, "equilibrium": self.together.evidence}
+#: What follows from the Nash-welfare decisions ``together``, with all users, and ``apart[i]``, without user i; with one
+#: user ``apart`` is empty.
+KEPT = ResultForm(
+    "The parts of bundles that users keep.",
+    Key("kept", list[Number], "Of each user."),
+    Key("equilibrium", object, "That the bundles come from.", lambda it: it.together.evidence),
+)
 
 
 class PartialAllocation(Policy):
@@ -108,7 +102,7 @@ class PartialAllocation(Policy):
     )
 
     def decide(self, problem: Market, state: Any, solve: Session) -> Allocation:
-        """Maximise Nash welfare with all users, then without each; the evidence is `PartialShares`.
+        """Maximise Nash welfare with all users, then without each; the evidence is `KEPT`.
 
         A backend, where one is named, solves these n + 1 programs. Errors: those of `NashWelfare.decide`.
         """
@@ -132,7 +126,7 @@ class PartialAllocation(Policy):
             problem,
             shares=shares,
             objective=float(problem.weight.astype(float) @ np.log(utility)),
-            evidence=PartialShares(kept, together, apart),
+            evidence=KEPT.of(kept=kept, together=together, apart=apart),
             seconds=Seconds(**seconds),
             error=off if exact else 0,
         )

@@ -14,16 +14,19 @@ from fairopt.program import Array
 
 #: What SchedulerParameters are without a value: bf_window in minutes, bf_resolution in seconds, bf_max_job_test.
 DAY, MINUTE, MOST_TESTED = 1440, 60, 500
+#: Seconds of the first window in which jobs end together.
+HALF = 30
 
 
 class Backfill:
     """One pass of backfill over a `JobStarter`.
 
     Each job that must wait is given the nodes on which it is expected to start, whole and for its whole time limit; a
-    later one starts now where it is over before that. When GPUs become free is known from the limits of running jobs.
+    later one starts now where it is over before that. When GPUs become free is known from the limits of running jobs,
+    of which some are taken to end together; here windows of half a minute begin now, there on the clock.
 
     Source: Slurm 22.05.8, src/plugins/sched/backfill/backfill.c, _attempt_backfill; src/plugins/select/cons_common/
-    job_test.c, _will_run_test, without its windows of half a minute.
+    job_test.c, _will_run_test.
     """
 
     def __init__(self, starter: JobStarter) -> None:
@@ -32,12 +35,9 @@ class Backfill:
         self.window = 60 * self.site.parameter("bf_window", DAY)
         #: Pieces of time, one after another, each with the nodes (M,) that are left.
         self._pieces: list[tuple[float, float, Array]] = [(0.0, self.window, np.ones(len(self.site.names), dtype=bool))]
-        #: By type, GPUs and CPUs: when each node has so many free (M,).
-        self._ends: dict[tuple[int, int, int], Array] = {}
-        self._on: list[list[SlurmJob]] = [[] for _ in self.site.names]
-        for job in self.site.jobs.values():
-            for node in job.on:
-                self._on[node].append(job)
+        #: What running jobs hold: when they end, their numbers, a node, a type, GPUs and CPUs there.
+        rows = [row for job in self.site.jobs.values() for row in self._of(job)]
+        self._rows = np.array(sorted(rows)).reshape(len(rows), 6)
 
     def run(self) -> bool:
         """Go through the jobs once, and say whether any was started, or others were stopped for it."""
@@ -62,7 +62,7 @@ class Backfill:
             begin, on, kind = self._earliest(job, part, nodes)
             if since == 0 and begin > 0 and self.starter.stop_for(job, part, nodes):
                 self._keep(0.0, long, nodes)  # until those are gone nobody else starts there
-                return True
+                return job.number in self.starter.makes_room
             if on is None:
                 if later is None:
                     return False
@@ -71,7 +71,7 @@ class Backfill:
             begin = max(begin, since)
             if begin <= 0:
                 self.starter.start(job, part, kind, on)
-                self._changed(job)
+                self._started(job)
                 return True
             if later is not None and begin > later:
                 since = later
@@ -119,36 +119,61 @@ class Backfill:
     # -- when GPUs become free ---------------------------------------------------------------------------------------
     def _earliest(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> tuple[float, Place | None, int]:
         """Return in how many seconds a job fits into nodes, where, and on which type; None where it never does."""
-        best: tuple[float, Place | None, int] = (inf, None, -1)
-        for kind in job.gang.takes:
-            if self.starter.beyond(job, part, kind):
-                continue
-            if (on := self.starter.fits(job, kind, nodes, self.site.free)) is not None:
-                return 0.0, on, kind
-            key = (kind, *job.on_each)
-            if key not in self._ends:
-                self._ends[key] = np.array([self._when(node, *key) for node in range(len(self.site.names))])
-            when = np.where(nodes, self._ends[key], inf)
-            begin = float(np.partition(when, job.nodes - 1)[job.nodes - 1]) if len(when) >= job.nodes else inf
-            if begin < best[0]:
-                chosen = np.flatnonzero(when <= begin)[: job.nodes]
-                best = begin, {int(node): job.on_each for node in chosen}, kind
-        return best
+        starter = self.starter
+        kinds = [kind for kind in job.gang.takes if not starter.beyond(job, part, kind)]
+        if not kinds:
+            return inf, None, -1
+        free, end, rows = self.site.free, 0.0, self._rows
+        windows: Iterator[tuple[float, Array]] = iter(())
+        while True:
+            for kind in kinds:
+                if (on := starter.fits(job, kind, nodes, free)) is not None:
+                    return end, on, kind
+            if not end:
+                gone = np.isin(rows[:, 1], [each.number for each in starter.may_stop(job, part)])
+                free = free.copy()
+                self._free(free, rows[gone])
+                windows = self._windows(nodes, rows[~gone])
+            end, some = next(windows, (inf, rows[:0]))
+            if end == inf:
+                return inf, None, -1
+            self._free(free, some)
 
-    def _when(self, node: int, kind: int, gpus: int, cpus: int) -> float:
-        """Return in how many seconds a node has GPUs and CPUs free, by the time limits of what runs there."""
-        if self.site.total[node, kind] < gpus or self.site.total[node, -1] < cpus:
-            return inf
-        have, spare, end = int(self.site.free[node, kind]), int(self.site.free[node, -1]), 0.0
-        for job in sorted((job for job in self._on[node] if node in job.on), key=lambda job: job.left):
-            if have >= gpus and spare >= cpus:
-                break
-            have, spare = have + job.on[node][0] * (job.kind == kind), spare + job.on[node][1]
-            end = max(job.left, 1.0)
-        return end if have >= gpus and spare >= cpus else inf
+    @staticmethod
+    def _free(free: Array, rows: Array) -> None:
+        node, kind, gpus, cpus = rows[:, 2:].astype(np.int64).T
+        np.add.at(free, (node, kind), gpus)
+        np.add.at(free, (node, -1), cpus)
 
-    def _changed(self, job: SlurmJob) -> None:
-        for node in job.on:
-            self._on[node].append(job)
-            for key, when in self._ends.items():
-                when[node] = self._when(node, *key)
+    def _windows(self, nodes: Array, rows: Array) -> Iterator[tuple[float, Array]]:
+        """Yield what running jobs leave on nodes, window after window, each with the end of its last job.
+
+        A window is over before the first job that ends after it, if that is next to one on these nodes; each is twice
+        as long as the last, or longer by bf_window_linear. So what is expected may be later than what could be.
+        """
+        if not len(rows):
+            return
+        first = np.flatnonzero(np.append(True, rows[1:, 1] != rows[:-1, 1]))
+        ends = rows[first, 0]
+        own = np.flatnonzero(np.logical_or.reduceat(nodes[rows[:, 2].astype(np.int64)], first))
+        window, linear, at = float(HALF), self.site.parameter("bf_window_linear", 0), 0
+        while at < len(own) and ends[own[at]] < inf:
+            if at == 0:
+                until = (ends[own[0]] // HALF + 1) * HALF
+            within = np.searchsorted(ends, until + window, side="right")
+            last = min(max(int(np.searchsorted(own, within - 1)), at), len(own) - 1)
+            after = own[last] + 1
+            begin, stop = first[own[at]], first[after] if after < len(first) else len(rows)
+            yield float(ends[own[last]]), rows[begin:stop]
+            at, window = last + 1, window + linear if linear else 2 * window
+            while after < len(ends) and until + window < ends[after] < inf:
+                window = window + linear if linear else 2 * window
+
+    def _started(self, job: SlurmJob) -> None:
+        rows = np.vstack([self._rows, *self._of(job)])
+        self._rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+
+    @staticmethod
+    def _of(job: SlurmJob) -> list[tuple[float, ...]]:
+        end = max(job.left, 1.0)
+        return [(end, job.number, node, job.kind, gpus, cpus) for node, (gpus, cpus) in job.on.items()]

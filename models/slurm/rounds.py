@@ -109,4 +109,4 @@ class SlurmFairTreeRounds(Policy):
                 above[at], at = place[name], place[name]
                 share[at] += share[user]
                 used[at] += used[user]
-        return fair_tree(AssociationTree.of(above, share, used, users=len(tenants)), self.ties).rank
+        return tuple(fair_tree(AssociationTree.of(above, share, used, users=len(tenants)), self.ties).rank)

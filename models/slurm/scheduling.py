@@ -15,10 +15,13 @@ def scheduled(starter: JobStarter, *, backfill: bool) -> Holdings:
     """Start jobs until nothing changes any more, and return what is held then, and why others wait.
 
     Each round is of the jobs that wait then. The last starts nothing, and its reasons are those that squeue states:
-    those of backfill, where that is on.
+    those of backfill, where that is on. A job stops others again only KillWait and MessageTimeout after it stopped
+    some, which is when nothing else starts any more.
     """
     some = -1
-    while some != len(starter.room.started):
+    while some != len(starter.room.started) or starter.made_room:
+        if some == len(starter.room.started):
+            starter.made_room.clear()
         some = len(starter.room.started)
         starter.line_up()
         while stopped_some(starter) or (backfill and Backfill(starter).run()):
@@ -38,18 +41,18 @@ def stopped_some(starter: JobStarter) -> bool:
     site, waits = starter.site, starter.room.waits
     starter.makes_room.clear()
     kept: dict[str, str] = {}  # by partition: the job for which its nodes are kept
-    taken, stopped = np.zeros(len(site.names), dtype=bool), False
+    taken = np.zeros(len(site.names), dtype=bool)
     for job, part in starter.queue:
         if not starter.waits(job):
             continue
         name = job.gang.name
         if why := part.refuses(job) or _kept_in(part, kept):
-            if name not in starter.limited:  # passed over, it keeps the limit that stopped it as its reason
+            if name not in starter.stays:  # passed over, it keeps another reason than too little room
                 waits[name] = why
             continue
         if why := starter.limits.on_jobs(job, part):
             waits[name] = why
-            starter.limited.add(name)
+            starter.stays.add(name)
             continue
         nodes = part.nodes & ~taken
         enough = bool(nodes.sum() >= job.nodes)
@@ -58,17 +61,20 @@ def stopped_some(starter: JobStarter) -> bool:
             starter.start(job, part, *found)
         elif why:
             waits[name] = why
-            starter.limited.add(name)
-        elif not starter.fits_at_all(job, part.nodes):
+            starter.stays.add(name)
+        elif not job.gang.takes or (enough and not starter.fits_at_all(job, part.nodes)):
             waits.setdefault(name, f"it needs {_asked(starter, job)}, more than there are of any type that it may take")
         elif enough and not starter.fits_at_all(job, nodes):  # ReqNodeNotAvail, which keeps nothing
             waits[name] = _short(starter, job, part, nodes, kept)
+            starter.stays.add(name)
         else:
-            stopped = (enough and starter.stop_for(job, part, nodes)) or stopped
+            if enough:
+                starter.stop_for(job, part, nodes)
             waits[name] = _short(starter, job, part, nodes, kept)
+            starter.stays.discard(name)
             kept[part.name] = name
             taken |= part.nodes
-    return stopped
+    return bool(starter.makes_room)
 
 
 def _kept_in(part: SlurmPartition, kept: dict[str, str]) -> str:
@@ -84,7 +90,8 @@ def _asked(starter: JobStarter, job: SlurmJob) -> str:
 def _short(starter: JobStarter, job: SlurmJob, part: SlurmPartition, nodes: Array, kept: dict[str, str]) -> str:
     """Return in words that too little is free for a job in some nodes of a partition."""
     site = starter.site
-    kinds = [kind for kind in job.gang.takes if site.total[part.nodes, kind].sum() >= job.gpus]
+    every = list(job.gang.takes)
+    kinds = [kind for kind in every if site.total[part.nodes, kind].sum() >= job.gpus] or every
     there = int(np.maximum(site.free[nodes, kinds[-1]], 0).sum())
     words = f"it needs {job.gpus} {site.types[kinds[-1]]}, and {there} are free" + f" in {part.name}" * site.by_node
     others = ((name, site.partitions[other].nodes) for other, name in kept.items() if name != job.gang.name)

@@ -46,8 +46,10 @@ class JobStarter:
         limited = [any(each < INFINITY for each in row) for row in self._caps]
         self._limited = [[over for over in owed.path(user) if limited[over]] for user in range(len(owed.users))]
         self._priority = priority
+        self._keys: dict[tuple[int, str], tuple[Any, ...]] = {}  # by job and partition: what the queue is sorted by
         self.makes_room: set[int] = set()  # jobs for which others were stopped in this pass
-        self.limited: set[str] = set()  # jobs that a limit stopped when they were looked at last
+        self.made_room: set[int] = set()  # those for which others were stopped just before, and no more are now
+        self.stays: set[str] = set()  # jobs that wait for another reason than too little room, as they were seen last
 
     # -- who is before whom ------------------------------------------------------------------------------------------
     def line_up(self) -> None:
@@ -57,9 +59,12 @@ class JobStarter:
     @cached_property
     def queue(self) -> list[Entry]:
         """Pending jobs with each partition in which they may start, in their order."""
-        waiting = [job for job in self.site.jobs.values() if job.gang.on < 0]
+        waiting = [job for job in self.site.jobs.values() if job.gang.on < 0 and job.gang.name not in self.room.stopped]
         listed = [(job, part) for job in waiting for part in job.partitions]
-        key = {(job.number, part.name): (-part.tier, self._priority(job, part)) for job, part in listed}
+        key = self._keys
+        for job, part in listed:
+            if (job.number, part.name) not in key:
+                key[job.number, part.name] = -part.tier, self._priority(job, part)
         if not self.preempts:
             return sorted(listed, key=lambda each: key[each[0].number, each[1].name])
 
@@ -150,12 +155,12 @@ class JobStarter:
 
     # -- preemption --------------------------------------------------------------------------------------------------
     def stop_for(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> bool:
-        """Stop jobs so that a job fits into nodes, where that can be, and say whether any was.
+        """Stop jobs so that a job fits into nodes, and say whether it does without those that it may stop.
 
         They are taken away one after another until it fits, and then once more with the last one first, so that those
-        that were not needed stay.
+        that were not needed stay. A job for which others were just stopped waits for their end, and stops no more.
         """
-        line = self._may_stop(job, part) if self.preempts else []
+        line = self.may_stop(job, part)
         for kind in job.gang.takes if line else ():
             if self.beyond(job, part, kind):
                 continue
@@ -166,7 +171,10 @@ class JobStarter:
                 )
             if on is None:
                 continue
+            if job.number in self.made_room:
+                return True
             self.makes_room.add(job.number)
+            self.made_room.add(job.number)
             for other in gone:
                 if any(node in on for node in other.on):
                     self.limits.count(other, -1)
@@ -188,8 +196,10 @@ class JobStarter:
                 return line[:at], on
         return line, None
 
-    def _may_stop(self, job: SlurmJob, part: SlurmPartition) -> list[SlurmJob]:
+    def may_stop(self, job: SlurmJob, part: SlurmPartition) -> list[SlurmJob]:
         """Return the running jobs that a job may stop: of the lowest QOS or tier first, then on the fewest nodes."""
+        if not self.preempts:
+            return []
         whole, found = self.site.option("PreemptMode", "OFF"), []
         for other in self.site.jobs.values():
             if not any(part.nodes[node] for node in other.on):

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import floor
 
 from fairopt.problem.entitlements import Entitlements
 from fairopt.program import INFINITY, Number
+from fairopt.report import ResultForm, Statement
 
 #: `AssociationTree.above` of the associations directly below the root.
 ROOT = -1
@@ -109,12 +110,39 @@ class AssociationTree:
         of_all = (Fraction(quotient(used, self.total)) if self.total else Fraction(0) for used in self.usage)
         return [min(each, Fraction(1)) for each in of_all]
 
+    @cached_property
+    def effective(self) -> tuple[Fraction, ...]:
+        """What `effective_usage` returns."""
+        found: list[Fraction | None] = [None] * len(self.above)
+        usage = self.machine_usage()
+
+        def effective(node: int) -> Fraction:
+            own = found[node]
+            if own is None:
+                used = usage[node]
+                above, share = self.above[node], self.share[node]
+                siblings = self.level_shares(node)
+                if above == ROOT:
+                    own = used
+                elif share is None or not siblings:
+                    own = effective(above)
+                else:
+                    own = used + (effective(above) - used) * Fraction(share) / Fraction(siblings)
+                found[node] = own
+            return own
+
+        return tuple(effective(node) for node in range(len(self.above)))
+
     def machine_part(self) -> list[Fraction]:
         """Return what part of the whole machine each association's shares are (N,): the product down the tree.
 
         Source: Slurm, doc/html/classic_fair_share.shtml, "Normalized Shares"; src/common/assoc_mgr.c,
         _normalize_assoc_shares_traditional: with Fairshare=parent it is the account's.
         """
+        return list(self._machine_part)
+
+    @cached_property
+    def _machine_part(self) -> tuple[Fraction, ...]:
         own = self.fair_part()
         parts: list[Fraction | None] = [None] * len(self.above)
 
@@ -127,7 +155,7 @@ class AssociationTree:
                 parts[node] = found
             return found
 
-        return [part(node) for node in range(len(self.above))]
+        return tuple(part(node) for node in range(len(self.above)))
 
 
 def quotient(top: Number, bottom: Number) -> Number:
@@ -144,22 +172,10 @@ class Ties(enum.Enum):
     DOCUMENTED = "documented"
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """What Fair Tree finds.
-
-    ``level`` (N,): LF of every association, None for accounts with Fairshare=parent. ``rank`` (users,): from the number
-    of users, which is best, down. ``order``: the users as they were come by.
-    """
-
-    level: tuple[Number | None, ...]
-    rank: tuple[int, ...]
-    order: tuple[int, ...]
-
-    @property
-    def factor(self) -> tuple[Fraction, ...]:
-        """FairShare (users,): the rank over the number of users."""
-        return tuple(Fraction(rank, len(self.rank)) for rank in self.rank)
+#: ``level`` (N,): LF of every association, None for accounts with Fairshare=parent. ``rank`` (users,): from the
+#: number of users, which is best, down. ``factor`` (users,): FairShare, the rank over the number of users. ``order``:
+#: the users as they were come by.
+RANKING = ResultForm("What Fair Tree finds.", sentence=lambda it: ", ".join(map(str, it.rank)))
 
 
 def level_fair_shares(tree: AssociationTree, *, rounded: bool = False) -> list[Number | None]:
@@ -206,7 +222,7 @@ def to_bits(number: Fraction, bits: int) -> Fraction:
     return Fraction(round(scaled)) / Fraction(2) ** shift
 
 
-def fair_tree(tree: AssociationTree, ties: Ties = Ties.CODE, *, rounded: bool = False) -> Ranking:
+def fair_tree(tree: AssociationTree, ties: Ties = Ties.CODE, *, rounded: bool = False) -> Statement:
     """Return the ranking of all users: level by level from the root, the highest level fair-share first.
 
     Source: Slurm 284c3b95, fair_tree.c, _calc_tree_fs; `Ties.CODE` as _count_tied_accounts is written (it stops at the
@@ -245,7 +261,8 @@ def fair_tree(tree: AssociationTree, ties: Ties = Ties.CODE, *, rounded: bool = 
         return best
 
     visit(tree.below[ROOT], count, False)
-    return Ranking(tuple(level), tuple(rank), tuple(order))
+    factor = tuple(Fraction(each, tree.users) for each in rank)
+    return RANKING.of(level=tuple(level), rank=tuple(rank), factor=factor, order=tuple(order))
 
 
 def _number(level: Number | None) -> Number:
@@ -309,25 +326,7 @@ def effective_usage(tree: AssociationTree) -> list[Fraction]:
     Source: Slurm, doc/html/classic_fair_share.shtml, "The Slurm Fair-Share Formula": U_E = U_A + (U_E of the parent -
     U_A) x S / S of all siblings; priority_multifactor.c, _set_assoc_usage_efctv and _set_usage_efctv.
     """
-    found: list[Fraction | None] = [None] * len(tree.above)
-    usage = tree.machine_usage()
-
-    def effective(node: int) -> Fraction:
-        own = found[node]
-        if own is None:
-            used = usage[node]
-            above, share = tree.above[node], tree.share[node]
-            siblings = tree.level_shares(node)
-            if above == ROOT:
-                own = used
-            elif share is None or not siblings:
-                own = effective(above)
-            else:
-                own = used + (effective(above) - used) * Fraction(share) / Fraction(siblings)
-            found[node] = own
-        return own
-
-    return [effective(node) for node in range(len(tree.above))]
+    return list(tree.effective)
 
 
 def classic_factors(tree: AssociationTree, dampening: int = 1) -> list[Exponential]:

@@ -6,6 +6,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
+from drawn_seeds import counts
 
 from fairopt.audit import audit, explain, whatif
 from fairopt.audit.accounts import EntitlementAccounts
@@ -13,12 +15,16 @@ from fairopt.audit.alternatives import Alternative, alternative, changed
 from fairopt.audit.parts import changed_part, part_of
 from fairopt.audit.pools import BOUNDLESS
 from fairopt.audit.settings import read_setting, with_settings
-from fairopt.models import MaxMin
+from fairopt.models import Kueue, MaxMin
 from fairopt.models.kai.kai import Kai
+from fairopt.models.kueue.state import Preempts
+from fairopt.policy import Policy
 from fairopt.problem import Entitlements, Gangs, Good, Market
 from fairopt.problem.entitled_rows import TOP
 
 TYPES = ["a100", "h100", "l40s"]
+PREEMPTS = {"reclaim_within_cohort": Preempts.ANY, "within_cluster_queue": Preempts.LOWER_OR_NEWER}
+RULES: list[Policy] = [Kai(), Kueue(**PREEMPTS), Kueue(fair_sharing=True, **PREEMPTS)]  # type: ignore[arg-type]
 
 
 def pools(seed: int) -> Market:
@@ -68,25 +74,32 @@ def told(found: Alternative) -> dict[str, Any]:
     }
 
 
-def test_what_changed_is_decided_alone_as_it_is_with_all_others() -> None:
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("drawn", counts(45, 150))
+def test_what_changed_is_decided_alone_as_it_is_with_all_others(drawn: int, rule: Policy) -> None:
     parted = 0
-    for seed in range(150):
-        market, draw, rule = pools(seed), Random(seed), Kai()
+    for seed in range(drawn):
+        market, draw = pools(seed), Random(seed)
         user = draw.choice(market.users)
         setting = draw.choice([f"{user}.weight=3", f"{user}.{draw.choice(TYPES)}.quota=9", "top.weight=2"])
         if setting.startswith("top") and "top" not in market.entitlements.groups:  # type: ignore[union-attr]
             continue
         after = with_settings(market, [read_setting(setting, market)])
         known = alternative(market, rule)
-        assert told(changed(after, rule, (market, {"kai": known}))) == told(alternative(after, rule)), (seed, setting)
+        assert told(changed(after, rule, (market, {rule.name: known}))) == told(alternative(after, rule)), (
+            seed,
+            setting,
+        )
         parted += changed_part(rule, market, after) is not None
-    assert parted > 50
+    assert parted > drawn / 3
 
 
-def test_what_one_user_has_is_decided_with_those_on_whom_it_depends() -> None:
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("drawn", counts(25, 100))
+def test_what_one_user_has_is_decided_with_those_on_whom_it_depends(drawn: int, rule: Policy) -> None:
     parted = 0
-    for seed in range(100):
-        market, rule = pools(seed), Kai()
+    for seed in range(drawn):
+        market = pools(seed)
         whole = alternative(market, rule)
         assert whole.shares is not None
         assert whole.grounds is not None
@@ -98,20 +111,22 @@ def test_what_one_user_has_is_decided_with_those_on_whom_it_depends() -> None:
             assert found.shares[part.users.index(name)].tolist() == whole.shares[user].tolist()
             assert found.grounds.waits.items() <= whole.grounds.waits.items()
             parted += len(part.users) < len(market.users)
-    assert parted > 100
+    assert parted > drawn
 
 
-def test_explanations_and_changes_are_those_of_whole_decisions() -> None:
-    for seed in range(20):
+@pytest.mark.parametrize("rule", ["kai", "kueue"])
+@pytest.mark.parametrize("drawn", counts(6, 20))
+def test_explanations_and_changes_are_those_of_whole_decisions(drawn: int, rule: str) -> None:
+    for seed in range(drawn):
         market = pools(seed)
         name = market.users[0]
-        whole = explain(market, name, importer="kai", policies=["kai"], sensitivities=True)
-        part = explain(market, name, importer="kai", policies=["kai"], sensitivities=False)
+        whole = explain(market, name, importer=rule, policies=[rule], sensitivities=True)
+        part = explain(market, name, importer=rule, policies=[rule], sensitivities=False)
         assert part.to_json() | {"sensitivities": []} == whole.to_json() | {"sensitivities": []}
         setting = f"{name}.weight=5"
         after = with_settings(market, [read_setting(setting, market)])
-        found = whatif(market, [setting], importer="kai", policies=["kai"]).after
-        assert found.to_json() == audit(after, importer="kai", policies=["kai"]).to_json()
+        found = whatif(market, [setting], importer=rule, policies=[rule]).after
+        assert found.to_json() == audit(after, importer=rule, policies=[rule]).to_json()
 
 
 def test_a_policy_that_knows_no_parts_decides_all() -> None:
@@ -136,8 +151,9 @@ def seen_by_walking(owed: Entitlements, borrowed: list[Any], path: list[int]) ->
     return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
-def test_who_borrows_as_seen_from_a_group() -> None:
-    for seed in range(30):
+@pytest.mark.parametrize("drawn", counts(10, 30))
+def test_who_borrows_as_seen_from_a_group(drawn: int) -> None:
+    for seed in range(drawn):
         accounts, draw = EntitlementAccounts(pools(seed)), Random(seed)
         borrowed = np.array([draw.randint(-2, 5) for _ in accounts.said.nodes])
         for group in (TOP, *range(len(accounts.said.users), len(accounts.said.nodes))):

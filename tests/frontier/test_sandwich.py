@@ -11,19 +11,20 @@ import numpy as np
 import pytest
 from drawn_seeds import seeds
 
-from fairopt.frontier.curve import CurvePoint, UpperLine, covering
+from fairopt.frontier.curve import UpperLine, covering, point_at
 from fairopt.frontier.sandwich import corners, sandwich
+from fairopt.report import Statement
 
 
-def point(epsilon: F, value: F) -> CurvePoint:
-    return CurvePoint(epsilon, value, np.zeros(0))
+def point(epsilon: F, value: F) -> Statement:
+    return point_at(epsilon, value, np.zeros(0))
 
 
 def line(constant: F, slope: F) -> UpperLine:
     return UpperLine(constant, slope, ())
 
 
-def numbers(points: Sequence[CurvePoint]) -> list[tuple[F, F]]:
+def numbers(points: Sequence[Statement]) -> list[tuple[F, F]]:
     return [(each.epsilon, each.value) for each in points]
 
 
@@ -40,7 +41,7 @@ def test_all_breakpoints_are_found_whatever_duals_say_at_them(seed: int) -> None
     ]
     asked = []
 
-    def ask(epsilon: F) -> tuple[CurvePoint, UpperLine]:
+    def ask(epsilon: F) -> tuple[Statement, UpperLine]:
         asked.append(epsilon)
         value = min(each.height(epsilon) for each in lines)
         tight = [each for each in lines if each.height(epsilon) == value]
@@ -57,7 +58,7 @@ def test_all_breakpoints_are_found_whatever_duals_say_at_them(seed: int) -> None
 
 
 def test_a_curved_function_is_known_as_nearly_as_asked() -> None:
-    def ask(epsilon: F) -> tuple[CurvePoint, UpperLine]:  # the root of epsilon + 1 up to 3, rounded down and up
+    def ask(epsilon: F) -> tuple[Statement, UpperLine]:  # the root of epsilon + 1 up to 3, rounded down and up
         root = F(isqrt((epsilon.numerator + epsilon.denominator) * 10**24 // epsilon.denominator), 10**12)
         above = root + F(1, 10**12)
         slope = 1 / (2 * above) if epsilon < 8 else F(0)

@@ -90,8 +90,9 @@ def ask(slurm: Cluster, case: Case, folder: Path) -> None:
     export(slurm, folder)
     (folder / "sprio").write_text(slurm.run("sprio", "-h", "-o", "%i|%Y|%f"), encoding="utf-8")
     before = len(_happened(slurm))
-    # backfill stops jobs for another seconds after those that the main scheduler stopped are gone
-    _go(slurm, first, going, (18 if case.settings.backfill else 8) if case.preempts else 3)
+    # backfill stops jobs for another seconds after those that the main scheduler stopped are gone, and a job stops
+    # others again KillWait and MessageTimeout, 11 s, after it stopped some
+    _go(slurm, first, going, (18 if case.settings.backfill else 14) if case.preempts else 3)
     happened = _happened(slurm)[before:]
     (folder / "started").write_text("\n".join(job for job, what in happened if what == "started"), encoding="utf-8")
     (folder / "stopped").write_text("\n".join(job for job, what in happened if what == "stopped"), encoding="utf-8")

@@ -25,6 +25,21 @@ def test_reasons_are_those_of_the_last_round(seed: int) -> None:
     assert found.values["reasons"] >= 3
 
 
+def test_a_job_that_was_stopped_is_in_no_later_order() -> None:
+    """Who goes first where the order is a circle depends on who is in it: three jobs were stopped, and are gone."""
+    found = compare(drawn(79), KEPT / "tree-79-stopped")
+    assert not found.wrong
+    assert len(found.stopped) == 3
+
+
+@pytest.mark.parametrize("seed", [103, 109, 112])
+def test_trees_of_seeds_that_were_drawn_when_the_rule_was_done(seed: int) -> None:
+    """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends."""
+    found = compare(drawn(seed), KEPT / f"tree-{seed}")
+    assert not found.wrong
+    assert found.started
+
+
 @pytest.mark.parametrize("seed", [46, 52, 68])
 def test_partitions_limits_backfill_and_preemption_are_those_of_a_live_slurm(seed: int) -> None:
     """46: partitions with nodes in common, an order of jobs that is a circle; 52 and 68: jobs are stopped."""

@@ -194,7 +194,7 @@ def test_four_hundred_users_whose_demands_bind_are_proven(speedups):
 
 @pytest.mark.slow
 def test_users_that_one_number_orders_are_proven_where_demands_bind():
-    """Those who hold the same have no room between them: 4 % of strictly envy-free bundles were mixed in."""
+    """Those who hold the same have no room between them: the restricted program proves what the inside does not."""
     random = np.random.default_rng([0, 200])
     speedup = np.linspace(1, 4, 10) ** random.uniform(0.2, 2, 200)[:, None]
     capacity = (200 * 10 ** random.uniform(-1.5, 0, 10)).round() + 1
@@ -202,7 +202,6 @@ def test_users_that_one_number_orders_are_proven_where_demands_bind():
     market = Market.of_arrays(speedup, capacity, demand=times * capacity.sum() / 200)
     own = allocate(CooperativeOEF(), market)
     assert own.solution.gap <= GAP
-    assert own.solution.effort["rounds"] == 1  # the interior-point method
     check_shares(market, own.shares)
 
 

@@ -15,8 +15,6 @@ from fairopt.benchmarks.float_samples import Speedups, even, few, large_market, 
 from fairopt.errors import BadInput
 from fairopt.methods.level import raise_level
 from fairopt.methods.level import solve as level_prices
-from fairopt.methods.level.interior_point import interior
-from fairopt.methods.level.problem import LevelPoint, LevelProblem
 from fairopt.models import MaxMin, NonCooperativeOEF
 from fairopt.policy import Policy, follow, uniqueness
 from fairopt.problem import Market
@@ -184,22 +182,27 @@ def test_one_demand_that_limits_all_is_seen_at_once() -> None:
 
 
 @pytest.mark.parametrize(("users", "part"), [(4000, 0.97), (2000, 0.01)])
-def test_the_first_shares_that_reach_what_one_demand_allows_will_do(users: int, part: float, monkeypatch) -> None:
-    """Of many users those at smoothed prices, else the first inside; ``part`` of the highest level is allowed."""
+def test_what_one_demand_allows_is_reached_without_a_program(users: int, part: float, monkeypatch) -> None:
+    """``part`` of the highest level is allowed; all have it on types any of which alone is fast enough."""
     market = large_market(users, 10, even)
     free = raise_level(market.speedup, market.capacity, market.weight)
     demand = np.full(users, np.inf)
     demand[0] = part * free.lower * market.weight[0] / market.speedup[0].max()
-    seen: list[int] = []
-
-    def watched(problem: LevelProblem, *given: object) -> LevelPoint:
-        guess = interior(problem, *given)
-        if callable(given[-1]):  # all users: the others are few, who stand for all
-            seen.append(guess.steps)
-        return guess
-
-    monkeypatch.setattr(level_prices, "interior", watched)
+    monkeypatch.setattr(level_prices, "Box", None)
     raised = raise_level(market.speedup, market.capacity, market.weight, demand=demand)
     assert raised.gap <= 1e-12
     assert raised.lower == pytest.approx(part * free.lower)
-    assert seen == [] if users > level_prices.DIRECT else len(seen) == 1
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_equal_users_are_one(policy: Policy) -> None:
+    """Users whose numbers are the same up to their weights get the same by weight, from a program of as many rows."""
+    few = large_market(12, 4, even, weights=True, demands=True)
+    of, times = np.arange(3000) % 12, 2.0 ** np.random.default_rng(2).integers(-1, 2, 3000)
+    demand = None if few.demand is None else few.demand[of] * times
+    many = Market.of_arrays(few.speedup[of], few.capacity * 250, weight=few.weight[of] * times, demand=demand)
+    found = allocate(policy, many)
+    assert found.solution.gap <= 1e-12
+    assert found.solution.effort["largest"] <= 12
+    by_weight = found.shares / many.weight[:, None]
+    assert np.allclose(by_weight, by_weight[:12][of], rtol=1e-12, atol=0)

@@ -24,7 +24,6 @@ from fairopt.program import INFINITY, Array, Program
 from fairopt.properties import (
     AdjacentTypes,
     EnvyFreeness,
-    OverOptima,
     ParetoEfficiency,
     SharingIncentive,
     WorkConservation,
@@ -32,6 +31,7 @@ from fairopt.properties import (
 )
 from fairopt.properties.property import AllocationProperty
 from fairopt.properties.verdict import Answer
+from fairopt.report import Statement
 from fairopt.testing.samples import sample_markets
 
 ADDITIVE = (SharingIncentive(), EnvyFreeness())
@@ -55,7 +55,7 @@ MARKETS |= {
 POLICIES = (MaxEfficiency(), MaxMin(), NonCooperativeOEF(), CooperativeOEF())
 
 
-def decided(policy: Formulated, market: Market, property: AllocationProperty) -> OverOptima:
+def decided(policy: Formulated, market: Market, property: AllocationProperty) -> Statement:
     return over_optima(policy, allocate(policy, market, Exact()), property)
 
 

@@ -19,7 +19,6 @@ from fairopt.properties import (
     AdjacentTypes,
     Answer,
     EnvyFreeness,
-    OverOptima,
     ParetoEfficiency,
     SharingIncentive,
     over_optima,
@@ -27,6 +26,7 @@ from fairopt.properties import (
 from fairopt.properties.over_optima import Slack, found, linear
 from fairopt.properties.property import AllocationProperty
 from fairopt.properties.verdict import Verdict
+from fairopt.report import Statement
 
 POLICY = MaxEfficiency()
 #: The module, which the function that is called as it is hides.
@@ -57,7 +57,7 @@ def optima() -> Optima:
     return every
 
 
-def answers(verdict: OverOptima) -> tuple[Answer, Answer]:
+def answers(verdict: Statement) -> tuple[Answer, Answer]:
     return verdict.some.answer, verdict.every.answer
 
 

@@ -69,8 +69,8 @@ class WrongWitness(EnvyFreeness):
         verdict = super()._check(market, shares, tolerance)
         if verdict.witness is None:
             return verdict
-        shown = {**verdict.witness.shown, "user": verdict.witness.envied, "envied": verdict.witness.user}
-        return replace(verdict, witness=replace(verdict.witness, shown=shown))
+        witness = verdict.witness
+        return replace(verdict, witness=witness.but(user=witness.envied, envied=witness.user))
 
 
 @pytest.mark.parametrize(

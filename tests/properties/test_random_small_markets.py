@@ -164,7 +164,7 @@ def test_answer_and_margin_are_those_of_the_worst_case(
             margins = {min(margin, F(0)) for margin in margins}
         assert verdict.margin in margins, (market, shares, cases)
         if verdict.answer is Answer.FAILS:
-            assert verdict.witness.shown in [case.shown for case in cases if case.slack == verdict.margin]
+            assert verdict.witness.parts in [case.parts for case in cases if case.slack == verdict.margin]
             assert verdict.witness.refutes(market, shares)
         if asked.name == "adjacent_types":
             continue
@@ -233,7 +233,7 @@ def test_envy_that_floats_cannot_see_is_found(bit: Fraction) -> None:
         worst = min(envy(awkward, shares), key=lambda case: case.slack / case.size)
         verdict = EnvyFreeness().check(awkward, shares)
         assert (verdict.answer, verdict.margin) == (Answer.FAILS, worst.slack)
-        assert verdict.witness.shown == worst.shown
+        assert verdict.witness.parts == worst.parts
 
 
 def test_what_is_within_the_tolerance_is_not_held() -> None:

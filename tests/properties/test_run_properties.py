@@ -229,7 +229,7 @@ def test_verify_takes_a_history() -> None:
 
 def but(case: SlackCase, **shown: Any) -> SlackCase:
     """Return a case that shows something else."""
-    return replace(case, shown={**case.shown, **shown})
+    return case.but(**shown)
 
 
 def broken_lease(job: str, begin: int, until: int, lease: int) -> SlackCase:

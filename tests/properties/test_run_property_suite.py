@@ -41,7 +41,7 @@ class Vague(WorkConservationOverTime):
 
     def cases(self, history: History) -> Iterator[SlackCase]:
         for case in super().cases(history):
-            yield replace(case, shown={**case.shown, "free": case.free + 1}) if case.shown else case
+            yield case.but(free=case.free + 1) if case.parts else case
 
 
 class Silent(LeaseKept):

@@ -11,9 +11,10 @@ import pandas as pd
 import fairopt
 from fairopt.compare import Row
 from fairopt.datasets import astraea_example, philly_cluster, philly_trace
-from fairopt.policy import Allocation, Plan, Policy, Uniqueness
+from fairopt.policy import Allocation, Plan, Policy
 from fairopt.properties import Verdict
 from fairopt.properties.metrics import Metrics
+from fairopt.report import Statement
 from fairopt.simulation import History, Round, Setting
 
 
@@ -35,7 +36,7 @@ def main_calls() -> None:
     assert_type(fairopt.run("srtf", philly_trace(), philly_cluster(), length=300), Iterator[Round])
     assert_type(fairopt.metrics(market, decision.shares), Metrics)
     assert_type(fairopt.policies(fairopt.Market), list[Policy])
-    assert_type(fairopt.uniqueness("max-min", decision), Uniqueness)
+    assert_type(fairopt.uniqueness("max-min", decision), Statement)
     assert_type(fairopt.read_market("market.toml"), fairopt.Market)
     assert_type(market.to_frame(), pd.DataFrame)
     assert_type(fairopt.__version__, str)

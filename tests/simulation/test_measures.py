@@ -24,7 +24,8 @@ from fairopt.proofs.verifier import runs as verify_run
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.document import document
 from fairopt.simulation.gpu_time import finish_time_fairness, presence, time_on_own_part, time_on_whole_cluster
-from fairopt.simulation.measures import UNITS, Spread, measure
+from fairopt.simulation.measures import UNITS, measure
+from fairopt.simulation.measures_result import SPREAD, spread
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ def test_gpus_of_a_gang_on_several_types_wait_for_the_slowest() -> None:
 def test_times_and_moves_of_fft_table_1() -> None:
     found = measure(table_1())
     assert (found.jobs, found.completed, found.unfinished, found.unschedulable) == (2, 2, (), ())
-    assert found.jct == Spread(2, Fraction(23, 8), 2, Fraction(15, 4), {50: 2.875, 90: 3.575, 99: 3.7325})
+    assert found.jct == SPREAD.of(
+        count=2, mean=Fraction(23, 8), least=2, most=Fraction(15, 4), percentiles={50: 2.875, 90: 3.575, 99: 3.7325}
+    )
     assert found.makespan == Fraction(15, 4)
     assert (found.slowdown.mean, found.first_wait.most) == (1, 0)
     assert (found.moves.migrations, found.moves.between_types, found.moves.to_faster) == (1, 1, 1)
@@ -168,12 +171,10 @@ def test_who_comes_within_the_last_round_shares_the_cluster_until_it_ends() -> N
 
 def test_a_spread_is_that_of_numpy() -> None:
     values = [Fraction(number, 7) for number in (9, 3, 100, 41, 5)]
-    spread = Spread.of(values)
-    assert spread.mean == Fraction(158, 35)
-    assert spread.percentiles == {
-        at: np.percentile([float(value) for value in values], at) for at in spread.percentiles
-    }
-    assert Spread.of([]).mean is None
+    found = spread(values)
+    assert found.mean == Fraction(158, 35)
+    assert found.percentiles == {at: np.percentile([float(value) for value in values], at) for at in found.percentiles}
+    assert spread([]).mean is None
 
 
 # -- laws ------------------------------------------------------------------------------------------------------------

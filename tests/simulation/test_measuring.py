@@ -21,7 +21,8 @@ from fairopt.problem.profile import Profile
 from fairopt.simulation import History, Mechanics, Setting, run
 from fairopt.simulation.engine import Engine
 from fairopt.simulation.gpu_time import Window, finish_time_fairness, gpu_time, job_fairness, tenant_fairness
-from fairopt.simulation.measures import Measures, Measuring, Spread, measure
+from fairopt.simulation.measures import Measures, Measuring, measure
+from fairopt.simulation.measures_result import spread
 from fairopt.simulation.recording import header, write_record
 from fairopt.simulation.replay import read_record
 from fairopt.simulation.whole_rounds import WholeRounds
@@ -173,7 +174,7 @@ def test_elastic_jobs_count_with_the_gpus_that_they_hold() -> None:
     assert (found.gpu.held, found.gpu.freed) == (by_hand, freed)
     assert found.tenants["tenant"].held == by_hand
     fair = job_fairness(history)
-    assert found.ltgf == Spread.of([each for each in fair.values() if each is not None])
+    assert found.ltgf == spread([each for each in fair.values() if each is not None])
     used = observe(history).over_time["utilisation"]
     assert np.mean(used.values) * (used.end - used.begin) * 8 == pytest.approx(float(by_hand), rel=1e-4)
     whole, changes = WholeRounds("sia", trace, cluster), Referee(Sia(growth=None), trace, cluster, length=300)

@@ -16,8 +16,9 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.experiment.plot.figures import COLOURS, MARKS, figure_of, short_name
-from fairopt.frontier import Curve, Frontier, PolicyPoint
+from fairopt.frontier import Curve, Frontier
 from fairopt.program import Number
+from fairopt.report import Statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,9 +90,9 @@ def _panel(ax: Axes, curve: Curve, found: Frontier) -> None:
     ax.margins(x=0.04, y=0.08)
 
 
-def _together(policies: Sequence[PolicyPoint]) -> list[list[PolicyPoint]]:
+def _together(policies: Sequence[Statement]) -> list[list[Statement]]:
     """Return policies that are at the same points together."""
-    alike: dict[object, list[PolicyPoint]] = {}
+    alike: dict[object, list[Statement]] = {}
     for each in policies:
         alike.setdefault((*each.values.items(), *each.epsilons.items()), []).append(each)
     return list(alike.values())

@@ -20,7 +20,6 @@ import numpy as np
 from fairopt.backends.solution import Solution, Status
 from fairopt.deadline import remaining
 from fairopt.methods.envy_free.problem import Duals, MergedUsers
-from fairopt.methods.envy_free.shared_bundles import shared_bundles
 from fairopt.methods.result import ends_of, rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array
 
@@ -33,8 +32,6 @@ RELIEVED, COSTS = 100, 1e-11
 #: rounding, then, where more than `MIXED` of the strict bundles would be needed, those that a method left apart.
 SAME = 1e-12, 1e-10, 1e-8
 MIXED = 1e-10
-#: Where still more would be needed, users whose bundles differ by less share one, the best for them.
-SHARED = 1e-7, 1e-5, 1e-3
 
 
 def better(one: Solution, other: Solution | None) -> Solution:
@@ -164,11 +161,6 @@ def lower_bound(users: MergedUsers, bundle: Array, holds: Array) -> tuple[float,
         if best[1] <= MIXED or remaining() <= 0:
             break
         best = max(best, _total(users, bundle, holds, same), key=lambda each: each[0])
-    for apart in SHARED:
-        if best[1] <= MIXED or remaining() <= 0:
-            break
-        if (shared := shared_bundles(users, bundle, holds, apart)) is not None:
-            best = max(best, _total(users, *shared, SAME[0]), key=lambda each: each[0])
     return best
 
 

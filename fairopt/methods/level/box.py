@@ -14,7 +14,6 @@ import numpy as np
 from fairopt.errors import NotSolved
 from fairopt.methods.grouping import equal_users
 from fairopt.methods.incremental_lp import BASIC, LOWER, ZERO, Blocks, IncrementalLP, places
-from fairopt.methods.level.interior_point import FINE, ROUGH
 from fairopt.methods.level.problem import BestResponse, LevelPoint, LevelProblem, choose, floored, nearest
 from fairopt.program import INFINITY, Array
 
@@ -28,6 +27,8 @@ COARSE = 1e-7
 TRADED, HELD = 1e-13, 1e-9
 #: Users that would choose otherwise at prices within so many gaps of the guess are active.
 TIE = 10.0
+#: The gap of a guess is taken to be between these.
+ROUGH, FINE = 1e-4, 1e-6
 #: Each box holds more than the last, so that this many are never needed.
 MOST_BOXES = 60
 #: What users could save by choosing otherwise is rounding below this part of the level.

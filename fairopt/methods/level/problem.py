@@ -17,6 +17,8 @@ BLOCK = 8192
 SAMPLED = 2000
 #: Duplicates are merged where the sample has fewer distinct users than this part of it.
 DISTINCT = 0.9
+#: A user may use a type that takes this part more GPUs than its demand: rounding.
+EVEN = 1e-13
 #: A type whose GPUs are worth less than this part of the mean is priced as if they were worth that much.
 FREE = 1e-5
 
@@ -46,12 +48,17 @@ class AskedLevel:
         """The users of the `problem`: those that need something."""
         return slice(None) if self.needy.all() else np.flatnonzero(self.needy)
 
-    @cached_property
+    @property
     def problem(self) -> LevelProblem:
-        """The problem without units; types without GPUs and users that need nothing are left out.
+        """The problem without units; types without GPUs and users that need nothing are left out, equal ones are one.
 
         Errors: `BadInput` where a user that is to be raised cannot run anywhere, or nobody is to be raised.
         """
+        return self._merged[0]
+
+    @cached_property
+    def _merged(self) -> tuple[LevelProblem, Array | slice, Array | float]:
+        """The problem, which of its users each user of the caller is, and the part of that one that it is."""
         speedup, rate, amount = self.speedup, self.rate[self.users], self.capacity[self.types].astype(float)
         if len(self.types) < len(self.capacity):
             speedup = speedup[:, self.types]
@@ -72,14 +79,22 @@ class AskedLevel:
         level = float(by.sum())
         floors = np.zeros(n) if floor is None else floor / unit
         limits = None if demand is None or not np.isfinite(demand).any() else demand.astype(float)
-        return LevelProblem(need, amount, by / level, floors, limits, level)
+        return LevelProblem(need, amount, by / level, floors, limits, level).merged()
+
+    def shares(self, shares: Array) -> Array:
+        """Return the shares (n, k) of all users and types that the caller knows, for those of the problem (k, n)."""
+        _, of, part = self._merged
+        all_shares = np.zeros(self.speedup.shape)
+        for type_, amount in zip(self.types.tolist(), shares, strict=True):
+            all_shares[self.users, type_] = amount[of] * part
+        return all_shares
 
     def duals(self, prices: Array, demand_dual: Array | None, by: float) -> tuple[Array, Array]:
         """Return prices and demand duals of the `problem`, divided ``by`` a number, of all types and users."""
         all_prices, demand_duals = np.zeros(len(self.capacity)), np.zeros(len(self.rate))
         all_prices[self.types] = prices / by
         if demand_dual is not None:
-            demand_duals[self.users] = demand_dual / by
+            demand_duals[self.users] = demand_dual[self._merged[1]] / by
         return all_prices, demand_duals
 
 
@@ -112,6 +127,11 @@ class LevelProblem:
         """The size of each user (n,): the part of its best type that it needs at level 1."""
         return np.asarray(self.rate + self.floor)
 
+    @property
+    def limit(self) -> Array | float:
+        """The demands (n,), infinity where there are none."""
+        return np.inf if self.demand is None else self.demand
+
     @cached_property
     def reach(self) -> Array:
         """The level that each user's demand allows (n,), infinity where the demand is no limit."""
@@ -126,23 +146,16 @@ class LevelProblem:
         """The level that the demands alone allow, infinity where they are no limit."""
         return float(self.reach.min(initial=np.inf))
 
-    def evened(self, above: float) -> LevelProblem:
-        """Return the problem in which users rise in the proportions that they have at the `highest` level.
+    def evened(self) -> LevelProblem:
+        """Return a problem without demands in which users rise in their proportions at the `highest` level.
 
-        A user whose demand is too small for a level higher by the part ``above`` may use its fastest types only, and
-        then needs no limit. If the level of the new problem is at least 1, the demand of one user alone limits the
-        level of this one.
+        Users may use those types only of which any alone takes no more GPUs than the demand. If the level of the new
+        problem is at least 1, the demand of one user alone limits the level of this one.
         """
-        level = self.highest
-        slow = (self.reach < level * (1 + above)) & (self.need > self.need.min(axis=0))
-        limit = None if self.demand is None else np.where(self.reach < level * (1 + above), np.inf, self.demand)
-        return replace(
-            self,
-            need=np.where(slow, np.inf, self.need),
-            rate=self.floor + self.rate * level,
-            floor=np.zeros(len(self.floor)),
-            demand=None if limit is None or np.isinf(limit).all() else limit,
-        )
+        target = self.floor + self.rate * self.highest
+        slow = self.need * target > self.limit * (1 + EVEN)
+        need = np.where(slow & (self.need > self.need.min(axis=0)), np.inf, self.need)
+        return replace(self, need=need, rate=target, floor=np.zeros(len(self.floor)), demand=None)
 
     def speed(self, users: Array) -> Array:
         """Return the throughput of one GPU (k, len(users)), 0 where a user cannot run."""
@@ -159,18 +172,21 @@ class LevelProblem:
             demand=None if self.demand is None else self.demand[users] * by,
         )
 
-    def merged(self) -> LevelProblem:
-        """Return the problem with duplicates merged, if a sample shows many duplicates."""
+    def merged(self) -> tuple[LevelProblem, Array | slice, Array | float]:
+        """Return the problem in which users that are equal up to size are one, if a sample shows many of them.
+
+        Also which user each becomes (n,), and the part of that one that it is.
+        """
         n = len(self.rate)
         few = self.select(np.arange(0, n, max(1, n // SAMPLED)))
-        if len(few.duplicates()[0]) > DISTINCT * len(few.rate):
-            return self
-        first, of = self.duplicates()
+        if len(few._equal()[0]) > DISTINCT * len(few.rate):
+            return self, slice(None), 1.0
+        first, of = self._equal()
         size = self.size
         total = np.bincount(of, weights=size, minlength=len(first))
-        return self.select(first, total / size[first])
+        return replace(self.select(first, total / size[first]), unit=self.unit), of, size / total[of]
 
-    def duplicates(self) -> tuple[Array, Array]:
+    def _equal(self) -> tuple[Array, Array]:
         """Return the first user of each group that is equal up to size, and the group of each user (n,)."""
         size = self.size
         return equal_users([self.rate / size, *self.need, *([] if self.demand is None else [self.demand / size])])

@@ -8,12 +8,10 @@ Source: the logit demand of McFadden, Conditional logit analysis of qualitative 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.methods.level.problem import LevelProblem
+from fairopt.methods.level.problem import LevelProblem, cheapest
 from fairopt.program import Array
 
 #: What a type that nobody runs on is worth at first, as a part of all.
@@ -22,8 +20,6 @@ UNUSED = 1e-9
 MOST_SQUARES = 12
 #: More users than this need prices one power sharper.
 HANDFUL = 32
-#: The exponent with which shares of all users are made, and how often prices are mended for that.
-SHARED, SHARED_STEPS = 8, 4
 #: The most by which the logarithm of a price changes in a step at power 1; at higher powers it is less.
 LONGEST = 1.0
 #: On a path, a step changes how users divide what they spend by this power of e at most; after this it is there.
@@ -34,6 +30,8 @@ FIRST_STEPS, NEXT_STEPS = 8, 4
 DIVIDED, CROWD = 3e-4, 100
 #: It is worth while to leave out this part of the users.
 MANY = 0.3
+#: Of more users than this, those who clearly spend all on one type are left out before the first step.
+VERY_MANY = 200_000
 #: Parts below this are none, which is asked of powers with higher exponents than the second.
 TINY, LOW = 1e-100, 4
 
@@ -63,7 +61,7 @@ def follow(problem: LevelProblem, prices: Array, squares: int, top: int) -> Arra
 
     Prices at a power are off by about a constant part of 1 / power. Errors: `OutOfTime`, with the prices by then.
     """
-    spending, most = _Spending(problem.need, problem.size), FIRST_STEPS
+    spending, most = _Spending.divided(problem, prices, squares), FIRST_STEPS
     while (found := spending.corrected(prices, problem.capacity, squares, most)) is not None:
         prices = found
         left(found=prices)
@@ -73,24 +71,6 @@ def follow(problem: LevelProblem, prices: Array, squares: int, top: int) -> Arra
             spending = spending.without_sure()
         squares, most = squares + 1, NEXT_STEPS
     return prices
-
-
-def smoothed_shares(problem: LevelProblem, prices: Array) -> Iterator[Array]:
-    """Yield shares (k, n) that reach the rates, nearer and nearer to what capacities allow, from ``prices`` (k,).
-
-    Users divide what they spend as in `smoothed_prices`, always by the same power. Floors and demands are ignored.
-    """
-    capacity, spending = problem.capacity, _Spending(problem.need, problem.rate)
-    prices = prices / (prices @ capacity)
-    for _ in range(SHARED_STEPS):
-        left()
-        spending.at(prices, SHARED)
-        reached = np.einsum("ij,ij->j", spending.part, spending.worth)  # by money of which ``part`` is spent
-        yield spending.part * (problem.rate / reached) / prices[:, None]
-        try:
-            prices = prices * spending.change(prices * capacity)
-        except np.linalg.LinAlgError:
-            return
 
 
 class _Spending:
@@ -107,6 +87,18 @@ class _Spending:
         self.worth, self.part = np.empty(need.shape), np.empty(need.shape)
         self.least, self.total = np.empty(need.shape[1]), np.empty(need.shape[1])
         self._none = np.empty(need.shape, dtype=bool)
+
+    @classmethod
+    def divided(cls, problem: LevelProblem, prices: Array, squares: int) -> _Spending:
+        """Return the spending of a problem; of very many users without those who spend all on their cheapest type."""
+        need, size = problem.need, problem.size
+        if len(size) <= VERY_MANY:
+            return cls(need, size)
+        type_, best, second = cheapest(problem, prices)
+        sure = best < second * DIVIDED ** (1.0 / (1 << squares))
+        out, some = np.flatnonzero(sure), np.flatnonzero(~sure)
+        load = np.bincount(type_[out], size[out] * need[type_[out], out], len(need))
+        return cls(need.take(some, axis=1), size[some], load)
 
     def at(self, prices: Array, squares: int) -> None:
         """Set all to what they are at ``prices`` (k,) and the power of 2 with the exponent ``squares``."""

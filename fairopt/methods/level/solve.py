@@ -2,9 +2,9 @@
 
 Maximise t subject to ``sum_j speedup_lj x_lj >= floor_l + rate_l t`` within capacities and demands. At given prices
 every user has one cheapest way to its target, in almost all cases the same for all prices nearby; so only the few that
-are near a tie need a linear program. Prices are guessed from a sample of users by an interior-point method
-(`fairopt.methods.level.interior_point`), and made exact by the simplex method in boxes of prices
-(`fairopt.methods.level.box`). Where no demand matters and no other optimum ties, no program is needed at all
+are near a tie need a linear program. Near which prices the optimum is, Newton's method says where demands do not matter
+(`fairopt.methods.level.smoothing`), or else a sample of the users; these are made exact by the simplex method in boxes
+of prices (`fairopt.methods.level.box`). Where no demand matters and no other optimum ties, no program is needed at all
 (`fairopt.methods.level.price_simplex`). Nothing is left to tolerances: what is returned comes with bounds that count
 all rounding (`fairopt.methods.level.bounds`).
 
@@ -24,11 +24,9 @@ from fairopt.backends.solution import Solution
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import near_start, proved, upper_bound
-from fairopt.methods.level.box import NEGLIGIBLE, Box, one_demand_dual, precision
-from fairopt.methods.level.interior_point import ROUGH, interior
+from fairopt.methods.level.box import NEGLIGIBLE, ROUGH, Box, one_demand_dual
 from fairopt.methods.level.price_simplex import bound, near_prices, sifted
-from fairopt.methods.level.problem import AskedLevel, LevelPoint, LevelProblem, choose, floored, nearest
-from fairopt.methods.level.smoothing import smoothed_shares
+from fairopt.methods.level.problem import AskedLevel, LevelPoint, LevelProblem, choose, floored
 from fairopt.methods.result import StageClock, gap_of
 from fairopt.program import INFINITY, Array
 
@@ -40,10 +38,10 @@ STEPPED = 200_000
 FAR_APART = 1e12
 #: Problems of up to so many pairs of a user and a type are one small program.
 WHOLE = 600
-#: With more users than this, prices are guessed from a sample first, which has this part of the users.
-DIRECT, SAMPLED = 3000, 4
-#: Users whose demands allow levels higher by no more than this part are tried as those that limit the level.
-ABOVE = 0.01, 1e-4
+#: Where demands matter, one user in so many is solved first.
+SAMPLED = 8
+#: Where users need no more than this part of each type, GPUs remain, whatever was rounded.
+PLENTY = 0.99
 #: Bounds so near to each other are those of an optimum to the last digits.
 DIGITS = 1e-12
 #: For a ceiling, Newton's method ends where a step lowers it by less than this part, or after so many steps.
@@ -75,6 +73,7 @@ def raise_level(
     problem = asked.problem
     clock.lap("build")
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
+    near: tuple[Array, float] | None = None
     try:
         found, near = _directly(problem, effort)
         if found is not None:
@@ -86,12 +85,14 @@ def raise_level(
             else:
                 if gap_of(result) <= DIGITS:
                     return result
-        if near is None and start is not None:
-            near = near_start(start, asked)
-        found = _solve(problem, effort, near)
+        first = near if problem.demand is None else None
+        if first is None and start is not None:
+            first = near_start(start, asked)
+        found = _solve(problem, effort, first)
     except OutOfTime as over:
-        if over.solution is not None:
-            over.solution = _proved_by_then(asked, _chosen(problem, over.solution), effort, clock)
+        guess = LevelPoint(*near, problem.need[:, :0]) if over.solution is None and near else over.solution
+        if guess is not None:
+            over.solution = _proved_by_then(asked, _chosen(problem, guess), effort, clock)
         raise
     clock.lap("solve")
     return _proved(asked, found, effort, clock)
@@ -101,7 +102,7 @@ def _proved(
     asked: AskedLevel, found: LevelPoint, effort: dict[str, float], clock: StageClock, *, ended: bool = True
 ) -> Solution:
     duals = asked.duals(found.prices, found.demand_dual, asked.problem.unit)
-    result = proved(asked, _all_shares(found, asked), *duals, effort=effort, ended=ended)
+    result = proved(asked, asked.shares(_all_shares(found, asked.problem.shape)), *duals, effort=effort, ended=ended)
     clock.lap("certify")
     return clock.stamped(result)
 
@@ -119,30 +120,41 @@ def _proved_by_then(asked: AskedLevel, found: LevelPoint, effort: dict[str, floa
 def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoint | None, tuple[Array, float] | None]:
     """Return the optimum where no demand matters, or one user's alone does; None where that is not seen.
 
-    Also prices near the optimum and the level that they bound, None where they say nothing. Errors: `OutOfTime`, with
-    a guess.
+    Also prices near the optimum without demands and the level that they bound, None where they say nothing. Errors:
+    `OutOfTime`, with a guess.
     """
-    if len(problem.rate) > STEPPED or _far_apart(problem):
+    if _far_apart(problem):
         return None, None
     free, prices = problem if problem.demand is None else replace(problem, demand=None), None
     with np.errstate(all="ignore"):
         try:
-            prices = near_prices(free)
-            if problem.demand is not None and bound(free, prices) >= problem.highest:
-                return (_limited_by_one(problem, effort) if problem.need.size > WHOLE else None), None
+            prices = 1.0 / problem.capacity if _plenty(problem) else near_prices(free)
+            near = prices, bound(free, prices)
+            if near[1] >= problem.highest:
+                return (_limited_by_one(problem) if problem.need.size > WHOLE else None), near
         except OutOfTime as over:
             prices = over.solution if prices is None else prices
             over.solution = LevelPoint(prices, bound(free, prices), problem.need[:, :0])
             raise
-        at = sifted(free, prices)
-    if at is None:
-        return None, None
-    if not at.only:
-        return None, None if problem.demand is not None else (at.prices, bound(problem, at.prices))
-    if problem.demand is not None and not (_totals(at, len(problem.rate)) <= problem.demand).all():
-        return None, None
-    effort["steps"] += at.steps
-    return at, None
+        at = sifted(free, prices) if len(problem.rate) <= STEPPED else None
+        near = near if at is None else (at.prices, bound(free, at.prices))
+    if at is not None and at.only and (_all_shares(at, problem.shape).sum(axis=0) <= problem.limit).all():
+        effort["steps"] += at.steps
+        return at, near
+    return None, near if np.isfinite(near[1]) else None
+
+
+def _plenty(problem: LevelProblem) -> bool:
+    """Return whether GPUs remain where all users have the `highest` level on the type of which they need least.
+
+    Then no prices prove that level to be out of reach, and any will do.
+    """
+    if not problem.highest < INFINITY:
+        return False
+    part = problem.need / problem.capacity[:, None]
+    type_ = part.argmin(axis=0)
+    least = part[type_, np.arange(len(type_))] * (problem.floor + problem.rate * problem.highest)
+    return bool((np.bincount(type_, weights=least, minlength=len(part)) <= PLENTY).all())
 
 
 def _far_apart(problem: LevelProblem) -> bool:
@@ -151,13 +163,6 @@ def _far_apart(problem: LevelProblem) -> bool:
     if not np.isfinite(most).all():
         most = np.where(np.isfinite(problem.need), problem.need, 0.0).max(axis=1)
     return bool((most > FAR_APART * problem.capacity).any())
-
-
-def _totals(found: LevelPoint, users: int) -> Array:
-    """Return the GPUs (n,) that each user has."""
-    total = np.zeros(users) if found.choice is None else found.choice.at(found.level).sum(axis=0)
-    total[found.active] = found.shares.sum(axis=0)
-    return total
 
 
 def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
@@ -181,9 +186,12 @@ def ceiling(asked: AskedLevel, cap: Array, open_: Array) -> float:
 def _bound(asked: AskedLevel) -> tuple[float, Array]:
     """Return a level that none is above, about the part `COARSE` too high, and the values (n,) that prove it."""
     problem = asked.problem
-    found = _guess(problem, {"steps": 0.0}, COARSE)
-    demand_dual = choose(problem, found.prices, min(found.level, problem.highest)).demand_dual
-    upper, _, _, values = upper_bound(asked, *asked.duals(found.prices, demand_dual, 1.0))
+    free = problem if problem.demand is None else replace(problem, demand=None)
+    with np.errstate(all="ignore"):
+        prices = near_prices(free)
+    prices = floored(problem, prices) if np.isfinite(prices).all() else 1.0 / problem.capacity
+    demand_dual = choose(problem, prices, min(bound(free, prices), problem.highest)).demand_dual
+    upper, _, _, values = upper_bound(asked, *asked.duals(prices, demand_dual, 1.0))
     return upper, values
 
 
@@ -201,24 +209,25 @@ def affordable(price: Array, spent: float, cap: Array, open_: Array) -> float:
     return float(levels[at[0]]) if len(at) else float(caps[-1])
 
 
-def _solve(problem: LevelProblem, effort: dict[str, float], start: tuple[Array, float] | None) -> LevelPoint:
-    """Return the optimum, from the prices and level of ``start`` or from a guess."""
-    if problem.need.size <= WHOLE:
-        effort["boxes"] += 1
-        return Box(problem, 1.0 / problem.capacity, 1.0).whole()
-    if start is not None:
+def _solve(problem: LevelProblem, effort: dict[str, float], near: tuple[Array, float] | None) -> LevelPoint:
+    """Return the optimum, from prices and a level ``near`` it, or from those of a sample of the users."""
+    n = len(problem.rate)
+    if problem.need.size > WHOLE and n > SAMPLED:
         try:
-            return _from(problem, effort, LevelPoint(*start, problem.need[:, :0]))
-        except NotSolved as failure:  # the start was too far off, which costs time only: what counts is what follows
-            _log.info("the start was of no use (%s); now from a guess", failure)
+            if near is not None:
+                return _from(problem, effort, LevelPoint(*near, problem.need[:, :0]))
+            return _from(problem, effort, _solve(problem.sample(n // SAMPLED), effort, None))
+        except NotSolved as failure:  # prices too far off cost time only
+            _log.info("prices nearby were of no use: %s", failure)
             effort["restarts"] += 1
-    return _from(problem, effort, _guess(problem, effort, precision(problem)))
+    effort["boxes"] += 1
+    return Box(problem, 1.0 / problem.capacity, 1.0).whole()
 
 
 def _from(problem: LevelProblem, effort: dict[str, float], near: LevelPoint) -> LevelPoint:
     """Return the optimum near a guess. Errors: `NotSolved`; `OutOfTime`, with the guess."""
     try:
-        if near.level >= problem.highest * (1 - ROUGH) and (limited := _limited_by_one(problem, effort)) is not None:
+        if near.level >= problem.highest * (1 - ROUGH) and (limited := _limited_by_one(problem)) is not None:
             return limited
         box = Box(problem, near.prices, near.level)
         found = box.settle()
@@ -238,75 +247,35 @@ def _chosen(problem: LevelProblem, guess: LevelPoint) -> LevelPoint:
     return LevelPoint(prices, level, guess.shares[:, known], known, choice, choice.demand_dual)
 
 
-def _guess(problem: LevelProblem, effort: dict[str, float], tolerance: float) -> LevelPoint:
-    """Return prices near the optimal ones, and the level, by a relative gap of ``tolerance``."""
-    problem = problem.merged()
-    k, n = problem.shape
-    none = np.zeros(k)
-    if n <= DIRECT:
-        found = interior(problem, none, none, 1.0 / problem.capacity, min(0.6 * k, problem.highest), tolerance)
-        effort["steps"] += found.steps
-        return replace(found, prices=floored(problem, found.prices))
-    sample = max(DIRECT, n // SAMPLED)
-    rough = _guess(problem.sample(sample), effort, ROUGH)
-    prices, level = rough.prices, rough.level
-    if level > problem.highest:
-        return rough
-    choice = choose(problem, prices, min(level, problem.highest))
-    # the users near a tie at the sample's prices, more of them until nobody else would choose otherwise
-    count = int(3 * n * (k / sample) ** 0.5)
-    while True:
-        near = nearest(choice.margin, count)
-        held, rising = choice.held(~near, k)
-        found = interior(problem.select(np.flatnonzero(near)), held, rising, prices, level, tolerance)
-        effort["steps"] += found.steps
-        width = float(choice.margin[~near].min(initial=np.inf))
-        moved = floored(problem, found.prices) / prices
-        if near.all() or max(float(moved.max()), 1 / float(moved.min())) <= 1 + 2 * width:
-            return replace(found, prices=floored(problem, found.prices))
-        count *= 4
-
-
-def _limited_by_one(problem: LevelProblem, effort: dict[str, float]) -> LevelPoint | None:
+def _limited_by_one(problem: LevelProblem) -> LevelPoint | None:
     """Return the optimum if the demand of one user alone limits the level; None where that is not seen.
 
-    Then all can have that level, mostly with GPUs to spare: the shares of the interior-point method will do.
+    Then all can have that level, mostly with GPUs to spare, on types any of which alone is fast enough for the demand.
     """
     k, n = problem.shape
-    target = problem.floor + problem.rate * problem.highest
-    none = np.zeros(k)
-    for above in ABOVE:
-        even = problem.evened(above)
-        prices, level = 1.0 / problem.capacity, 0.6
-        if n > DIRECT:
-            rough = _guess(even.sample(DIRECT), effort, ROUGH)
-            prices, level = rough.prices, min(rough.level, even.highest)
-
-        def enough(shares: Array, even: LevelProblem = even) -> bool:
-            return _reaching(problem, even, target, shares) is not None
-
-        # there is mostly room: the first shares that reach the level will do
-        shares = next(filter(enough, smoothed_shares(even, prices)), None) if n > DIRECT else None
-        if shares is None:
-            inside = interior(even, none, none, prices, level, ROUGH, enough)
-            effort["steps"] += inside.steps
-            shares, level = inside.shares, inside.level
-        shares = _reaching(problem, even, target, shares)
-        if shares is not None:
-            choice = choose(problem, prices, problem.highest)
-            dual = one_demand_dual(problem)
-            return LevelPoint(np.zeros(k), problem.highest, shares, np.arange(n), choice, dual)
-        if level < 1 - ROUGH:
+    even = problem.evened()
+    users, shares = np.arange(n), np.zeros((k, n))
+    type_ = (even.need / even.capacity[:, None]).argmin(axis=0)
+    shares[type_, users] = even.rate * even.need[type_, users]
+    if not _fits(problem, shares):
+        with np.errstate(all="ignore"):
+            at = sifted(even, near_prices(even))
+        reaching = None if at is None else _reaching(problem, at)
+        if reaching is None:
             return None
-    return None
+        shares = reaching
+    prices, dual = 1.0 / problem.capacity, one_demand_dual(problem)
+    choice = choose(problem, prices, problem.highest)
+    return LevelPoint(np.zeros(k), problem.highest, shares, users, choice, dual)
 
 
-def _reaching(problem: LevelProblem, even: LevelProblem, target: Array, shares: Array) -> Array | None:
-    """Return ``shares`` (k, n), each user's made as large as its ``target`` asks, if they fit; else None."""
-    reached = (shares / even.need).sum(axis=0)
+def _reaching(problem: LevelProblem, at: LevelPoint) -> Array | None:
+    """Return shares (k, n) like those ``at`` a point, as large as the `highest` level asks, if they fit; else None."""
+    shares = _all_shares(at, problem.shape)
+    reached = (shares / problem.need).sum(axis=0)
     if not (reached > 0).all():
         return None
-    shares = shares * (target / reached)
+    shares = shares * ((problem.floor + problem.rate * problem.highest) / reached)
     return shares if _fits(problem, shares) else None
 
 
@@ -316,18 +285,14 @@ def _fits(problem: LevelProblem, shares: Array) -> bool:
     return within and bool((shares.sum(axis=1) <= problem.capacity * (1 + NEGLIGIBLE)).all())
 
 
-def _all_shares(found: LevelPoint, asked: AskedLevel) -> Array:
-    """Return the shares (n, k) of all users and types that the caller knows."""
-    shares = np.zeros(asked.speedup.shape)
-    users = np.arange(len(shares))[asked.users]
-    fixed = np.ones(len(users), dtype=bool)
-    fixed[found.active] = False
+def _all_shares(found: LevelPoint, shape: tuple[int, int]) -> Array:
+    """Return the shares (k, n) of all users at a point."""
+    shares = np.zeros(shape)
     if found.choice is not None:
         for type_, amount in zip(found.choice.type, found.choice.at(found.level), strict=True):
-            some = fixed & (type_ >= 0)
-            shares[users[some], asked.types[type_[some]]] = amount[some]
-    np.maximum(shares, 0.0, out=shares)
-    shares[np.ix_(users[found.active], asked.types)] = found.shares.T
+            some = np.flatnonzero(type_ >= 0)
+            shares[type_[some], some] = np.maximum(amount[some], 0.0)
+    shares[:, slice(None) if found.active is None else found.active] = found.shares
     return shares
 
 

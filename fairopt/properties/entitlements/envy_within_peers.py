@@ -8,10 +8,11 @@ from fairopt.certificates import Certificate
 from fairopt.policy import Optima
 from fairopt.problem import Entitled, Entitlements, Market
 from fairopt.program import INFINITY, Array, more_text, number_text
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.shares.envy_freeness import EnvyFreeness
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
+from fairopt.report import Statement
 
 _USERS, _TYPES = ("A", "B", "chief"), ("T1", "T2")
 #: A and B are of one group; the chief is of a higher tier.
@@ -65,7 +66,7 @@ class EnvyWithinPeers(EnvyFreeness):
         CitedInstance("B takes all of the second type", _GUARANTEED, ((1, 2), (1, 0)), Answer.FAILS),
     )
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide for the optimum that is there."""
         return AllocationProperty.over(self, optima)
 

@@ -70,7 +70,7 @@ class GroupFairness(AllocationProperty):
                     both = {"borrowed": tuple(borrowed[pair, j]), "weights": tuple(owed.borrow_weight[pair])}
                     worst = self.case(-over[high], stands.size[j], **shown, **both)
         effort = f"{counted(len(families), 'group')} of siblings of one tier, {counted(len(market.types), 'type')}"
-        unit = f"GPUs of {worst.type}" if worst.shown else "GPUs"
+        unit = f"GPUs of {worst.type}" if worst.parts else "GPUs"
         return self._by_tightest(worst, tolerance, exact=market.exact, unit=unit, effort=effort)
 
     def says(self, case: SlackCase) -> str:

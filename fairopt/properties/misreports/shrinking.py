@@ -9,7 +9,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -27,6 +27,7 @@ from fairopt.properties.misreports.reports import Reports
 from fairopt.properties.misreports.strategy_proofness import StrategyProofness
 from fairopt.properties.property import Effort, SlackCase
 from fairopt.properties.verdict import TOLERANCE
+from fairopt.report import ResultForm, Statement
 
 #: Up to this many users or types every subset is tried; with more, first one is left out at a time.
 SUBSETS_UP_TO = 6
@@ -50,19 +51,9 @@ def burden(values: Iterable[Any]) -> tuple[int, int]:
     return sum(v.denominator > 1 for v in numbers), sum(v.numerator + v.denominator - 1 for v in numbers)
 
 
-@dataclass(frozen=True, eq=False)
-class Shrunk(Generic[Witness]):
-    """A market on which something fails, the witness, and the size of both, by which they are compared.
-
-    It is (users, types, whether there are demands, count of non-integers, sum of numerators and denominators).
-
-    >>> Shrunk(Market.of([[1]], capacity=[1]), "a witness", (1, 1, 0, 0, 2)).size
-    (1, 1, 0, 0, 2)
-    """
-
-    market: Market
-    witness: Witness
-    size: tuple[int, ...]
+#: The ``market``, the ``witness``, and the ``size`` of both, by which such are compared: (users, types, whether there
+#: are demands, count of non-integers, sum of numerators and denominators).
+SHRUNK = ResultForm("A market on which something fails.", sentence=lambda it: f"{it.market!r}, {it.witness}")
 
 
 def shrink_market(market: Market, fails: Callable[[Market], bool], effort: Effort | None = None) -> Market:
@@ -79,7 +70,8 @@ def shrink_market(market: Market, fails: Callable[[Market], bool], effort: Effor
     best = last(shrinks(market, lambda each: True if fails(each) else None, effort))
     if best is None:
         raise BadInput("`fails` is false on it", place="shrink_market", remedy="Give a market on which it is true")
-    return best.market
+    small: Market = best.market
+    return small
 
 
 def shrinks(
@@ -88,7 +80,7 @@ def shrinks(
     effort: Effort | None = None,
     *,
     numbers: Callable[[Witness], Iterable[Any]] = lambda witness: (),
-) -> Iterator[Shrunk[Witness]]:
+) -> Iterator[Statement]:
     """Yield smaller and smaller markets for which ``attempt`` returns a witness; none where it has none for ``market``.
 
     ``numbers`` of a witness are also made small. The same effort yields the same markets, unless time runs out.
@@ -104,7 +96,7 @@ def shrinks(
     yield from _Shrinker(attempt, numbers, effort or Effort(evaluations=1000)).run(market)
 
 
-def last(steps: Iterator[Shrunk[Witness]]) -> Shrunk[Witness] | None:
+def last(steps: Iterator[Statement]) -> Statement | None:
     """Return the last step of `shrinks`, None where there is none."""
     return next(iter(deque(steps, maxlen=1)), None)
 
@@ -118,10 +110,10 @@ class _Shrinker(Generic[Witness]):
         self._attempt, self._numbers = attempt, numbers
         self._left = effort.evaluations
         self._ends = effort.ends()
-        self._known: dict[Any, Shrunk[Witness] | None] = {}
-        self._best: Shrunk[Witness] | None = None
+        self._known: dict[Any, Statement | None] = {}
+        self._best: Statement | None = None
 
-    def run(self, market: Market) -> Iterator[Shrunk[Witness]]:
+    def run(self, market: Market) -> Iterator[Statement]:
         self._best = self._tried(market)
         if self._best is None:
             return
@@ -150,13 +142,13 @@ class _Shrinker(Generic[Witness]):
         self._best = found
         return True
 
-    def _tried(self, market: Market) -> Shrunk[Witness] | None:
+    def _tried(self, market: Market) -> Statement | None:
         key = (market.users, market.types, tuple(_entries(market)), market.demand is None)
         if key not in self._known:
             self._left -= 1
             witness = self._attempt(market)
             size = () if witness is None else _size(market, self._numbers(witness))
-            self._known[key] = None if witness is None else Shrunk(market, witness, size)
+            self._known[key] = None if witness is None else SHRUNK.of(market=market, witness=witness, size=size)
         return self._known[key]
 
 
@@ -275,7 +267,7 @@ def shrink(
     *,
     kind: MisreportKind | None = None,
     effort: Effort | None = None,
-) -> Shrunk[SlackCase]:
+) -> Statement:
     """Return the smallest market found on which a misreport of the same kind pays, and that one; gains are exact.
 
     Smallest means fewest users, then fewest types, then the smallest numbers, those of the report included. ``kind`` is
@@ -304,7 +296,7 @@ def shrinking_misreports(
     *,
     kind: MisreportKind | None = None,
     effort: Effort | None = None,
-) -> Iterator[Shrunk[SlackCase]]:
+) -> Iterator[Statement]:
     """Yield the smaller and smaller markets that `shrink` finds, each with a misreport that pays.
 
     Errors: those of `shrink`.

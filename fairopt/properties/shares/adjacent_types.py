@@ -15,8 +15,9 @@ from fairopt.policy.optima import extended
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Number
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.verdict import Answer, Verdict
+from fairopt.report import Statement
 
 THREE_TYPES = Market.of([[1, 1, 2], [1, 2, 3]], capacity=[1, 1, 1])
 
@@ -67,11 +68,11 @@ class AdjacentTypes(AllocationProperty):
             held = np.flatnonzero(row > tolerance * market.capacity[columns])
             for left, right in pairwise(held):
                 smaller_side = min(row[: left + 1].sum(), row[right:].sum())
-                if right > left + 1 and (not worst.shown or smaller_side > -worst.slack):
+                if right > left + 1 and (not worst.parts or smaller_side > -worst.slack):
                     slower, skipped, faster = names[left], names[left + 1], names[right]
                     shown = {"user": user, "slower": slower, "skipped": skipped, "faster": faster, "order": names}
                     worst = self.case(-smaller_side, 1, **shown)
-        answer, witness = (Answer.FAILS, worst) if worst.shown else (Answer.HOLDS, None)
+        answer, witness = (Answer.FAILS, worst) if worst.parts else (Answer.HOLDS, None)
         exact = market.exact and not ((shares > 0) & (shares <= tolerance * market.capacity)).any()
         effort = f"{counted(len(market.users), 'user')} over {' < '.join(names)}"
         return Verdict(self.name, answer, worst.slack, "GPUs", exact, effort, witness)
@@ -93,7 +94,7 @@ class AdjacentTypes(AllocationProperty):
             raise BadInput(f"got {', '.join(names)}", place="order", remedy=remedy)
         return [j for j in map(market.types.index, names) if market.capacity[j] > 0]
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
         columns = self._columns(optima.market)
         users = range(len(optima.market.users))

@@ -19,10 +19,11 @@ from fairopt.problem.ranges import in_use
 from fairopt.problem.throughput import capped_value
 from fairopt.program import INFINITY, Array, Number, more_text, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import CitedInstance, OverOptima, SlackCase
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_2, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
+from fairopt.report import Statement
 
 #: So many pairs of users are compared at once, in rationals in about a tenth of a second.
 PAIRS = 10_000
@@ -131,7 +132,7 @@ class EnvyFreeness(LinearInSpeedups):
             kept[:] = True
         return users[kept], others[kept]
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
         market, limited = optima.market, optima.limited()
         slacks = []

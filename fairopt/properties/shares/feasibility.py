@@ -78,7 +78,7 @@ class Feasibility(AllocationProperty):
 
     def fails_so(self, verdict: Verdict) -> str:
         """Return that too much is given out, or whose share is negative."""
-        user = None if verdict.witness is None else verdict.witness.shown.get("user")
+        user = None if verdict.witness is None else verdict.witness.parts.get("user")
         return super().fails_so(verdict) if user is None else f"{user} is given a negative share"
 
     def fails(self, case: SlackCase, market: Market, shares: Array) -> bool:

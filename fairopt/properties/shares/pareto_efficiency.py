@@ -21,12 +21,13 @@ from fairopt.problem.ranges import in_use, nothing_known, shrunk, unknown_speedu
 from fairopt.program import INFINITY, ROUNDING, Array, Formulation, Number, Program, cast, fractions, number_text
 from fairopt.properties.long_fractions import above, are_long
 from fairopt.properties.over_optima import by_support
-from fairopt.properties.property import AllocationProperty, CitedInstance, OverOptima, SlackCase
+from fairopt.properties.property import AllocationProperty, CitedInstance, SlackCase
 from fairopt.properties.shares.cited import EQUATION_2, EQUATION_3, OEF_EXAMPLE
 from fairopt.properties.shares.feasibility import Feasibility, sizes
 from fairopt.properties.shares.pareto_within_bounds import gain_at_all, reached, worst_cycle
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import Boundary
+from fairopt.report import Statement
 
 #: A sum of floats may be off by this part of it; a `GRAIN` is less than what is told of shares in floats.
 UNSEEN, GRAIN = 8 * ROUNDING, 1e-9
@@ -162,7 +163,7 @@ class ParetoEfficiency(AllocationProperty):
 
     def fails_so(self, verdict: Verdict) -> str:
         """Return who could get more, or that the allocation is not feasible, and so not efficient."""
-        feasible = verdict.witness is None or "gains" in verdict.witness.shown
+        feasible = verdict.witness is None or "gains" in verdict.witness.parts
         return super().fails_so(verdict) if feasible else "an infeasible allocation is not efficient"
 
     def about(self, case: SlackCase) -> str:
@@ -264,7 +265,7 @@ class ParetoEfficiency(AllocationProperty):
         boundary = Boundary.of(market, part, ends, what, trades=trades)
         return replace(found, answer=Answer.DEPENDS, boundary=boundary)
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
         lacking, balances, first = _dominated(optima), _balances(optima), len(optima.choices.cost)
         slacks = range(first, first + len(balances))
@@ -282,7 +283,7 @@ class ParetoEfficiency(AllocationProperty):
 
 def dominates(verdict: Verdict) -> bool:
     """Whether the witness of a verdict on efficiency is an allocation that is better for somebody, worse for nobody."""
-    return isinstance(verdict.witness, SlackCase) and "allocation" in verdict.witness.shown
+    return isinstance(verdict.witness, SlackCase) and "allocation" in verdict.witness.parts
 
 
 def largest_gain(market: Market, own: Array, fair: Array) -> Program:

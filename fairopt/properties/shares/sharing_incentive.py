@@ -13,10 +13,11 @@ from fairopt.problem import Market, worth
 from fairopt.problem.ranges import in_use
 from fairopt.program import Array, Number, more_text, number_text
 from fairopt.properties.over_optima import Slack, linear
-from fairopt.properties.property import CitedInstance, OverOptima, SlackCase
+from fairopt.properties.property import CitedInstance, SlackCase
 from fairopt.properties.shares.cited import EQUATION_1, EQUATION_5, OEF_EXAMPLE
 from fairopt.properties.verdict import Answer, Verdict
 from fairopt.properties.within_bounds import LinearInSpeedups
+from fairopt.report import Statement
 
 
 class SharingIncentive(LinearInSpeedups):
@@ -65,7 +66,7 @@ class SharingIncentive(LinearInSpeedups):
         split = market.equal_split()
         return ((i, in_use(market, i, shares[i]), in_use(market, i, split[i])) for i in range(len(market.users)))
 
-    def over(self, optima: Optima) -> OverOptima:
+    def over(self, optima: Optima) -> Statement:
         """Decide over all optima; see `fairopt.properties.over_optima`."""
         users = range(len(optima.market.users))
         slacks = [Slack(optima.worth(i, i, 1 / optima.fair[i]), Fraction(1)) for i in users]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from fairopt.models.slurm.tree import ROOT, AssociationTree, Ranking, Ties, fair_tree, level_fair_shares
+from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree, level_fair_shares
 from fairopt.proofs.claims.slurm import trees
 from fairopt.proofs.ledger.checking import found, require
 from fairopt.proofs.ledger.entries import Finding, Ruling
+from fairopt.report import Statement
 
-Broken = Callable[[AssociationTree, Ranking], bool]
+Broken = Callable[[AssociationTree, Statement], bool]
 
 
 def _search(broken: Broken, ties: Ties, most: int) -> tuple[int, int, AssociationTree | None]:
@@ -87,7 +88,7 @@ def tied_user_and_account() -> Finding:
     )
 
 
-def _tied_and_full(tree: AssociationTree, ranking: Ranking) -> bool:
+def _tied_and_full(tree: AssociationTree, ranking: Statement) -> bool:
     full = all(trees.members(tree, node) for node in range(len(tree.above)))
     return full and trees.tied_user_not_beside(tree, ranking)
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from fairopt.models.slurm.tree import ROOT, AssociationTree, Ranking, Ties, fair_tree
+from fairopt.models.slurm.tree import ROOT, AssociationTree, Ties, fair_tree
+from fairopt.report import Statement
 
 
 def small_trees(most: int) -> Iterator[AssociationTree]:
@@ -56,18 +57,18 @@ def siblings(found: AssociationTree) -> Iterator[tuple[int, int]]:
         yield from ((one, other) for one in level for other in level if one != other)
 
 
-def higher_account_not_higher(found: AssociationTree, ranking: Ranking) -> bool:
+def higher_account_not_higher(found: AssociationTree, ranking: Statement) -> bool:
     """Whether some user of an account does not go before a user of a sibling with a lower level fair-share."""
     return any(
         one >= found.users
-        and ranking.level[one] > ranking.level[other]  # type: ignore[operator]
+        and ranking.level[one] > ranking.level[other]
         and min((ranking.rank[user] for user in members(found, one)), default=found.users + 1)
         <= max((ranking.rank[user] for user in members(found, other)), default=0)
         for one, other in siblings(found)
     )
 
 
-def tied_user_not_beside(found: AssociationTree, ranking: Ranking) -> bool:
+def tied_user_not_beside(found: AssociationTree, ranking: Statement) -> bool:
     """Whether some user has not the rank of the highest user of a sibling account with its level fair-share."""
     return any(
         one < found.users <= other
@@ -78,7 +79,7 @@ def tied_user_not_beside(found: AssociationTree, ranking: Ranking) -> bool:
     )
 
 
-def tied_users_apart(found: AssociationTree, ranking: Ranking) -> bool:
+def tied_users_apart(found: AssociationTree, ranking: Statement) -> bool:
     """Whether two sibling users of the same level fair-share have different ranks."""
     return any(
         one < found.users > other
@@ -88,18 +89,18 @@ def tied_users_apart(found: AssociationTree, ranking: Ranking) -> bool:
     )
 
 
-def lower_without_reason(found: AssociationTree, ranking: Ranking) -> bool:
+def lower_without_reason(found: AssociationTree, ranking: Statement) -> bool:
     """Whether a user has a lower rank than one whose ancestor below their common one has no higher level fair-share."""
     return any(
-        ranking.level[one] >= ranking.level[other]  # type: ignore[operator]
+        ranking.level[one] >= ranking.level[other]
         and any(ranking.rank[a] < ranking.rank[b] for a in members(found, one) for b in members(found, other))
         for one, other in siblings(found)
     )
 
 
-def best_below_1(found: AssociationTree, ranking: Ranking) -> bool:
+def best_below_1(found: AssociationTree, ranking: Statement) -> bool:
     """Whether nobody has FairShare 1."""
-    return max(ranking.rank) != found.users
+    return bool(max(ranking.rank) != found.users)
 
 
 def listed(found: AssociationTree) -> str:

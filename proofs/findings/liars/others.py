@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt import allocate
-from fairopt.compare.incentives import PaidMisreport, best_misreport
+from fairopt.compare.incentives import best_misreport
 from fairopt.models import (
     CooperativeOEF,
     EqualSplit,
@@ -42,6 +42,7 @@ from fairopt.proofs.ledger.measuring import decide, exactly
 from fairopt.proofs.ledger.wording import both, listed, rows
 from fairopt.properties import Effort
 from fairopt.properties.misreports.kinds import MisreportKind, reached
+from fairopt.report import Statement
 
 #: How far decisions in floats may be from the exact ones, relative.
 LITTLE = 1e-6
@@ -180,7 +181,7 @@ DEMANDS = (
 ASKED, CLAIMS = 8, ("1/2", "3/2", 3, 40)
 
 
-def searched(policy: Policy, kind: MisreportKind, markets: int, seed: int = 0) -> PaidMisreport | None:
+def searched(policy: Policy, kind: MisreportKind, markets: int, seed: int = 0) -> Statement | None:
     """Return the lie that pays most on random markets of two or three users and two types; the same for the same seed.
 
     Speedups are of 1, 2, 3, 5, 10 and 30, with demands of 1 to 3 GPUs where lies are about demands.

@@ -20,9 +20,10 @@ from certificate_kinds.examples import (
     shares_of,
 )
 from fairopt.frontier import GOALS, RELAXED
-from fairopt.frontier.curve import CurvePoint, along
+from fairopt.frontier.curve import along, point_at
 from fairopt.frontier.tracing import trace
 from fairopt.properties import Answer, ParetoEfficiency
+from fairopt.report import Statement
 
 
 # -- worked out by hand ------------------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ def _frontier(data: Mapping[str, Any]) -> None:
     for told in data["points"]:
         shares = shares_of(told, market)
         require_feasible(market, shares)
-        reached = CurvePoint(Fraction(told["epsilon"]), Fraction(told["value"]), shares)
+        reached = point_at(Fraction(told["epsilon"]), Fraction(told["value"]), shares)
         require(relaxed.efficient or relaxed.epsilon(market, shares) <= reached.epsilon, "the property fails by more")
         require(reached.value <= goal.value(market, market.utility(shares)) + (gap and NEAR), "it is not reached")
         points.append(reached)
@@ -118,9 +119,9 @@ def _frontier(data: Mapping[str, Any]) -> None:
         require(efficient or told_there <= curve.below(epsilon), f"so much is not reached at {epsilon}")  # type: ignore[operator]
 
 
-def _between(one: CurvePoint, two: CurvePoint) -> CurvePoint:
+def _between(one: Statement, two: Statement) -> Statement:
     mixed = (one.epsilon + two.epsilon) / 2, (one.value + two.value) / 2, (one.allocation + two.allocation) / 2
-    return CurvePoint(*mixed)
+    return point_at(*mixed)
 
 
 TRUTH: dict[str, Truth] = {"frontier": _frontier}

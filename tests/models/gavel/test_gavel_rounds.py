@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 from random import Random
 
@@ -20,6 +21,7 @@ from fairopt.models.gavel.rounds import GavelRounds, GavelState
 from fairopt.policy import decide
 from fairopt.problem import Cluster, Jobs, Queue, Trace
 from fairopt.simulation import run, snapshot_from, snapshot_text
+from fairopt.simulation.engine import Engine
 from fairopt.testing.round_samples import sample_settings
 
 OBJECTIVES = (
@@ -360,3 +362,33 @@ def test_with_a_head_start_a_newcomer_does_not_come_before_all_others():
 def test_intervals_and_head_starts_that_cannot_be_are_refused(option):
     with pytest.raises(BadInput):
         GavelRounds(**option)
+
+
+def test_where_each_has_its_type_for_itself_one_decision_is_that_of_many_rounds():
+    cluster, random = Cluster.uniform({"a": (2, 4), "b": (2, 4)}), Random(3)
+    jobs = Jobs.of(
+        arrival=sorted(random.randrange(60) for _ in range(12)),
+        gpus=[random.choice([1, 2]) for _ in range(12)],
+        work=[random.randrange(3, 40) for _ in range(12)],
+        types=cluster.types,
+        throughput=[random.choice([[1, 2], [2, 1], [1, 3]]) for _ in range(12)],
+    )
+    asked, told, states = [], [], []
+    for ask in (True, False):
+        engine = Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask)
+        told.append([replace(each, seconds=0.0) for each in engine if each.anything])
+        asked.append(len(list(Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask).rounds())))
+        states.append([])
+        for rounds in range(5, 50, 3):
+            part = Engine(GavelRounds(), Trace(jobs).as_(float), cluster, length=1, ask=ask, rounds=rounds)
+            list(part)
+            states[-1].append(replace(part.snapshot().state.before(part.index), index=0))
+    assert told[0] == told[1]
+    assert states[0] == states[1]
+    assert asked[1] < 0.6 * asked[0]
+
+
+def test_who_comes_as_another_is_done_has_an_account_of_its_own():
+    jobs = Jobs.of(names=["x", "y"], gpus=[1, 1], work=[5, 5], arrival=[0, 5], types=["T"])
+    rounds = list(run(GavelRounds(), Trace(jobs).as_(float), Cluster.uniform({"T": (1, 4)}), length=1, rounds=7))
+    assert [each.after.state.jobs for each in rounds] == [("x",)] * 5 + [("y",)] * 2

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pkgutil import resolve_name
 from random import Random
+from typing import Any
 
+import pytest
+
+from fairopt.models.common.holdings import QueuedGang
+from fairopt.models.kai.cycle import Cycle
 from fairopt.models.kai.pool import NodePool
 from fairopt.models.kai.reclaiming import Reach
 from fairopt.problem import Entitlements, Gangs, Market
@@ -55,3 +61,26 @@ def test_those_that_are_spared_are_in_no_choice_that_is_allowed() -> None:
             spared += len(kept)
     assert spared > 50
     assert allowed > 50
+
+
+def test_what_ends_as_the_last_time_is_decided_as_if_it_were_played_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def played() -> list[tuple[list[int], dict[int, str]]]:
+        cycles = [Cycle(pool(seed), 1) for seed in range(120)]
+        for cycle in cycles:
+            cycle.run()
+        return [(list(cycle.started), cycle.stopped) for cycle in cycles]
+
+    alike: list[bool] = []
+    asked = "fairopt.models.kai.reclaiming._Trial._as_then"
+    as_then = resolve_name(asked)
+
+    def noted(trial: Any, kept: set[QueuedGang]) -> bool:
+        alike.append(as_then(trial, kept))
+        return alike[-1]
+
+    monkeypatch.setattr(asked, noted)
+    found = played()
+    monkeypatch.setattr(asked, lambda trial, kept: False)
+    assert found == played()
+    assert any(stopped for _, stopped in found)
+    assert any(alike)

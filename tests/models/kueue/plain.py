@@ -55,6 +55,13 @@ def _room(state: State, work: QueuedWork, needs: Needs, *, borrowing: bool = Tru
     return (borrowing or not over) and state.quotas.fits(work.queue, needs)
 
 
+def _within(state: State, node: int, needs: Needs) -> tuple[bool, Needs]:
+    """Return whether needs fit in a node's quota, and what of them goes on to the node above."""
+    quotas = state.quotas
+    left = [(c, max(0, amount - max(0, quotas.local[node][c] - quotas.usage[node][c]))) for c, amount in needs]
+    return all(quotas.usage[node][c] + amount <= quotas.subtree[node][c] for c, amount in needs), left
+
+
 def _back(state: State, work: QueuedWork, needs: Needs, gone: list[Target], *, borrowing: bool = True) -> list[Target]:
     for at in range(len(gone) - 2, -1, -1):
         state.add(gone[at].work)
@@ -72,7 +79,7 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
     forbidden = rules.borrow_within_cohort is Preempts.NEVER
     under = all(quotas.usage[work.queue][column] < quotas.nominal[work.queue][column] for column in columns)
     kinds: dict[bool, list[tuple[QueuedWork, int, bool, str]]] = {True: [], False: []}
-    right, left = state.quotas.within(work.queue, needs)
+    right, left = _within(state, work.queue, needs)
     path = quotas.paths[work.queue]
     for below, ancestor in pairwise(path):
         for queue in range(len(quotas.parent)):
@@ -87,7 +94,7 @@ def _classic(state: State, work: QueuedWork, needs: Needs, columns: set[int]) ->
                 reason = RECLAIMED if right or fixed else WHILE_BORROWING
                 if right or not forbidden or under:
                     kinds[right].append((each, ancestor, right or not fixed, reason))
-        fits, left = state.quotas.within(ancestor, left)
+        fits, left = _within(state, ancestor, left)
         right = right or fits
     own = [
         (each, -1, True, IN_QUEUE) for each in _yielding(state, work.queue, rules.within_cluster_queue, work, columns)
