@@ -65,15 +65,15 @@ PAPERS = {
         "ltgf",
         "Fairness to tenants is where ASTRAEA wins: under every reading of weights and intervals no rival serves fewer "
         "tenants unfairly for sure, and YARN-CS serves more of them so nearly always (`ltgf-tenantfair`). The printed "
-        "shares come out by Eq. (8) only; the printed 9.4 times against Tiresias-L comes out nowhere. To jobs it is "
-        "fairer than YARN-CS always, than Themis at a light load only; it is less fair than Themis at a heavy one and, "
-        "with real quotas, in the paper's intervals of 10 seconds, and how wrong the lengths are that Themis is told "
-        "changes little (`ltgf-jobfair`). That is on half a day; on two weeks and 100 hosts, of which one trace is "
-        "played, Themis serves 3.5 times as many jobs unfairly (`ltgf-jobfair-whole`). The printed shares of jobs need "
-        "a convention of the published simulator: a "
+        "shares come out by Eq. (8) only; the printed 9.4 times against Tiresias-L at the paper's size only, on two "
+        "weeks and 100 hosts (`ltgf-tenantfair-whole`). There Themis serves 3.3 times as many jobs unfairly, where 2.8 "
+        "is printed (`ltgf-jobfair-whole`). On half a day it is fairer to jobs than YARN-CS always, than Themis at a "
+        "light load only; it is less fair than Themis at a heavy one and, with real quotas, in the paper's intervals of "
+        "10 seconds, and how wrong the lengths are that Themis is told changes little (`ltgf-jobfair`). The printed "
+        "shares of jobs need a convention of the published simulator: a "
         "third of Venus' jobs are so short that the wait for the next 10 seconds alone puts them below 0.95, if it "
         "counts. Leases of an hour are worse than those of 900 seconds, as printed; shorter ones are not "
-        "(`ltgf-lease`).",
+        "(`ltgf-lease`, `ltgf-lease-whole`).",
     ),
     "astraea": Paper(
         "Astraea, posted prices (IEEE TC 2022)",

@@ -26,7 +26,7 @@ from fairopt.proofs.ledger.entries import Finding, PrintedAndFound, Ruling
 from fairopt.proofs.ledger.studying import WHOLE, Extent, between, ends, intervals, results_of
 from fairopt.proofs.ledger.wording import listed
 
-#: The studies: traces 1, 2 and 9 at several loads; what else is open, at a load of 1; wrong lengths; all of 400 jobs.
+#: The studies: traces 1, 2 and 9 at several loads; what else is open, at a load of 1; wrong lengths.
 TRACES, OPEN, ERRORS = "fft-traces", "fft-open", "fft-errors"
 #: Trace 1 at the paper's size.
 ENTIRE = "fft-whole"
@@ -197,7 +197,8 @@ def fig13b(extent: Extent = WHOLE) -> Finding:
         "Mean completion times with wrong lengths are "
         f"{between([each.ratio for each in cases])} times those with the true ones: within 1.17 in {len(small)} of "
         f"{len(cases)} cases{above}. SRTF, which goes by lengths alone, has {between(srtf)}. Study {ERRORS}: "
-        f"{len(results.cells)} runs of 400 jobs, {len(results.spec.seeds)} seeds, load 1 (trace 7 twice as much). The "
+        f"{len(results.cells)} runs of {results.spec.traces[0].parameters['jobs']} jobs in two days, as the paper's, "
+        f"{len(results.spec.seeds)} seeds, load 1 (trace 7 twice as much). The "
         f"paper gives neither sign nor distribution of the errors; played are {errors}. A job's error stays the same "
         "until it is done.",
         tuple(_kept(said, most, some) for said, (most, some) in lines.items()),
