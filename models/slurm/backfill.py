@@ -47,9 +47,8 @@ class Backfill:
         for job, part in waiting[: self.site.parameter("bf_max_job_test", MOST_TESTED)]:
             if not starter.waits(job) or part.refuses(job):
                 continue
-            broken = [starter.limits.on_jobs(job, part) or starter.beyond(job, part, kind) for kind in job.gang.takes]
-            if all(broken):  # nothing is kept for it, since nobody knows when the limit leaves room
-                starter.room.waits[job.gang.name] = next(iter(broken), "")
+            if why := starter.limits.on_jobs(job, part):  # nothing is kept for it: nobody knows when there is room
+                starter.room.waits[job.gang.name] = why
                 continue
             changed = self._tried(job, part) or changed
         return changed
@@ -57,9 +56,12 @@ class Backfill:
     def _tried(self, job: SlurmJob, part: SlurmPartition) -> bool:
         """Start a job, or keep the nodes on which it is expected to start; say whether anything started or stopped."""
         long, since = part.seconds(job), 0.0
+        broken = {kind: self.starter.beyond(job, part, kind) for kind in job.gang.takes}
+        limit = next(iter(broken.values())) if broken and all(broken.values()) else ""
+        kinds = [kind for kind, why in broken.items() if limit or not why]
         for _ in range(2 * len(self._pieces) + 3):
             nodes, later = self._left(part.nodes, since, since + long)
-            begin, on, kind = self._earliest(job, part, nodes)
+            begin, on, kind = self._earliest(job, part, nodes, kinds)
             if since == 0 and begin > 0 and self.starter.stop_for(job, part, nodes):
                 self._keep(0.0, long, nodes)  # until those are gone nobody else starts there
                 return job.number in self.starter.makes_room
@@ -69,6 +71,8 @@ class Backfill:
                 since = later
                 continue
             begin = max(begin, since)
+            if limit and begin <= 0:
+                return self._limited(job, limit)
             if begin <= 0:
                 self.starter.start(job, part, kind, on)
                 self._started(job)
@@ -82,9 +86,16 @@ class Backfill:
             if any((own & ~left).any() for low, high, left in self._pieces if high > begin and low < begin + long):
                 since = begin
                 continue
+            if limit:
+                return self._limited(job, limit)
             step = self.site.parameter("bf_resolution", MINUTE)
             self._keep(begin // step * step, (begin + long) // step * step, own)
             return False
+        return False
+
+    def _limited(self, job: SlurmJob, limit: str) -> bool:
+        """Keep nothing for a job that a limit on amounts stops, which is looked at once a start is found."""
+        self.starter.room.waits[job.gang.name] = limit
         return False
 
     # -- what is kept for whom ---------------------------------------------------------------------------------------
@@ -117,12 +128,11 @@ class Backfill:
         return mask
 
     # -- when GPUs become free ---------------------------------------------------------------------------------------
-    def _earliest(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> tuple[float, Place | None, int]:
+    def _earliest(
+        self, job: SlurmJob, part: SlurmPartition, nodes: Array, kinds: list[int]
+    ) -> tuple[float, Place | None, int]:
         """Return in how many seconds a job fits into nodes, where, and on which type; None where it never does."""
         starter = self.starter
-        kinds = [kind for kind in job.gang.takes if not starter.beyond(job, part, kind)]
-        if not kinds:
-            return inf, None, -1
         free, end, rows = self.site.free, 0.0, self._rows
         windows: Iterator[tuple[float, Array]] = iter(())
         while True:
