@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fairopt.program import Array
 #: What SchedulerParameters are without a value: bf_window in minutes, bf_resolution in seconds, bf_max_job_test.
 DAY, MINUTE, MOST_TESTED = 1440, 60, 500
 #: Seconds of the first window in which jobs end together.
-HALF = 30
+FIRST_WINDOW = 30
 
 
 class Backfill:
@@ -47,7 +47,9 @@ class Backfill:
         for job, part in waiting[: self.site.parameter("bf_max_job_test", MOST_TESTED)]:
             if not starter.waits(job) or part.refuses(job):
                 continue
-            if why := starter.limits.on_jobs(job, part):  # nothing is kept for it: nobody knows when there is room
+            if why := part.denies(job) or starter.limits.on_jobs(
+                job, part
+            ):  # nothing is kept for it: nobody knows when there is room
                 starter.room.waits[job.gang.name] = why
                 continue
             changed = self._tried(job, part) or changed
@@ -132,22 +134,21 @@ class Backfill:
         self, job: SlurmJob, part: SlurmPartition, nodes: Array, kinds: list[int]
     ) -> tuple[float, Place | None, int]:
         """Return in how many seconds a job fits into nodes, where, and on which type; None where it never does."""
-        starter = self.starter
-        free, end, rows = self.site.free, 0.0, self._rows
-        windows: Iterator[tuple[float, Array]] = iter(())
-        while True:
+        for end, free in self._later(job, part, nodes):
             for kind in kinds:
-                if (on := starter.fits(job, kind, nodes, free)) is not None:
+                if (on := self.starter.fits(job, kind, nodes, free)) is not None:
                     return end, on, kind
-            if not end:
-                gone = np.isin(rows[:, 1], [each.number for each in starter.may_stop(job, part)])
-                free = free.copy()
-                self._free(free, rows[gone])
-                windows = self._windows(nodes, rows[~gone])
-            end, some = next(windows, (inf, rows[:0]))
-            if end == inf:
-                return inf, None, -1
+        return inf, None, -1
+
+    def _later(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> Iterator[tuple[float, Array]]:
+        """Yield when how much is free (M, k + 1): now, then after each window, and without whom a job may stop."""
+        yield 0.0, self.site.free
+        free, stops = self.site.free.copy(), [each.number for each in self.starter.may_stop(job, part)]
+        gone = np.isin(self._rows[:, 1], stops)
+        self._free(free, self._rows[gone])
+        for end, some in self._windows(nodes, self._rows[~gone]):
             self._free(free, some)
+            yield end, free
 
     @staticmethod
     def _free(free: Array, rows: Array) -> None:
@@ -166,18 +167,26 @@ class Backfill:
         first = np.flatnonzero(np.append(True, rows[1:, 1] != rows[:-1, 1]))
         ends = rows[first, 0]
         own = np.flatnonzero(np.logical_or.reduceat(nodes[rows[:, 2].astype(np.int64)], first))
-        window, linear, at = float(HALF), self.site.parameter("bf_window_linear", 0), 0
+        window, at = float(FIRST_WINDOW), 0
         while at < len(own) and ends[own[at]] < inf:
             if at == 0:
-                until = (ends[own[0]] // HALF + 1) * HALF
+                until = (ends[own[0]] // FIRST_WINDOW + 1) * FIRST_WINDOW
             within = np.searchsorted(ends, until + window, side="right")
             last = min(max(int(np.searchsorted(own, within - 1)), at), len(own) - 1)
             after = own[last] + 1
             begin, stop = first[own[at]], first[after] if after < len(first) else len(rows)
             yield float(ends[own[last]]), rows[begin:stop]
-            at, window = last + 1, window + linear if linear else 2 * window
-            while after < len(ends) and until + window < ends[after] < inf:
-                window = window + linear if linear else 2 * window
+            later = ends[after] - until if after < len(ends) and ends[after] < inf else 0.0
+            at, window = last + 1, self._longer(window, later)
+
+    def _longer(self, window: float, least: float) -> float:
+        """Return how long the next window is: ``least``, or longer."""
+        if step := self.site.parameter("bf_window_linear", 0):
+            return window + step * max(1, ceil((least - window) / step))
+        window *= 2
+        while window < least:
+            window *= 2
+        return window
 
     def _started(self, job: SlurmJob) -> None:
         rows = np.vstack([self._rows, *self._of(job)])

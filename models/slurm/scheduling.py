@@ -57,7 +57,8 @@ def stopped_some(starter: JobStarter) -> bool:
             continue
         nodes = part.nodes & ~taken
         enough = bool(nodes.sum() >= job.nodes)
-        why, found = starter.free_for(job, part, nodes) if enough else ("", None)
+        why = part.denies(job) if enough else ""
+        why, found = starter.free_for(job, part, nodes) if enough and not why else (why, None)
         if found is not None:
             starter.start(job, part, *found)
         elif why:
@@ -79,18 +80,18 @@ def stopped_some(starter: JobStarter) -> bool:
 
 
 def _refused(starter: JobStarter) -> None:
-    """Say of each job why its last partition refuses it; where one takes it, only that those before deny it.
+    """Say of each job why a partition refuses it, unless one of those after that partition does not.
 
     Source: Slurm 22.05.8, src/slurmctld/job_scheduler.c, build_job_queue, before any job is tried.
     """
     for job in filter(starter.waits, starter.site.jobs.values()):
-        denied = True
+        refused = False
         for part in job.partitions:
             if why := part.refuses(job):
                 starter.room.waits[job.gang.name] = why
                 starter.stays.add(job.gang.name)
-                denied = bool(part.denies(job))
-            elif not denied:
+                refused = True
+            elif refused:
                 starter.stays.discard(job.gang.name)
 
 

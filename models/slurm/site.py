@@ -57,7 +57,7 @@ class SlurmPartition:
     default: float = inf
 
     def refuses(self, job: SlurmJob) -> str:
-        """Return why a job cannot run here whatever is free, "" where it can.
+        """Return why a job is not tried here at all, "" where it is.
 
         Source: Slurm 22.05.8, src/slurmctld/job_mgr.c, job_limits_check and _part_access_check.
         """
@@ -68,17 +68,18 @@ class SlurmPartition:
         nodes = int(self.says.get("MaxNodes", job.nodes)), int(self.says.get("MinNodes", job.nodes))
         if not nodes[1] <= job.nodes <= nodes[0]:
             return f"the partition {self.name} takes jobs of {nodes[1]} to {nodes[0]} nodes"
-        if own := self.denies(job):
-            return f"the partition {self.name} does not take jobs of {own}"
         state = self.says.get("State", "UP")
         return "" if state in ("UP", "DRAIN") else f"the partition {self.name} is {state}"
 
     def denies(self, job: SlurmJob) -> str:
-        """Return a job's account or QOS, whichever may not be used here, "" where both may."""
+        """Return why a job that is tried here does not run whatever is free, "" where it may.
+
+        Source: Slurm 22.05.8, src/slurmctld/node_scheduler.c, select_nodes, as with EnforcePartLimits=NO.
+        """
         for what, own in (("Accounts", job.account), ("Qos", job.qos)):
             allowed, denied = (self.says.get(f"{verb}{what}", "").split(",") for verb in ("Allow", "Deny"))
             if (allowed != [""] and own not in allowed) or (own in denied and own):
-                return own
+                return f"the partition {self.name} does not take jobs of {own}"
         return ""
 
     def seconds(self, job: SlurmJob) -> float:

@@ -155,7 +155,7 @@ class JobStarter:
 
     # -- preemption --------------------------------------------------------------------------------------------------
     def stop_for(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> bool:
-        """Stop jobs so that a job fits into nodes, and say whether it does without those that it may stop.
+        """Stop jobs so that a job fits into nodes, and say whether room was made for it, now or just before.
 
         They are taken away one after another until it fits, and then once more with the last one first, so that those
         that were not needed stay. A job for which others were just stopped waits for their end, and stops no more.

@@ -262,8 +262,8 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -
             outcome.wrong.append(told)
     stated = _stated((folder / "after" / "squeue.txt").read_text(encoding="utf-8"))
     outcome.values["reasons"] = 0
-    # the plugin of the scheduler lists jobs between rounds, too, and then says which partition refuses one: which of
-    # the two is the last is chance
+    # the scheduler's plugin lists jobs between rounds, too: then what is stated is which partition refuses one, or None
+    # where one after it does not, until the next round
     refused = {each.gang.name for each in starter.site.jobs.values() if any(p.refuses(each) for p in each.partitions)}
     # and Resources is stated of a partition that could never have a job, where ours is why another does not
     never = {
@@ -278,7 +278,7 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -
         outcome.values["reasons"] += 1
         own = next(names for words, names in REASONS.items() if re.search(words, why))
         also = OF_ORDER if rule.backfill and own <= OF_ORDER else own
-        also = also | OF_ORDER | REASONS["partition"] if job in refused else also
+        also = also | REASONS["partition"] | {"None"} if job in refused else also
         also = also | {"Resources"} if job in never else also
         if not any(reason.startswith(name) for name in also):
             outcome.wrong.append(f"job {job}: Slurm states {reason}; computed: {why}")

@@ -32,15 +32,15 @@ def test_a_job_that_was_stopped_is_in_no_later_order() -> None:
     assert len(found.stopped) == 3
 
 
-@pytest.mark.parametrize("seed", [103, 109, 112, 132, 201, 228])
+@pytest.mark.parametrize("seed", [103, 109, 112, 132, 201, 228, 231])
 def test_trees_of_seeds_that_were_drawn_when_the_rule_was_done(seed: int) -> None:
     """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends.
 
-    132 and 201: reasons of one partition, where there are others; 228: backfill looks at limits on amounts last.
+    132, 201 and 231: reasons of one partition, where there are others; 228: backfill looks at limits on amounts last.
     """
     found = compare(drawn(seed), KEPT / f"tree-{seed}")
     assert not found.wrong
-    assert found.started or seed == 201
+    assert found.values["reasons"] >= 3
 
 
 @pytest.mark.parametrize("seed", [46, 52, 68])
@@ -61,7 +61,7 @@ def test_what_a_live_slurm_stated_and_started(seed: int) -> None:
     assert not found.wrong
     assert found.values["sshare"] > 30
     assert found.values["sprio"] >= 18
-    assert found.started or seed == 201
+    assert found.values["reasons"] >= 3
 
 
 @pytest.mark.parametrize(("kept", "first", "job"), [("newest", "b, a", "2"), ("name", "a, b", "1")])
