@@ -185,7 +185,8 @@ def _fewest(
         p.constrain(f"owed {first}", lost <= np.array([spare[node] for node in some]))
     for number, rank in enumerate(ranks):
         p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
-    program, known, proved = p.program().as_(float), (), True
+    known: tuple[int, ...] = ()
+    program, proved = p.program().as_(float), True
     least = (*[0] * bool(risky), int(needed * parts))  # mostly the first ranks are this, and the last one is left
     while proved and len(known) < len(ranks):  # as small as can be, and then the next one, where this one is no larger
         for before in dict.fromkeys(((*known, *least[len(known) :]), known)):
