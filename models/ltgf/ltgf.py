@@ -17,7 +17,7 @@ from fairopt.models.common.schedulers import Room, check_lease, lease_length, or
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem import Jobs
 from fairopt.problem.queue import Queue
-from fairopt.program import INFINITY, Array, Number, objects
+from fairopt.program import INFINITY, Array, Number, cast, objects
 from fairopt.simulation import Consolidated, Placement, Request, placed
 from fairopt.simulation.gpu_time import quota
 from fairopt.simulation.placement import Requests
@@ -86,15 +86,17 @@ def rates(queue: Queue, kinds: Sequence[ShareBasis], counts: Array, demand_cap: 
     """
     place = {name: at for at, name in enumerate(queue.jobs.tenants)}
     owner = np.array([place[tenant] for tenant, _, _ in kinds], dtype=np.int64)
-    size, weight = (_column(queue, [each[at] for each in kinds]) for at in (1, 2))
-    demand, weights = (np.zeros((len(counts), len(place)), dtype=weight.dtype) + queue.now * 0 for _ in range(2))
-    np.add.at(demand, (slice(None), owner), counts * size)
-    np.add.at(weights, (slice(None), owner), counts * weight)
+    size = _column(queue, [gpus for _, gpus, _ in kinds])
+    weight = _column(queue, [each for _, _, each in kinds])
+    demand, weights = (cast(np.zeros((len(place), len(counts))), queue.number) for _ in range(2))
+    np.add.at(demand, owner, (counts * size).T)
+    np.add.at(weights, owner, (counts * weight).T)
+    demand, weights, none = demand.T, weights.T, _column(queue, [queue.now * 0])
     own = _column(queue, _quotas(tuple(queue.jobs.tenant_weight.tolist()), int(queue.cluster.gpus.sum()), queue.number))
     tenants = np.minimum(demand, own) if demand_cap else np.broadcast_to(own, demand.shape)
     # a job's fair GPUs: its part of the tenant's by weight, at most its own
     there = (counts > 0) & (weights[:, owner] != 0)
-    jobs = np.where(there, tenants[:, owner] * weight / np.where(there, weights[:, owner], 1), queue.now * 0)
+    jobs = np.where(there, tenants[:, owner] * weight / np.where(there, weights[:, owner], 1), none)
     return tenants, np.minimum(jobs, size)
 
 
