@@ -113,14 +113,19 @@ def smallest(
     kind, needed, missing = accounts.market.types[gpu_type], max(0, needed), missing or {}
     if not needed and not missing:
         return reclaim(kind, 0, ())
-    if reclaimable(accounts, gpu_type, users) < needed:
+    parts = [(user, part) for user in users for part in _parts(accounts, user, gpu_type)]
+    if sum(part.gpus for _, part in parts) < needed:
         return reclaim(kind, needed, None)
     kinds: dict[_Kind, list[Stopped]] = defaultdict(list)
-    for user in users:
-        for part in _parts(accounts, user, gpu_type):
-            taken = goods_of(accounts, [accounts.gang_called[part.gang]] if part.gang else [], gpu_type)
+    alike, kind_of = dict[tuple[int, int], list[Stopped]](), accounts.gangs.kinds
+    for user, part in parts:
+        gang = accounts.gang_called[part.gang] if part.gang else -1
+        same = user, int(kind_of[gang]) if part.gang else -1
+        if same not in alike:
+            taken = goods_of(accounts, [gang] if part.gang else [], gpu_type)
             freed = tuple(taken.get(limit, 0) / least for limit, least in missing.items())
-            kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)].append(part)
+            alike[same] = kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)]
+        alike[same].append(part)
     around: dict[int, list[int]] = defaultdict(list)
     for at, each in enumerate(kinds):
         for node in accounts.around(each.user):

@@ -96,7 +96,7 @@ class CohortQuotas:
         self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
         #: The same where that bounds anything: a limit, or what is not for others.
         self._bounds = [
-            [tuple(each for each in steps if each[1] > 0 or each[3] is not None) for steps in row] for row in self._steps
+            [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self._steps
         ]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
