@@ -31,6 +31,8 @@ PRODUCT = "nvidia.com/gpu.product"
 POOL = "pool"
 #: What a job names no class gets, and what dominant shares are over. Source: config/scheduler/config.yaml.
 DEFAULT_CLASS, COUNTED = "armada-default", ("cpu", "memory")
+#: What the rule `armada` reads of the configuration.
+PROTECTED, LARGE = "protectedFractionOfFairShare", "enablePreferLargeJobOrdering"
 _LIMITS = dict.fromkeys(("maximumResourceFraction", "maximumResourceFractionByPool"), TAKEN)
 _GANG, _MEMBERS = "armadaproject.io/gangId", "armadaproject.io/gangCardinality"
 _WAITS, _RUNS = ("SUBMITTED", "QUEUED"), ("LEASED", "PENDING", "RUNNING")
@@ -137,15 +139,13 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
     used: dict[str, set[str]] = {}
     for job in jobs.values():
         used.setdefault(job.text("queue"), set()).add(_class_of(job, scheduling))
-    tiers = {_class(scheduling, each)[0] for row in used.values() for each in row}
-    if len(used) > 1 and len(tiers) > 1:
-        why = "that a job takes the place of one of a lower class in any queue is not modelled"
-        places.note("priority class, priority", "all queues", ", ".join(map(str, sorted(tiers))), why)
     nodes = {
         name: ImportedQueue(cap=_cap(part, scheduling, stock, places, used.get(name)), weight=_weight(part))
         for name, part in queues.items()
     }
-    owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods)
+    said = {"scheduler": "armada", PROTECTED: str(_number(scheduling, PROTECTED, 1))}
+    said[LARGE] = str(scheduling.flag(LARGE, False)).lower()
+    owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods, settings=said)
     market = market_of(
         owed,
         [stock.amounts[kind] for kind in stock.types],

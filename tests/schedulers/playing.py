@@ -26,7 +26,7 @@ from fairopt.importing.kubernetes import pod_requests
 from fairopt.importing.kueue import read as read_kueue
 from fairopt.importing.volcano import read as read_volcano
 from fairopt.importing.yarn import read as read_yarn
-from fairopt.models import DominantResourceFairness, Kai, Kueue, VolcanoCapacity, VolcanoProportion, YarnCapacity
+from fairopt.models import Armada, Kai, Kueue, VolcanoCapacity, VolcanoProportion, YarnCapacity
 from fairopt.policy import DecisionReason, Policy
 from fairopt.problem import Gangs
 from fairopt.problem.files.schema import ObjectPart
@@ -250,11 +250,13 @@ def _armada(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
                 "submittedTs": time,
                 "jobSpec": spec,
             }
-    path.write_text(json.dumps({"items": [*case.objects, {"jobDetails": jobs}]}), encoding="utf-8")
+    # the tests' configuration is all there is: what it does not set is 0, where Armada's own configuration has 1
+    zero = {"protectedFractionOfFairShare": 0}
+    objects = [{"scheduling": zero | each["scheduling"]} if "scheduling" in each else each for each in case.objects]
+    path.write_text(json.dumps({"items": [*objects, {"jobDetails": jobs}]}), encoding="utf-8")
     gpus = any("nvidia.com/gpu" in row["requests"] for row in case.said["jobs"])
     read = read_armada(path, resource=None if gpus else "cpu")
-    rule = DominantResourceFairness(counting_next=True, preempt=True, passing=True)
-    return read, rule, lambda *found: _armada_outcome(case, *found)
+    return read, Armada(), lambda *found: _armada_outcome(case, *found)
 
 
 def _armada_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
