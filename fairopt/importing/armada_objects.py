@@ -87,10 +87,11 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "maximumPerQueueSchedulingBurst maxQueueLookback",
     )
     | fields(_MARKET, "experimentalIndicativePricing experimentalIndicativeShare")
+    | {"respectNodePodLimits": "how many pods a node has places for is not counted"}
     | fields(
         BOOKKEEPING,
         "supportedResourceTypes disableScheduling disableIndependentPoolFailures maxSchedulingDuration "
-        "enableAssertions respectNodePodLimits nodeIdLabel priorityClassNameOverride "
+        "enableAssertions nodeIdLabel priorityClassNameOverride "
         "maxJobSchedulingContextsPerExecutor maxRetries retryPolicy indexedResources indexedNodeLabels indexedTaints "
         "executorTimeout maxUnacknowledgedJobsPerExecutor executorUpdateFrequency wellKnownNodeTypes",
     ),

@@ -12,15 +12,21 @@ from typing import TypeAlias
 from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, Places
 from fairopt.importing.kubernetes import Objects, Pod, Stock, add, named, pod_requests
+from fairopt.importing.volcano_actions import in_order, is_critical, said_of
 from fairopt.problem.files.schema import ObjectPart
 
+#: What a node has places for, where these are counted.
+PODS = "pods"
 #: The annotation that names a pod's group, and what says whether it may be stopped.
 GROUP_NAME, STOPS = "scheduling.k8s.io/group-name", "volcano.sh/preemptable"
 Amounts: TypeAlias = Mapping[str, Fraction]
 
 
-def pods_of(found: Objects, places: Places) -> dict[str, list[Pod]]:
-    """Return the pods of each pod group that run or wait; nothing where the files have none."""
+def pods_of(found: Objects, places: Places, *, counted: bool) -> dict[str, list[Pod]]:
+    """Return the pods of each pod group that run or wait; nothing where the files have none.
+
+    ``counted``: whether a pod's place on a node is a resource as others.
+    """
     members: dict[str, list[Pod]] = {}
     for name, part in found["Pod"].items():
         metadata, phase = part.part("metadata"), part.part("status").text("phase", "Pending")
@@ -31,8 +37,19 @@ def pods_of(found: Objects, places: Places) -> dict[str, list[Pod]]:
             places.note("Pod", name, "no annotation of a pod group", "of no queue")
         else:
             stops = labels.text(STOPS, notes.text(STOPS, "true")) != "false"
-            runs = bool(part.part("spec").text("nodeName"))
-            members.setdefault(owner, []).append(Pod(runs, pod_requests(part.part("spec")), stops))
+            spec, takes = part.part("spec"), pod_requests(part.part("spec"))
+            if counted:
+                takes[PODS] = Fraction(1)
+            members.setdefault(owner, []).append(
+                Pod(
+                    bool(spec.text("nodeName")),
+                    takes,
+                    stops,
+                    priority=spec.whole("priority", 1, least=-(2**31)),
+                    preempts=spec.text("preemptionPolicy") != "Never",
+                    critical=is_critical(metadata.text("namespace"), spec.text("priorityClassName")),
+                )
+            )
     return members
 
 
@@ -44,19 +61,19 @@ def group_of(pod: ObjectPart) -> str:
 
 
 def of_pods(
-    part: ObjectPart, queue: str, pods: Sequence[Pod], columns: Stock, places: Places, classes: Mapping[str, int],
-    over: ObjectPart,
+    part: ObjectPart, queue: str, pods: Sequence[Pod], columns: Stock, places: Places, tier: int, over: ObjectPart,
+    settings: Mapping[str, str],
 ) -> Iterator[ImportedGang]:  # fmt: skip
     """Yield the gangs of a pod group's pods: the least number together, and each of the others by itself."""
     name, spec = named(part), part.part("spec")
-    first, tier = spec.whole("minMember", 0), classes.get(spec.text("priorityClassName"), 0)
-    can = over.part("spec").flag("reclaimable", True) and part.at("metadata.annotations").text(STOPS, "true") != "false"
+    first, stops = spec.whole("minMember", 0), part.at("metadata.annotations").text(STOPS, "true") != "false"
+    can = over.part("spec").flag("reclaimable", True) and stops
     since, number, left = part.part("metadata").read("creationTimestamp", SECONDS, 0), 0, first
     if 0 < first < len(pods):
         why = "pods beyond the gang's minimum are gangs of their own, and start after their group's"
         places.note("PodGroup, pods beyond spec.minMember", name, len(pods) - first, why)
     for runs in (True, False):
-        some = [pod for pod in pods if pod.runs is runs]
+        some = in_order([pod for pod in pods if pod.runs is runs], settings, running=runs)
         together, left = some[:left], max(0, left - len(some))
         if runs and left and together:
             places.note(
@@ -66,10 +83,12 @@ def of_pods(
             takes: dict[str, Fraction] = {}
             for pod in each:
                 add(takes, pod.takes)
+            said = said_of(name, settings, each, stops=stops, beyond=each is not together)
             for gang, gpus, of, other in by_type(f"{name}+{number}" if number else name, takes, columns, places):
                 on = (of or next(iter(columns.types))) if runs else None
                 may = can and all(pod.may_stop for pod in each)
-                yield ImportedGang(gang, queue, gpus, None if of is None else [of], on, other, tier, may, since)
+                allowed = None if of is None else [of]
+                yield ImportedGang(gang, queue, gpus, allowed, on, other, tier, may, since, said)
             number += 1
 
 

@@ -188,16 +188,17 @@ class Holdings:
         self.started.append(gang.name)
         self.waits.pop(gang.name, None)
         self.stopped.pop(gang.name, None)
-        self._add(gang, 1)
+        self.add(gang, 1)
 
     def stop(self, gang: QueuedGang, why: str) -> None:
         """Stop a gang that runs."""
         del self.running[gang.number]
         self.stopped[gang.name] = why
-        self._add(gang, -1)
+        self.add(gang, -1)
         gang.on = -1
 
-    def _add(self, gang: QueuedGang, sign: int) -> None:
+    def add(self, gang: QueuedGang, sign: int) -> None:
+        """Let what a gang takes be held, or with -1 not be: for a trial, which is taken back."""
         for column, amount in gang.takes[gang.on].items():
             self.free[column] -= sign * amount
             for at in self.above(gang.queue):

@@ -198,7 +198,7 @@ def _volcano(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
 
 
 def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
-    """Return how many pods start, by pod group where the case says so, and how many are stopped."""
+    """Return how many pods start, and are stopped; by pod group where the case says so."""
     owed = read.problem.entitlements
     groups: dict[str, list[Any]] = {}
     least: dict[str, int] = {}
@@ -222,13 +222,14 @@ def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dic
         return group, first if first > 1 and number == before else 1
 
     starts, stopped = changed(read, grounds)
-    count: Counter[str] = Counter()
-    for gang in starts:
-        group, number = pods(gang)
-        count[group.rpartition("/")[2]] += number
-    found: dict[str, Any] = {"stops": sum(pods(gang)[1] for gang in stopped)}
-    if "starts" in case.want:
-        found["starts"] = dict(count) if isinstance(case.want["starts"], dict) else sum(count.values())
+    found: dict[str, Any] = {}
+    for key, gangs in (("starts", list(starts)), ("stops", stopped)):
+        count: Counter[str] = Counter()
+        for gang in gangs:
+            group, number = pods(gang)
+            count[group.rpartition("/")[2]] += number
+        if key in case.want:
+            found[key] = dict(count) if isinstance(case.want[key], dict) else sum(count.values())
     return found
 
 
