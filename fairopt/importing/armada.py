@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
@@ -31,8 +32,6 @@ PRODUCT = "nvidia.com/gpu.product"
 POOL = "pool"
 #: What a job names no class gets, and what dominant shares are over. Source: config/scheduler/config.yaml.
 DEFAULT_CLASS, COUNTED = "armada-default", ("cpu", "memory")
-#: What the rule `armada` reads of the configuration.
-PROTECTED, LARGE = "protectedFractionOfFairShare", "enablePreferLargeJobOrdering"
 _LIMITS = dict.fromkeys(("maximumResourceFraction", "maximumResourceFractionByPool"), TAKEN)
 _GANG, _MEMBERS = "armadaproject.io/gangId", "armadaproject.io/gangCardinality"
 _WAITS, _RUNS = ("SUBMITTED", "QUEUED"), ("LEASED", "PENDING", "RUNNING")
@@ -143,8 +142,9 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
         name: ImportedQueue(cap=_cap(part, scheduling, stock, places, used.get(name)), weight=_weight(part))
         for name, part in queues.items()
     }
-    said = {"scheduler": "armada", PROTECTED: str(_number(scheduling, PROTECTED, 1))}
-    said[LARGE] = str(scheduling.flag(LARGE, False)).lower()
+    protected, large = "protectedFractionOfFairShare", "enablePreferLargeJobOrdering"
+    said = {"scheduler": "armada", protected: str(_number(scheduling, protected, 1))}
+    said |= {large: str(scheduling.flag(large, False)).lower(), "resource": json.dumps(dict(stock.types))}
     owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods, settings=said)
     market = market_of(
         owed,

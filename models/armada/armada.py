@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from math import lcm
 from operator import mul
 from typing import Any
 
+from fairopt.errors import BadInput, require
 from fairopt.models.armada.fair_shares import fair_shares
 from fairopt.models.common.holdings import (
     Amounts,
@@ -29,20 +31,23 @@ from fairopt.program import Array, Number
 
 #: The settings of a cluster that the rule reads, as Armada's configuration calls them.
 PROTECTED, LARGE = "protectedFractionOfFairShare", "enablePreferLargeJobOrdering"
+#: The setting that says what the resource of each GPU type is called.
+RESOURCE = "resource"
 
 
 @dataclass(frozen=True)
 class Armada(Computed):
     """The next job is one of the highest priority class, of the queue that costs the least with it, over its weight.
 
-    A queue's cost is its dominant share: each GPU type and each good is a resource. First, running gangs of a
+    A queue's cost is its dominant share: each good is a resource, and so is each GPU type, but for types of which the
+    market's `settings` say that they are one (``resource``: its name by type, in JSON). First, running gangs of a
     preemptible class stand in their queue again where the queue holds more than
     ``protected_fraction_of_fair_share`` of its fair share: that by weight, or what others do not demand, whichever is
     more (preemption to fair share). Who finds no room takes the places of preemptible gangs of lower classes, the
     lowest first, and of these those that would be the last to start (urgency-based preemption). A gang that finds no
     room waits alone. Caps are for those that wait. With ``enable_prefer_large_job_ordering`` queues below their fair
     share go by what they hold, larger gangs first, and before the others. None is what the market's `settings` say,
-    else Armada's default: 1, and no. Weights are the market's, ties go by name.
+    else Armada's default: 1, and no. A weight is ``borrow_weight``; ties go by name.
 
     Source: armadaproject/armada at 207cc9e0: docs/scheduling_and_preempting_jobs.md; internal/scheduler/scheduling,
     preempting_queue_scheduler.go, queue_scheduler.go (``Less``), eviction.go; nodedb.go (urgency); config.yaml.
@@ -96,6 +101,8 @@ class Armada(Computed):
         for gang in put_back:
             if gang.on < 0 and (why := room.waits.pop(gang.name, "")):
                 stopped[gang.name] = f"preemption to fair share: {costs.said(gang.queue)}; {why}"
+        gone = {gang.name for gang, _ in round_.replaced if gang.on < 0}
+        room.started = [name for name in room.started if name not in gone]
         for gang, why in round_.replaced:
             if gang.on < 0 and gang.number in before:
                 stopped[gang.name] = why
@@ -116,15 +123,21 @@ class _Costs:
     """What queues cost: ``held`` and ``fair`` are parts of the pool (n,); only queues with jobs have fair shares.
 
     Costs over weights are compared in a small ``unit``, so that they are whole numbers where amounts are. ``there``
-    (W,): the pool; ``rank`` (n,): the place of each queue by name.
+    (r,): what the pool has of each resource; ``rank`` (n,): the place of each queue by name.
     """
 
     def __init__(self, market: Market, room: Holdings, *, large: bool) -> None:
         owed, n = entitlements_of(market), len(market.users)
         self.users, self.large = market.users, large
         self.rank = dict(zip(sorted(range(n), key=market.users.__getitem__), range(n), strict=True))
-        self.there = [*market.capacity.tolist(), *owed.stock.tolist()]
-        self.weight = market.weight.tolist()
+        names = [*map(_resources(owed).get, owed.types, owed.types), *owed.columns[len(owed.types) :]]
+        called = list(dict.fromkeys(names))
+        self._of = [called.index(name) for name in names]  # the resource of each column
+        self._alone = len(called) == len(names)
+        self.there = self._by_resource([*market.capacity.tolist(), *owed.stock.tolist()])
+        self.weight = owed.borrow_weight[:n].tolist()
+        for name, weight in zip(market.users, self.weight, strict=True):
+            require(weight > 0, weight, f"weight of {name!r}", "Give one above 0: it is one over a priority factor")
         each = [[1 / (all_ * weight) if all_ > 0 else all_ * 0 for all_ in self.there] for weight in self.weight]
         self.unit = lcm(*(part.denominator for row in each for part in row)) if market.exact else 1
         self._each = [light(part * self.unit for part in row) for row in each]
@@ -141,8 +154,9 @@ class _Costs:
             self.fair[user], self._budget[user] = max(own, due), due / self.weight[user] * self.unit
 
     def part(self, held: Sequence[Any]) -> Any:
-        """Return the largest part of a resource that somebody holds; what there is nothing of does not count."""
-        return max((ratio(has, all_) for has, all_ in zip(held, self.there, strict=True) if all_ > 0), default=0)
+        """Return the largest part of a resource that somebody holds (W,); what there is nothing of does not count."""
+        pairs = zip(self._by_resource(held), self.there, strict=True)
+        return max((ratio(has, all_) for has, all_ in pairs if all_ > 0), default=0)
 
     def key(self, user: int, held: Sequence[Any], gang: QueuedGang) -> tuple[Any, ...]:
         """Return what queues are compared by, with the gang that is next. Source: queue_scheduler.go, ``Less``."""
@@ -164,7 +178,28 @@ class _Costs:
         return f"{self.users[user]!r} held {held} of the pool, its fair share is {fair}"
 
     def _cost(self, user: int, held: Sequence[Any]) -> Any:
-        return max(map(mul, held, self._each[user]))
+        return max(map(mul, self._by_resource(held), self._each[user]))
+
+    def _by_resource(self, held: Sequence[Any]) -> Sequence[Any]:
+        if self._alone:
+            return held
+        out = [0 * held[0]] * (max(self._of) + 1)
+        for at, amount in zip(self._of, held, strict=True):
+            out[at] += amount
+        return out
+
+
+def _resources(owed: Entitlements) -> dict[str, str]:
+    """Return the name of each type's resource, as far as the settings say it. Errors: `BadInput`."""
+    text = owed.settings.get("", {}).get(RESOURCE, "{}")
+    place, remedy = f"settings, {RESOURCE}", 'Give JSON such as {"A100": "nvidia.com/gpu"}'
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"got {text!r}", place=place, remedy=remedy) from error
+    fits = isinstance(found, dict) and all(isinstance(each, str) for each in found.values())
+    require(fits, text, place, remedy)
+    return dict(found)
 
 
 @dataclass

@@ -23,7 +23,7 @@ STEPS = 60_000_000
 Row = tuple[str, int, int, bool, bool]
 
 
-def cluster(rows: list[Row], cpus: int = 8, weight: Any = None, settings: Any = None, cap: Any = None) -> Market:
+def cluster(rows: list[Row], cpus: int = 8, settings: Any = None, cap: Any = None) -> Market:
     """Return a pool of CPUs with jobs, named by queue and place: a1, a2, b3."""
     users = ("A", "B", "C")
     gangs = Gangs.of(
@@ -37,7 +37,7 @@ def cluster(rows: list[Row], cpus: int = 8, weight: Any = None, settings: Any = 
         on=["cpu" if row[4] else None for row in rows],
     )
     owed = Entitlements.of(users, ["cpu"], gangs=gangs, settings={"": settings or {}}, cap=cap or {})
-    return Market.of([[1]] * 3, [cpus], users=users, types=["cpu"], weight=weight, entitlements=owed)
+    return Market.of([[1]] * 3, [cpus], users=users, types=["cpu"], entitlements=owed)
 
 
 def decided(market: Market, **options: Any) -> DecisionReason:
@@ -120,7 +120,18 @@ def test_larger_jobs_go_first_below_the_fair_share_where_that_is_configured() ->
     assert decided(cluster(rows, settings={"enablePreferLargeJobOrdering": "true"})).order[0] == "b3"
 
 
+def test_types_of_one_resource_count_together() -> None:
+    gangs = Gangs.of(["A", "B"], [3, 3], users=["A", "B"], types=["K80", "V100"], allowed=[["K80"], None])
+    for settings, share in (({}, F(3, 4)), ({"resource": '{"K80": "gpu", "V100": "gpu"}'}, F(3, 24))):
+        owed = Entitlements.of(["A", "B"], ["K80", "V100"], gangs=gangs, settings={"": settings})
+        market = Market.of([[1, 2]] * 2, [4, 20], users=["A", "B"], types=["K80", "V100"], entitlements=owed)
+        assert decided(market).share["A"] == share
+
+
 def test_settings_that_are_none_are_refused() -> None:
+    for text in ("[1]", "{", '{"K80": 1}'):
+        with pytest.raises(BadInput, match="resource"):
+            decided(cluster([waits("A", 1)], settings={"resource": text}))
     with pytest.raises(BadInput, match="protectedFractionOfFairShare"):
         decided(cluster([waits("A", 1)], settings={"protectedFractionOfFairShare": "much"}))
 
@@ -145,8 +156,10 @@ def test_one_class_on_one_node_is_as_in_the_model_of_the_ledger() -> None:
             on=["cpu" if job.node == 0 else None for job in jobs],
             other={"memory": [job.needs[1] for job in jobs]},
         )
-        owed = Entitlements.of(["A", "B", "C"], ["cpu"], goods={Good("memory", "all"): memory}, gangs=gangs)
-        market = Market.of([[1]] * 3, [cpus], users=["A", "B", "C"], weight=weight, types=["cpu"], entitlements=owed)
+        weights = dict(zip("ABC", weight, strict=True))
+        goods = {Good("memory", "all"): memory}
+        owed = Entitlements.of(["A", "B", "C"], ["cpu"], goods=goods, gangs=gangs, borrow_weight=weights)
+        market = Market.of([[1]] * 3, [cpus], users=["A", "B", "C"], types=["cpu"], entitlements=owed)
         protected = dice.choice([F(0), F(1, 2), F(1)])
         found = decided(market, protected_fraction_of_fair_share=protected)
         active = {job.queue for job in jobs}
