@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ from fairopt.program import Array, Number
 
 #: The settings of a cluster that the rule reads, as Armada's configuration calls them.
 PROTECTED, LARGE = "protectedFractionOfFairShare", "enablePreferLargeJobOrdering"
+#: What a gang is compared by with others that run, its number, and itself.
+_Place = tuple[tuple[Any, ...], int, QueuedGang]
 #: The setting that says what the resource of each GPU type is called.
 RESOURCE = "resource"
 
@@ -206,14 +209,14 @@ def _resources(owed: Entitlements) -> dict[str, str]:
 class _Round:
     """Gangs that start one by one, and who yields to more urgent ones; ``cap`` (n, W).
 
-    ``lower``: by priority, the preemptible gangs that run at it, the last in their order last; None while it is not
-    known, since one started. ``spare``: what these take, by priority (W,). ``replaced``: who yielded, and why.
+    ``lower``: by priority, the preemptible gangs that run at it, once it is asked for: last those that would
+    start again last. ``spare``: what they take, by priority (W,). ``replaced``: who yielded, and why.
     """
 
     room: Holdings
     costs: _Costs
     cap: list[list[Any]]
-    lower: dict[int, list[QueuedGang] | None] = field(default_factory=dict)
+    lower: dict[int, list[_Place]] = field(default_factory=dict)
     spare: dict[int, list[Any]] = field(default_factory=dict)
     replaced: list[tuple[QueuedGang, str]] = field(default_factory=list)
 
@@ -271,8 +274,11 @@ class _Round:
         spare = self.spare.setdefault(gang.tier, [0] * len(self.room.columns))
         for column, amount in gang.takes[gang.on].items():
             spare[column] += sign * amount
-        if sign > 0:
-            self.lower[gang.tier] = None
+        if sign > 0 and gang.tier in self.lower:
+            held = list(self.room.held[gang.queue])
+            for column, amount in gang.takes[gang.on].items():
+                held[column] -= amount
+            insort(self.lower[gang.tier], _place(self.costs, held, gang))
 
     def _yielding(self, gang: QueuedGang, takes: Amounts) -> list[QueuedGang]:
         """Return the gangs of lower classes that yield; nobody where all of them together are too few.
@@ -289,26 +295,26 @@ class _Round:
             passed = []
             order = self._order(tier)
             while lacks and order:
-                last = order.pop()
+                place = order.pop()
+                last = place[-1]
                 has = last.takes[last.on]
                 if lacks.keys().isdisjoint(has):
-                    passed.append(last)
+                    passed.append(place)
                     continue
                 out.append(last)
                 lacks = {c: lack - has.get(c, 0) for c, lack in lacks.items() if lack > has.get(c, 0)}
             order += reversed(passed)
         return out
 
-    def _order(self, tier: int) -> list[QueuedGang]:
+    def _order(self, tier: int) -> list[_Place]:
         """Return the preemptible gangs of a class that run, in the order in which they would be started again."""
-        found = self.lower.get(tier)
-        if found is None:
+        if tier not in self.lower:
             own = [gang for gang in self.room.running.values() if gang.preemptible and gang.tier == tier]
-            found = self.lower[tier] = _sequence(self.costs, self.room.held, own)
-        return found
+            self.lower[tier] = _sequence(self.costs, self.room.held, own)
+        return self.lower[tier]
 
 
-def _sequence(costs: _Costs, held: Sequence[Sequence[Any]], gangs: Iterable[QueuedGang]) -> list[QueuedGang]:
+def _sequence(costs: _Costs, held: Sequence[Sequence[Any]], gangs: Iterable[QueuedGang]) -> list[_Place]:
     """Return gangs that run in the order in which they would be started again, by the costs of their queues."""
     queues = by_queue(sorted(gangs, key=lambda gang: gang.place))
     base: Mapping[int, list[Any]] = {user: list(held[user]) for user in queues}
@@ -324,7 +330,12 @@ def _sequence(costs: _Costs, held: Sequence[Sequence[Any]], gangs: Iterable[Queu
     turns = TreeTurns.flat(ends, lambda user: tuple(quick(costs.key(user, base[user], ends[user][0]))))
     out = []
     while (user := turns.first()) is not None:
-        out.append(ends[user].popleft())
-        add(out[-1], 1)
+        gang = ends[user].popleft()
+        out.append(_place(costs, base[user], gang))
+        add(gang, 1)
         turns.changed(user)
     return out
+
+
+def _place(costs: _Costs, held: Sequence[Any], gang: QueuedGang) -> _Place:
+    return tuple(quick(costs.key(gang.queue, held, gang))), gang.number, gang

@@ -52,8 +52,12 @@ def preempt(
         starves[queue].clear()
         turns.changed(queue)
         own = sorted(victims.get(queue, ()), key=lambda job: (job.tier, told(job.number).priority, -job.place))
+        of_job: dict[str, list[QueuedGang]] = {}
+        for other in own:
+            of_job.setdefault(told(other.number).job, []).append(other)
         for within in (False, True):
             failed: dict[Any, int] = {}  # by what is taken, the highest priority at which it found no room
+            first = 0
             for job in (job for job in jobs if job.on < 0 and own and asked[0]):
                 said = told(job.number)
                 if said.beyond or not said.preempts:
@@ -62,8 +66,11 @@ def preempt(
                     shape = frozenset(takes.items())
                     if not within and "priority" in asked and failed.get(shape, job.tier - 1) >= job.tier:
                         continue
+                    others = of_job.get(said.job, []) if within else map(own.__getitem__, range(first, len(own)))
                     able = (
-                        other for other in own if other.on >= 0 and said.over(told(other.number), asked, within=within)
+                        other
+                        for other in others
+                        if other.on >= 0 and said.over(told(other.number), asked, within=within)
                     )
                     stopped = _stopped(room, refused, job.queue, takes, able)
                     if stopped is None:
@@ -74,7 +81,8 @@ def preempt(
                     room.start(job, way)
                     job.preemptible = False
                     break
-                own = [other for other in own if other.on >= 0] if job.on >= 0 else own
+                while first < len(own) and own[first].on < 0:
+                    first += 1  # most are stopped from the first on
         waits += (job for job in jobs if job.on < 0)
     return waits
 

@@ -13,8 +13,11 @@ from fairopt.models.volcano.proportion import VolcanoProportion
 from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
+from fairopt.testing.counted_steps import CountedSteps
 
 USERS = ("A", "B")
+#: The most steps: what takes time that grows with the square takes more.
+STEPS = 5_000_000
 
 
 def cluster(
@@ -147,3 +150,17 @@ def test_random_sessions_stop_nobody_without_need() -> None:
                 assert more[0] > gpus or more[1] > memory or of_queue + by_name[victim][2] > limit
         stopped += len(found.stopped)
     assert stopped > 30
+
+
+def test_one_queue_of_many_gangs_is_decided_in_few_steps() -> None:
+    dice = Random(1)
+    sizes = [dice.choice([1, 2, 4]) for _ in range(6_000)]
+    gangs = Gangs.of(
+        ["A"] * 6_000, sizes, users=USERS, types=["H100"], tier=[dice.randint(0, 3) for _ in sizes],
+        on=["H100"] * 2_000 + [None] * 4_000,
+    )  # fmt: skip
+    owed = Entitlements.of(USERS, ["H100"], gangs=gangs)
+    market = Market.of([[1], [1]], [sum(sizes[:2_000])], users=USERS, types=["H100"], entitlements=owed)
+    with CountedSteps(STEPS):
+        found = decided(market)
+    assert len(found.stopped) > 800
