@@ -130,7 +130,8 @@ def test_random_sessions_stop_nobody_without_need() -> None:
         assert not found.stopped or new
         for name in found.stopped:
             _, queue, _, _, tier, runs, may = by_name[name]
-            assert runs and may
+            assert runs
+            assert may
             assert any(by_name[each][1] == queue and by_name[each][4] > tier for each in new)
         held = sum(by_name[name][2] for name, on in zip(gangs.names, found.gangs.on, strict=True) if on >= 0)
         used = sum(by_name[name][3] for name, on in zip(gangs.names, found.gangs.on, strict=True) if on >= 0)
