@@ -28,7 +28,6 @@ from fairopt.importing.kubernetes import (
     pod_requests,
     unpacked,
 )
-from fairopt.importing.volcano_actions import said_of, settings_of
 from fairopt.importing.volcano_objects import (
     CLUSTER,
     CONFIGURATION,
@@ -41,7 +40,17 @@ from fairopt.importing.volcano_objects import (
     ROOT,
     RULES,
 )
-from fairopt.importing.volcano_pods import PODS, STOPS, Amounts, by_type, group_of, of_pods, pods_of
+from fairopt.importing.volcano_pods import (
+    PODS,
+    STOPS,
+    Amounts,
+    by_type,
+    group_of,
+    of_pods,
+    pods_of,
+    said_of,
+    settings_of,
+)
 from fairopt.problem import Entitlements
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath

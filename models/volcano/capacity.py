@@ -8,7 +8,6 @@ from typing import Any
 
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
 from fairopt.models.volcano.actions import Left, Reclaiming, actions_of, allocate, may_reclaim, share, within
-from fairopt.models.volcano.preempting import preempt
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
@@ -111,6 +110,8 @@ class VolcanoCapacity(Computed):
         starves = allocate(room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused)
         for action in actions_of(owed, preempt=self.preempt, reclaim=self.reclaim):
             if action == "preempt":
+                from fairopt.models.volcano.preempting import preempt  # here, since few clusters have the action
+
                 starves = preempt(room, owed, starves, key, refused)
             else:
                 able = [job for job in starves if job.on < 0 and may_reclaim(owed, job)]

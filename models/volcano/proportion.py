@@ -12,7 +12,6 @@ import numpy as np
 from fairopt.errors import NotCapable
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
 from fairopt.models.volcano.actions import Left, Reclaiming, actions_of, allocate, may_reclaim, share, within
-from fairopt.models.volcano.preempting import preempt
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, objects
@@ -140,6 +139,8 @@ class VolcanoProportion(Computed):
         )
         for action in actions_of(owed, preempt=self.preempt, reclaim=self.reclaim):
             if action == "preempt":
+                from fairopt.models.volcano.preempting import preempt  # here, since few clusters have the action
+
                 starves = preempt(room, owed, starves, key, refused)
             else:
                 able = [job for job in starves if job.on < 0 and may_reclaim(owed, job)]
