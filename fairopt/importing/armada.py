@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from fractions import Fraction
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.armada_objects import FIELDS, HARMLESS, RULES
+from fairopt.importing.armada_objects import FIELDS, HARMLESS, RULES, UNCOUNTED
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import (
     TAKEN,
@@ -45,7 +45,6 @@ def read(*paths: AnyPath, label: str = PRODUCT, resource: str | None = None) -> 
     are added up to a cap, where each class that its jobs have has one. Types are the values of a ``label`` of nodes, or
     the name of the GPU resource; ``resource`` names another to share ("cpu"). Jobs with one gangId are a gang; a
     class's priority is its tier. CPU, memory and what else dominant shares are over are goods. All nodes are one pool.
-    Speedups are unknown.
 
     Files: ``armadactl get queue NAME`` or a QueueList, the answer of ``/v1/job/details`` with ``expandJobSpec`` and
     ``expandJobRun``, files of ``armadactl submit``, the scheduler's config.yaml, ``kubectl get nodes -o json``.
@@ -161,9 +160,8 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
 # -- what there is, and what queues may have -----------------------------------------------------------------------
 def _weight(part: ObjectPart) -> Fraction:
     """Return a queue's weight. Source: pkg/client/queue/priority_factor.go; one over it in scheduling_algo.go."""
-    factor = _number(part, "priorityFactor", 1)
-    place, given = f"{part.place}, priorityFactor", part.value.get("priorityFactor")
-    require(factor > 0, shown(given), place, "Give a number above 0")
+    factor, given = _number(part, "priorityFactor", 1), part.value.get("priorityFactor")
+    require(factor > 0, shown(given), f"{part.place}, priorityFactor", "Give a number above 0")
     return 1 / factor
 
 
@@ -200,6 +198,8 @@ def _stock(
         if nodes:
             remedy += "; of a cluster without GPUs say which resource is shared: resource='cpu'"
         raise BadInput("no node has GPUs" if nodes else "no nodes", place="Node, status.allocatable", remedy=remedy)
+    if scheduling.flag("respectNodePodLimits", False):
+        places.note("scheduling, respectNodePodLimits", "scheduling", "true", UNCOUNTED)
     wanted = scheduling.value.get("dominantResourceFairnessResourcesToConsider", list(COUNTED))
     fits = isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)
     place = f"{scheduling.place}, dominantResourceFairnessResourcesToConsider"

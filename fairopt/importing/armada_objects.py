@@ -38,6 +38,8 @@ _POOLS = "one pool is read: all nodes together"
 _MARKET = "scheduling by price is not modelled"
 _TIME, _IGNORED, _REQUESTS = "how long a job runs is not known", "Armada ignores it", "requests are what counts"
 _ALLOCATABLE, _WHATEVER = "what is allocatable counts", "a node counts whatever its conditions"
+#: What is said of places for pods, where the scheduler looks at them.
+UNCOUNTED = "how many pods a node has places for is not counted"
 #: Reasons of what keeps no job from starting.
 HARMLESS = (_TIME, _IGNORED, _REQUESTS, _ALLOCATABLE, _WHATEVER)
 
@@ -79,7 +81,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | fields(BOOKKEEPING, "jobset namespace cancelTs cancelReason cancelUser lastTransitionTs")
     | fields(BOOKKEEPING, "cluster leasedTs pendingTs startedTs finishedTs ingressAddresses", "jobRuns[]."),
     "scheduling": fields(TAKEN, "priorityClasses defaultPriorityClassName dominantResourceFairnessResourcesToConsider")
-    | fields(TAKEN, "protectedFractionOfFairShare enablePreferLargeJobOrdering")
+    | fields(TAKEN, "protectedFractionOfFairShare enablePreferLargeJobOrdering respectNodePodLimits")
     | fields(_POOLS, "pools maximumResourceFractionToScheduleByPool")
     | fields(
         _RATES,
@@ -87,7 +89,6 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "maximumPerQueueSchedulingBurst maxQueueLookback",
     )
     | fields(_MARKET, "experimentalIndicativePricing experimentalIndicativeShare")
-    | {"respectNodePodLimits": "how many pods a node has places for is not counted"}
     | fields(
         BOOKKEEPING,
         "supportedResourceTypes disableScheduling disableIndependentPoolFailures maxSchedulingDuration "
