@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import count, product
 
-from fairopt.proofs.claims.armada.cycle import Amounts, Job, State, cycle, evictable, preempted, small, waiting
 from fairopt.models.armada.fair_shares import fair_shares
+from fairopt.proofs.claims.armada.cycle import Amounts, Job, State, cycle, evictable, preempted, small, waiting
 from fairopt.proofs.claims.drf import divisible, real
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.entries import Finding, Ruling
