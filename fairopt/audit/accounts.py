@@ -23,7 +23,6 @@ from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
 
-
 #: What depends on gangs, on what is held, and on who is in which group, and on nothing else.
 OF_GANGS = ("held", "fixed", "asks", "all_held", "order", "place", "gang_called", "waiting", "_of_groups", "running")
 
