@@ -264,9 +264,14 @@ class Cycles:
                 continue
             gone = dict(self._gone(work, column))
             gone.update((target.work.number, target.work) for target in found.targets)
-            # somebody who goes leaves room for what it takes at most
-            if lacks > sum(taken for each in gone.values() for at, taken in each.usage if at == column):
+            # somebody who goes leaves room for what it takes at most; where all is for everybody, just so much
+            taken = sum(amount for each in gone.values() for at, amount in each.usage if at == column)
+            if lacks > taken:
                 return False
+            if (room := quotas.shared_room(work.queue, column)) is not None:
+                if amount > room + taken:
+                    return False
+                continue
             with self.state.without(gone.values(), column):
                 if amount > quotas.available(work.queue, column):
                     return False

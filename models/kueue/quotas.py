@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from math import lcm
 from operator import mul
 from typing import NamedTuple
@@ -98,6 +99,11 @@ class CohortQuotas:
         self._bounds = [
             [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self._steps
         ]
+        #: By the root of a tree and column: whether nobody there has a limit, or keeps anything for itself.
+        self._shared = [[True] * self.width for _ in nodes]
+        for node, column in product(nodes, range(self.width)):
+            if self.local[node][column] > 0 or (parent[node] != TOP and borrowing[node][column] is not None):
+                self._shared[self.paths[node][-1]][column] = False
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
         #: children that do.
@@ -245,6 +251,11 @@ class CohortQuotas:
                 below += local - used
         assert least is not None
         return least if least > 0 else 0
+
+    def shared_room(self, node: int, column: int) -> int | None:
+        """Return what is left in the tree of a node, negative where more is in use; None where some is not for all."""
+        root = self.paths[node][-1]
+        return self.subtree[root][column] - self.usage[root][column] if self._shared[root][column] else None
 
     def level(self, node: int, column: int, amount: int) -> int:
         """Return how far above a node the lowest subtree is that has room in its quota; the root where none has.
