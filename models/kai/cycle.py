@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from operator import sub
+from operator import gt, sub
 from typing import Any
 
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
@@ -52,6 +52,8 @@ class Cycle:
         self._pool, self._saturation = pool, saturation
         self._waiting = {job.number: job for job in pool.waiting}
         self._asking = by_queue(pool.waiting)
+        #: by queue, who is `_ahead` of its victims
+        self._larger: dict[int, list[QueuedGang]] = {}
         #: the preemptible jobs that run in each queue, the first to be kept first
         self._victims: dict[int, list[QueuedGang]] = {}
         self._below: dict[int, int] = {}
@@ -119,6 +121,8 @@ class Cycle:
         self._pool.start(job, at)
         self._keep(job)
         del self._waiting[job.number]
+        self._asking[job.queue].remove(job)
+        self._larger.pop(job.queue, None)
         self.started[job.number] = job
 
     def _take(self, job: QueuedGang) -> list[Spot] | None:
@@ -157,37 +161,45 @@ class Cycle:
         ``spared``: those of the taken whom it is not allowed to lose, whoever else is lost. Where these leave no room
         for the job, nothing is simulated. Source: by_pod_solver.go, runSimulation.
         """
-        taken: list[QueuedGang] = []
-        homes: list[list[Spot] | None] = []
-        tries, play, known = SCENARIOS, trial(self._pool, job, self._asking, self._waiting), 0
+        pool, taken, homes = self._pool, list[QueuedGang](), list[list[Spot] | None]()
+        tries, crowded, known, play = SCENARIOS, True, 0, None
         while tries and (found := victim()) is not None:
             taken.append(found)
             homes.append(self._take(found))
-            if self._pool.fits(job):
-                tries -= 1
-                if self._crowded(job, spared(taken)):
-                    continue
-                played = play(taken[known:])
-                known = len(taken)
-                if played is None:
-                    continue
-                kept, at = played
-                lost = [each for each in taken if each not in kept]
-                if job in kept and allowed(lost):
-                    self._start(job, at)
-                    for each in kept - {job}:
-                        self._keep(each)
-                    for each in lost:
-                        self.started.pop(each.number, None)
-                        by = f"{job.name!r} of {self._pool.names[job.queue]!r}"
-                        self.stopped[each.number] = f"{words} {by}"
-                    return True
-                for each in taken:
-                    if each in kept:
-                        self._pool.stop(each)
+            if not pool.fits(job):
+                continue
+            tries -= 1
+            crowded = crowded and self._crowded(job, spared(taken))  # the more is taken, the fewer are spared
+            if crowded:
+                continue
+            play = play or trial(pool, job, self._ahead, allowed)
+            played, known = play(taken[known:]), len(taken)
+            if played is None:
+                continue
+            kept, at = played
+            self._start(job, at)
+            for each in taken:
+                if each in kept:
+                    self._keep(each)
+                else:
+                    self.started.pop(each.number, None)
+                    self.stopped[each.number] = f"{words} {job.name!r} of {pool.names[job.queue]!r}"
+            return True
         for each, home in zip(taken, homes, strict=True):
             self._give_back(each, home)
         return False
+
+    def _ahead(self, queue: int, job: QueuedGang) -> list[QueuedGang]:
+        """Return those that wait in a queue, but for a job and who takes no more than one before it."""
+        found = self._larger.get(queue) if queue != job.queue else None
+        if found is None:
+            found = []
+            for each in self._asking.get(queue, ()):
+                if each is not job and (not found or any(map(gt, each.takes, found[-1].takes))):
+                    found.append(each)
+            if queue != job.queue:
+                self._larger[queue] = found
+        return found
 
     def _crowded(self, job: QueuedGang, others: list[QueuedGang]) -> bool:
         """Return whether less is free than a job takes where ``others`` have again what they had."""
