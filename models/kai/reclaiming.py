@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
-from operator import add, gt, le, sub
+from operator import add, ge, gt, le, sub
 from types import MappingProxyType
 from typing import Any
 
@@ -190,14 +190,14 @@ class _Trial:
         self._pool, self._job, self._ahead, self._allowed = pool, job, ahead, allowed
         self._all: list[QueuedGang] = []
         self._own: dict[int, list[QueuedGang]] = {}
-        #: by queue: who is asked in turn, how many were, and by how many were the mark of those that are left
-        self._rows: dict[int, list[QueuedGang]] = {}
+        #: by queue: whose takes count in each turn, and who is asked; how many were, and by that what is left, as a bit
+        self._turns: dict[int, list[tuple[QueuedGang, QueuedGang]]] = {}
         self._asked: dict[int, int] = {}
         self._marks: dict[int, list[int]] = {}
-        #: by node: the queue that comes first there, and the keys of those below it with a row, where these are several
+        #: by node: the queue that comes first there, and the keys of those below it with turns, where these are several
         self._first: dict[int, int | None] = {}
         self._keys: dict[int, dict[int, tuple[Any, ...]]] = {}
-        #: a bit for each that is asked in vain, and for all that are left of a row; sums of these, as they were before
+        #: a bit for each that is asked in vain, and for all that are left of a queue; sums of these, as they were before
         self._bits: dict[object, int] = {}
         self._seen: set[int] = set()
         self.add(job)
@@ -205,7 +205,7 @@ class _Trial:
     def add(self, job: QueuedGang) -> None:
         """Let one more wait, of which the pool has taken what it had."""
         queue, paths, parent = job.queue, self._pool.paths, self._pool.parent
-        if queue not in self._rows:
+        if queue not in self._turns:
             for node in paths[queue]:
                 beside = self._keys.setdefault(parent[node], {})
                 if node not in beside:
@@ -215,8 +215,8 @@ class _Trial:
         self._all.append(job)
         own = self._own.setdefault(queue, [])
         insort(own, job, key=lambda each: each.place)
-        row = self._rows[queue] = self._row(own, self._ahead(queue, self._job))
-        self._marks[queue] = [*(self._bit(tuple(row[asked:])) for asked in range(len(row))), 0]
+        turns = self._turns[queue] = turns_of(own, self._ahead(queue, self._job))
+        self._marks[queue] = [*(self._bit(tuple(turns[asked:])) for asked in range(len(turns))), 0]
         self._asked[queue] = 0
         self._changed(queue)
 
@@ -228,7 +228,7 @@ class _Trial:
         state, states = sum(marks[0] for marks in self._marks.values()), list[int]()
         while state not in self._seen and (queue := self._next(TOP)) is not None:
             marks, asked = self._marks[queue], self._asked[queue]
-            each = self._rows[queue][asked]
+            each = self._turns[queue][asked][1]
             self._asked[queue] = asked + 1
             states.append(state)
             state += marks[asked + 1] - marks[asked]
@@ -254,19 +254,6 @@ class _Trial:
         pool.go_back(held, [each for each in self._all if each in kept])
         return None
 
-    def _row(self, own: list[QueuedGang], ahead: Iterable[QueuedGang]) -> list[QueuedGang]:
-        """Return jobs of one queue with those that wait ahead of them, as far as these change whose turn it is.
-
-        Of those between two of its own the one counts that takes the most, unless the next takes the same.
-        """
-        row = sorted([*own, *(each for each in ahead if each.place < own[-1].place)], key=lambda each: each.place)
-        return [
-            each
-            for each, after in zip_longest(row, row[1:])
-            if each in own
-            or not (each.takes == after.takes if after in own else all(map(le, each.takes, after.takes)))
-        ]
-
     def _bit(self, what: object) -> int:
         return self._bits.setdefault(what, 1 << len(self._bits))
 
@@ -278,16 +265,38 @@ class _Trial:
 
     def _changed(self, queue: int) -> None:
         """Find the places of a queue and of those above it anew."""
-        parent = self._pool.parent
-        self._first[queue] = queue if self._asked[queue] < len(self._rows[queue]) else None
+        first = queue if self._asked[queue] < len(self._turns[queue]) else None
+        below: dict[int, tuple[Any, ...]] = {}
         for node in self._pool.paths[queue]:
-            if node != queue:
-                self._first[node] = self._next(node)
-            if len(self._keys[parent[node]]) > 1:
+            if len(below) > 1:
+                first = self._first[min(below, key=below.__getitem__)]
+            self._first[node] = first
+            below = self._keys[self._pool.parent[node]]
+            if len(below) > 1:
                 self._find_key(node)
 
     def _find_key(self, node: int) -> None:
         queue = self._first[node]
         self._keys[self._pool.parent[node]][node] = (
-            LAST if queue is None else self._pool.order(node, self._rows[queue][self._asked[queue]].takes)
+            LAST if queue is None else self._pool.order(node, self._turns[queue][self._asked[queue]][0].takes)
         )
+
+
+def turns_of(own: list[QueuedGang], ahead: Iterable[QueuedGang]) -> list[tuple[QueuedGang, QueuedGang]]:
+    """Return whose takes count when jobs of one queue are asked, and who is asked then: they, or who waits ahead.
+
+    Of those that wait between two of its own the one counts that takes the most. Who takes no more is asked at once
+    after it, since the queue then comes no later; and who waits is asked in vain.
+    """
+    row = sorted([*own, *(each for each in ahead if each.place < own[-1].place)], key=lambda each: each.place)
+    found: list[tuple[QueuedGang, QueuedGang]] = []
+    for each, after in zip_longest(row, row[1:]):
+        if each in own:
+            if not found or found[-1][1] is not each:
+                found.append((each, each))
+        elif after not in own:
+            if not all(map(le, each.takes, after.takes)):
+                found.append((each, each))
+        else:
+            found.append((each, after if all(map(ge, each.takes, after.takes)) else each))
+    return found
