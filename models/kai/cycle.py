@@ -243,8 +243,9 @@ class Cycle:
         reach = Reach(self._pool, job, self._saturation, self._below)
         if reach.over_quota():
             return False
+        lasts = dict[int, int | None]()
         words = "it was reclaimed for"
-        return self._make_room(job, lambda: self._victim(reach), reach.bounded, words, reach.spared)
+        return self._make_room(job, lambda: self._victim(reach, lasts), reach.bounded, words, reach.spared)
 
     def _undue(self, job: QueuedGang) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""
@@ -258,11 +259,16 @@ class Cycle:
                 return f"its queue would hold {pool.said(r, fixed)} for good, and its quota is {pool.said(r, quota)}"
         return ""
 
-    def _victim(self, reach: Reach) -> QueuedGang | None:
-        """Return the last job, in the scheduler's order, of a queue that holds more than it should."""
+    def _victim(self, reach: Reach, lasts: dict[int, int | None]) -> QueuedGang | None:
+        """Return the last job, in the scheduler's order, of a queue that holds more than it should.
+
+        ``lasts``: the last queue beside each of the job's, as long as nobody is taken there.
+        """
         found: int | None = None
         for node, options in reach.levels():  # from the reclaiming queue upwards
-            last = self._last(options) if options else None
+            if node not in lasts:
+                lasts[node] = self._last(options) if options else None
+            last = lasts[node]
             if found is None or last is None:
                 found = last if found is None else found
             elif self._pool.order(node, gives=self._rank(found)[1].takes) < self._rank(last)[0]:
@@ -270,7 +276,7 @@ class Cycle:
         if found is None:
             return None
         job = self._rank(found)[1]
-        reach.take(job.queue)
+        del lasts[reach.take(job.queue)]
         return job
 
     def _rank(self, node: int) -> tuple[tuple[Any, ...], QueuedGang]:

@@ -55,9 +55,10 @@ class Reach:
             self._took = None
         return ((node, found) for node, (_, found) in self._levels.items())
 
-    def take(self, queue: int) -> None:
-        """Say that a job of a queue is taken next."""
+    def take(self, queue: int) -> int:
+        """Say that a job of a queue is taken next; return beside which of the job's queues that is."""
         self._took = self._beside(queue)
+        return self._took[0]
 
     def _yields(self, node: int, within: bool) -> bool:
         """Whether the jobs of a queue may be taken: it holds more than its share, or the job is owed by quota."""
@@ -226,21 +227,23 @@ class _Trial:
         at_first = dict(self._asked), dict(self._first), {node: dict(keys) for node, keys in self._keys.items()}
         held = pool.held(self._first)
         state, states = sum(marks[0] for marks in self._marks.values()), list[int]()
-        while state not in self._seen and (queue := self._next(TOP)) is not None:
+        while (queue := self._next(TOP)) is not None:
             marks, asked = self._marks[queue], self._asked[queue]
             each = self._turns[queue][asked][1]
             self._asked[queue] = asked + 1
             states.append(state)
             state += marks[asked + 1] - marks[asked]
-            if each in left:
-                left.discard(each)
-                if not pool.fits(each):
-                    state += self._bit(each)
-                else:
-                    kept.add(each)
-                    pool.start(each)
-                    if not any(map(pool.fits, left) if job in kept else [pool.fits(job)]):
-                        break  # what is free only gets less
+            starts = each in left and pool.fits(each)
+            if each in left and not starts:
+                state += self._bit(each)
+            if state in self._seen:
+                break
+            left.discard(each)
+            if starts:
+                kept.add(each)
+                pool.start(each)
+                if not any(map(pool.fits, left) if job in kept else [pool.fits(job)]):
+                    break  # what is free only gets less
             self._changed(queue)
         self._asked, self._first, self._keys = at_first
         ends_alike = state in self._seen
