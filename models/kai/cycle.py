@@ -11,7 +11,7 @@ from typing import Any
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
-from fairopt.models.kai.reclaiming import Reach, trial
+from fairopt.models.kai.reclaiming import Play, Played, Reach, trial
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -33,8 +33,10 @@ def in_order(pool: NodePool, jobs: Iterable[QueuedGang]) -> Iterator[QueuedGang]
         pool.parent, pool.paths.__getitem__, waiting, lambda node, leaf: pool.order(node, waiting[leaf][0].takes)
     )
     while (queue := turns.first()) is not None:
-        yield waiting[queue].popleft()
-        turns.changed(queue)
+        job, free = waiting[queue].popleft(), pool.free
+        yield job
+        if pool.free is not free or not waiting[queue] or waiting[queue][0].takes != job.takes:
+            turns.changed(queue)  # else nobody's place has changed
 
 
 class Cycle:
@@ -74,7 +76,7 @@ class Cycle:
         """Start what fits. Source: allocate.go."""
         pool = self._pool
         least = [min((job.takes[r] for job in pool.waiting), default=0) for r in range(len(pool.free))]
-        for job in in_order(pool, pool.waiting):
+        for job in in_order(pool, self.waiting):
             self.order.append(job.number)
             if pool.fits(job):
                 self._start(job)
@@ -152,7 +154,7 @@ class Cycle:
         self,
         job: QueuedGang,
         victim: Callable[[], QueuedGang | None],
-        allowed: Callable[[list[QueuedGang]], bool],
+        play: Play,
         words: str,
         spared: Callable[[list[QueuedGang]], list[QueuedGang]] = lambda taken: [],
     ) -> bool:
@@ -162,7 +164,7 @@ class Cycle:
         for the job, nothing is simulated. Source: by_pod_solver.go, runSimulation.
         """
         pool, taken, homes = self._pool, list[QueuedGang](), list[list[Spot] | None]()
-        tries, crowded, known, play = SCENARIOS, True, 0, None
+        tries, crowded, known = SCENARIOS, True, 0
         while tries and (found := victim()) is not None:
             taken.append(found)
             homes.append(self._take(found))
@@ -172,7 +174,6 @@ class Cycle:
             crowded = crowded and self._crowded(job, spared(taken))  # the more is taken, the fewer are spared
             if crowded:
                 continue
-            play = play or trial(pool, job, self._ahead, allowed)
             played, known = play(taken[known:]), len(taken)
             if played is None:
                 continue
@@ -219,7 +220,8 @@ class Cycle:
             tops = [top for top in self._pool.tops if self._below.get(top)]
             return self._rank(self._last(tops))[1] if tops and next(moved) <= MOST_MOVED else None
 
-        return self._make_room(job, victim, lambda lost: not lost, "it was moved for")
+        play = trial(self._pool, job, self._ahead, lambda lost: not lost)
+        return self._make_room(job, victim, play, "it was moved for")
 
     # -- preempting ------------------------------------------------------------------------------------------------
     def _outranks(self, job: QueuedGang) -> bool:
@@ -233,7 +235,16 @@ class Cycle:
             running = self._victims.get(job.queue, [])
             return running[-1] if running and running[-1].tier < job.tier else None
 
-        return self._make_room(job, victim, lambda _: True, "it made room for")
+        def play(taken: Iterable[QueuedGang]) -> Played:
+            self._pool.start(job)  # its turn is before theirs
+            kept = set[QueuedGang]()
+            for each in sorted(taken, key=lambda each: each.place):
+                if self._pool.fits(each):
+                    self._pool.start(each)
+                    kept.add(each)
+            return kept, self._pool.stop(job)
+
+        return self._make_room(job, victim, play, "it made room for")
 
     # -- reclaiming ------------------------------------------------------------------------------------------------
     def _reclaim(self, job: QueuedGang) -> bool:
@@ -244,8 +255,9 @@ class Cycle:
         if reach.over_quota():
             return False
         lasts = dict[int, int | None]()
+        play = trial(self._pool, job, self._ahead, reach.bounded)
         words = "it was reclaimed for"
-        return self._make_room(job, lambda: self._victim(reach, lasts), reach.bounded, words, reach.spared)
+        return self._make_room(job, lambda: self._victim(reach, lasts), play, words, reach.spared)
 
     def _undue(self, job: QueuedGang) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""

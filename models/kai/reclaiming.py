@@ -153,23 +153,25 @@ def saturation(held: Number, share: Number) -> Number:
 
 #: Who got what it takes, and where the job would be; None where it did not, or the others may not be lost.
 Played = tuple[set[QueuedGang], list[Spot] | None] | None
+#: Allocates to a job and its victims, after those that are given were taken too.
+Play = Callable[[Iterable[QueuedGang]], Played]
 #: By a queue and a job: who waits in the queue, but for the job, and for who takes no more than one before it.
 Ahead = Callable[[int, QueuedGang], Iterable[QueuedGang]]
 #: The key of a node below which nobody waits: it comes after all others.
 LAST: tuple[Any, ...] = (2,)
 
 
-def trial(
-    pool: NodePool, job: QueuedGang, ahead: Ahead, allowed: Callable[[list[QueuedGang]], bool]
-) -> Callable[[Iterable[QueuedGang]], Played]:
+def trial(pool: NodePool, job: QueuedGang, ahead: Ahead, allowed: Callable[[list[QueuedGang]], bool]) -> Play:
     """Return what allocates to a job and its victims, each time after those that are given were taken too.
 
     The pool then gives it to victims, and not yet to the job; where the job does not get it, or it is not ``allowed``
     to lose the others, nothing is changed.
     """
-    made = _Trial(pool, job, ahead, allowed)
+    made: _Trial | None = None
 
     def play(more: Iterable[QueuedGang]) -> Played:
+        nonlocal made
+        made = made or _Trial(pool, job, ahead, allowed)
         for each in more:
             made.add(each)
         return made.play()
