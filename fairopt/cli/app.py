@@ -33,11 +33,20 @@ from fairopt.errors import BadInput, FairoptError
 
 
 class Command(NamedTuple):
-    """The place of a command (a function, or a `typer.Typer` with its own commands), and its line in the list."""
+    """The place of a command (a function, or a `typer.Typer` with its own commands), and its line in the list.
+
+    ``garbage``: after how many new objects it is looked for. What is read from files stays; Python's own 700 take a
+    quarter of the time in which a large file is read, and where nearly all that is made stays, it is not looked for.
+    """
 
     module: str
     attribute: str
     help: str
+    garbage: int = 100_000
+
+
+#: More new objects than the market of a large cluster has.
+MANY = 10_000_000
 
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
@@ -45,9 +54,13 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "solve": Command("fairopt.cli.sharing", "solve", "Compute the allocation that one policy decides."),
         "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation, a schedule or a recorded run."),
         "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
-        "audit": Command("fairopt.cli.auditing", "audit", "Show who starves or borrows on a cluster, and why."),
-        "explain": Command("fairopt.cli.auditing", "explain", "Explain why one user waits, and what would help it."),
-        "whatif": Command("fairopt.cli.auditing", "whatif", "Show what a change of quotas, caps or weights would do."),
+        "audit": Command("fairopt.cli.auditing", "audit", "Show who starves or borrows on a cluster, and why.", MANY),
+        "explain": Command(
+            "fairopt.cli.auditing", "explain", "Explain why one user waits, and what would help it.", MANY
+        ),
+        "whatif": Command(
+            "fairopt.cli.auditing", "whatif", "Show what a change of quotas, caps or weights would do.", MANY
+        ),
         "plan": Command("fairopt.cli.planning", "plan", "Find settings of a scheduler that give a policy's shares."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the backends and what each can do."),
@@ -239,11 +252,6 @@ class _Commands(TyperGroup):
         return name, load(name) if name is not None and name in COMMANDS else known, rest
 
 
-#: After how many new objects a command looks for garbage: its objects are read from files and stay, and Python's own
-#: 700 take a quarter of the time in which a large file is read.
-COLLECTED = (100_000, 50, 100)
-
-
 def load(name: str) -> Any:
     """Return a command of the command line, ready to be invoked."""
     command = COMMANDS[name]
@@ -252,7 +260,7 @@ def load(name: str) -> Any:
         return _invocable(name, getattr(import_module(command.module), command.attribute))
     finally:
         gc.enable()
-        gc.set_threshold(*COLLECTED)
+        gc.set_threshold(command.garbage, 50, 100)
 
 
 def plugged_in(name: str) -> Any:

@@ -253,8 +253,8 @@ class NodePool:
     def go_back(self, then: Held, started: Iterable[QueuedGang]) -> None:
         """Stop at once all that were ``started`` since."""
         self.free, nodes = then
-        for node, self.allocated[node], self.fixed[node] in nodes:
-            pass
+        for node, held, fixed in nodes:
+            self.allocated[node], self.fixed[node] = held, fixed
         if self.devices is not None:
             for each in started:
                 self.devices.stop(each.number)
@@ -268,14 +268,18 @@ class NodePool:
 
     def over_limit(self, job: QueuedGang) -> str:
         """Return in words which queue's limit the job would break; "" for none. Source: max_allowed_check.go."""
-        return self._over(job, self.limit, self.allocated, "limit", "holds")
+        return self._over(job, self._limited[job.queue], self.limit, self.allocated, "limit", "holds")
 
     def over_quota(self, job: QueuedGang) -> str:
         """Return in words which quota a job that is not preemptible would break. Source: quota_check.go."""
-        return "" if job.preemptible else self._over(job, self.deserved, self.fixed, "quota", "holds for good")
+        if job.preemptible:
+            return ""
+        return self._over(job, self.paths[job.queue], self.deserved, self.fixed, "quota", "holds for good")
 
-    def _over(self, job: QueuedGang, most: list[Amounts], held: list[Amounts], what: str, how: str) -> str:
-        for node in self.paths[job.queue]:
+    def _over(
+        self, job: QueuedGang, nodes: list[int], most: list[Amounts], held: list[Amounts], what: str, how: str
+    ) -> str:
+        for node in nodes:
             if not any(map(gt, map(add, held[node], job.takes), most[node])):
                 continue
             for r, amount in enumerate(job.takes):

@@ -200,7 +200,7 @@ class _Trial:
         #: by node: the queue that comes first there, and the keys of those below it with turns, where these are several
         self._first: dict[int, int | None] = {}
         self._keys: dict[int, dict[int, tuple[Any, ...]]] = {}
-        #: a bit for each that is asked in vain, and for all that are left of a queue; sums of these, as they were before
+        #: a bit for each that is asked in vain, and for all that are left of a queue; sums of these that were before
         self._bits: dict[object, int] = {}
         self._seen: set[int] = set()
         self.add(job)
