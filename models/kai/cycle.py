@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count
-from operator import gt, sub
+from operator import sub
 from typing import Any
 
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
-from fairopt.models.kai.reclaiming import Play, Played, Reach, trial
+from fairopt.models.kai.reclaiming import Play, Played, Reach, Turns, trial, turns_of
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -54,8 +55,8 @@ class Cycle:
         self._pool, self._saturation = pool, saturation
         self._waiting = {job.number: job for job in pool.waiting}
         self._asking = by_queue(pool.waiting)
-        #: by queue, who is `_ahead` of its victims
-        self._larger: dict[int, list[QueuedGang]] = {}
+        #: by queue, the turns of its victims
+        self._turns: dict[int, dict[tuple[QueuedGang, ...], Turns]] = {}
         #: the preemptible jobs that run in each queue, the first to be kept first
         self._victims: dict[int, list[QueuedGang]] = {}
         self._below: dict[int, int] = {}
@@ -124,7 +125,7 @@ class Cycle:
         self._keep(job)
         del self._waiting[job.number]
         self._asking[job.queue].remove(job)
-        self._larger.pop(job.queue, None)
+        self._turns.pop(job.queue, None)
         self.started[job.number] = job
 
     def _take(self, job: QueuedGang) -> list[Spot] | None:
@@ -190,17 +191,13 @@ class Cycle:
             self._give_back(each, home)
         return False
 
-    def _ahead(self, queue: int, job: QueuedGang) -> list[QueuedGang]:
-        """Return those that wait in a queue, but for a job and who takes no more than one before it."""
-        found = self._larger.get(queue) if queue != job.queue else None
-        if found is None:
-            found = []
-            for each in self._asking.get(queue, ()):
-                if each is not job and (not found or any(map(gt, each.takes, found[-1].takes))):
-                    found.append(each)
-            if queue != job.queue:
-                self._larger[queue] = found
-        return found
+    def _in_turn(self, job: QueuedGang, own: tuple[QueuedGang, ...]) -> Turns:
+        """Return the turns of some jobs of one queue, among those that wait there but for a job."""
+        queue = own[0].queue
+        known = self._turns.setdefault(queue, {}) if queue != job.queue else dict[tuple[QueuedGang, ...], Turns]()
+        if own not in known:
+            known[own] = turns_of(own, (each for each in self._asking.get(queue, ()) if each is not job))
+        return known[own]
 
     def _crowded(self, job: QueuedGang, others: list[QueuedGang]) -> bool:
         """Return whether less is free than a job takes where ``others`` have again what they had."""
@@ -220,7 +217,7 @@ class Cycle:
             tops = [top for top in self._pool.tops if self._below.get(top)]
             return self._rank(self._last(tops))[1] if tops and next(moved) <= MOST_MOVED else None
 
-        play = trial(self._pool, job, self._ahead, lambda lost: not lost)
+        play = trial(self._pool, job, partial(self._in_turn, job), lambda lost: not lost)
         return self._make_room(job, victim, play, "it was moved for")
 
     # -- preempting ------------------------------------------------------------------------------------------------
@@ -255,7 +252,7 @@ class Cycle:
         if reach.over_quota():
             return False
         lasts = dict[int, int | None]()
-        play = trial(self._pool, job, self._ahead, reach.bounded)
+        play = trial(self._pool, job, partial(self._in_turn, job), reach.bounded)
         words = "it was reclaimed for"
         return self._make_room(job, lambda: self._victim(reach, lasts), play, words, reach.spared)
 

@@ -155,13 +155,15 @@ def saturation(held: Number, share: Number) -> Number:
 Played = tuple[set[QueuedGang], list[Spot] | None] | None
 #: Allocates to a job and its victims, after those that are given were taken too.
 Play = Callable[[Iterable[QueuedGang]], Played]
-#: By a queue and a job: who waits in the queue, but for the job, and for who takes no more than one before it.
-Ahead = Callable[[int, QueuedGang], Iterable[QueuedGang]]
+#: Whose takes count when a queue is asked, and who is asked then.
+Turns = list[tuple[QueuedGang, QueuedGang]]
+#: Returns the turns of jobs of one queue, given by place.
+InTurn = Callable[[tuple[QueuedGang, ...]], Turns]
 #: The key of a node below which nobody waits: it comes after all others.
 LAST: tuple[Any, ...] = (2,)
 
 
-def trial(pool: NodePool, job: QueuedGang, ahead: Ahead, allowed: Callable[[list[QueuedGang]], bool]) -> Play:
+def trial(pool: NodePool, job: QueuedGang, in_turn: InTurn, allowed: Callable[[list[QueuedGang]], bool]) -> Play:
     """Return what allocates to a job and its victims, each time after those that are given were taken too.
 
     The pool then gives it to victims, and not yet to the job; where the job does not get it, or it is not ``allowed``
@@ -171,7 +173,7 @@ def trial(pool: NodePool, job: QueuedGang, ahead: Ahead, allowed: Callable[[list
 
     def play(more: Iterable[QueuedGang]) -> Played:
         nonlocal made
-        made = made or _Trial(pool, job, ahead, allowed)
+        made = made or _Trial(pool, job, in_turn, allowed)
         for each in more:
             made.add(each)
         return made.play()
@@ -182,19 +184,19 @@ def trial(pool: NodePool, job: QueuedGang, ahead: Ahead, allowed: Callable[[list
 class _Trial:
     """Allocates as the next cycle would, but only to a job and its victims, again after each victim more.
 
-    Those that wait ``ahead`` of them are only asked in their turn: the more a queue's next job takes, the later the
+    Those that wait ahead of them are only asked in their turn: the more a queue's next job takes, the later the
     queue comes. Who is left to ask, and who was asked in vain, decide how it ends.
     Source: TryToVirtuallyAllocatePreemptorAndGetVictims.
     """
 
     def __init__(
-        self, pool: NodePool, job: QueuedGang, ahead: Ahead, allowed: Callable[[list[QueuedGang]], bool]
+        self, pool: NodePool, job: QueuedGang, in_turn: InTurn, allowed: Callable[[list[QueuedGang]], bool]
     ) -> None:
-        self._pool, self._job, self._ahead, self._allowed = pool, job, ahead, allowed
+        self._pool, self._job, self._in_turn, self._allowed = pool, job, in_turn, allowed
         self._all: list[QueuedGang] = []
         self._own: dict[int, list[QueuedGang]] = {}
         #: by queue: whose takes count in each turn, and who is asked; how many were, and by that what is left, as a bit
-        self._turns: dict[int, list[tuple[QueuedGang, QueuedGang]]] = {}
+        self._turns: dict[int, Turns] = {}
         self._asked: dict[int, int] = {}
         self._marks: dict[int, list[int]] = {}
         #: by node: the queue that comes first there, and the keys of those below it with turns, where these are several
@@ -218,7 +220,7 @@ class _Trial:
         self._all.append(job)
         own = self._own.setdefault(queue, [])
         insort(own, job, key=lambda each: each.place)
-        turns = self._turns[queue] = turns_of(own, self._ahead(queue, self._job))
+        turns = self._turns[queue] = self._in_turn(tuple(own))
         self._marks[queue] = [*(self._bit(tuple(turns[asked:])) for asked in range(len(turns))), 0]
         self._asked[queue] = 0
         self._changed(queue)
@@ -287,14 +289,20 @@ class _Trial:
         )
 
 
-def turns_of(own: list[QueuedGang], ahead: Iterable[QueuedGang]) -> list[tuple[QueuedGang, QueuedGang]]:
-    """Return whose takes count when jobs of one queue are asked, and who is asked then: they, or who waits ahead.
+def turns_of(own: Sequence[QueuedGang], waiting: Iterable[QueuedGang]) -> Turns:
+    """Return whose takes count when jobs of one queue are asked, and who is asked then: they, or who waits before them.
 
-    Of those that wait between two of its own the one counts that takes the most. Who takes no more is asked at once
-    after it, since the queue then comes no later; and who waits is asked in vain.
+    Of those that wait between two of its own the one counts that takes the most, where that is more than one before
+    took. Who takes no more is asked at once after it, since the queue then comes no later; and who waits is asked in
+    vain.
     """
-    row = sorted([*own, *(each for each in ahead if each.place < own[-1].place)], key=lambda each: each.place)
-    found: list[tuple[QueuedGang, QueuedGang]] = []
+    ahead = list[QueuedGang]()
+    for each in waiting:
+        if each.place > own[-1].place:
+            break
+        if not ahead or any(map(gt, each.takes, ahead[-1].takes)):
+            ahead.append(each)
+    row, found = sorted([*own, *ahead], key=lambda each: each.place), Turns()
     for each, after in zip_longest(row, row[1:]):
         if each in own:
             if not found or found[-1][1] is not each:

@@ -129,7 +129,7 @@ def test_a_trial_that_fails_leaves_the_pool_as_it_was() -> None:
             for each in victims:
                 own.stop(each)
             before = list(own.free), list(own.allocated), list(own.fixed)
-            play = trial(own, job, lambda queue, job: [], lambda lost: False)
+            play = trial(own, job, lambda jobs: turns_of(jobs, []), lambda lost: False)
             assert play(victims) is None
             assert (list(own.free), own.allocated, own.fixed) == before
             failed += 1
