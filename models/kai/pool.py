@@ -195,15 +195,18 @@ class NodePool:
 
     def _jobs(self, gangs: Gangs, numbers: Sequence[int]) -> list[QueuedGang]:
         """Return gangs, which have these ``numbers``, in KAI's order within a queue."""
-        amounts = [gangs.gpus.tolist()]
-        for resource, unit in zip(self.resources[1:], self.units[1:], strict=True):
+        rows = [gangs.gpus.tolist()]
+        for resource in self.resources[1:]:
             there = resource in gangs.resources
-            column = gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs)
-            amounts.append([whole(each if unit == 1 else each * unit) for each in column])
-        users, tiers, kept = gangs.user.tolist(), gangs.tier.tolist(), gangs.preemptible.tolist()
-        takes, on = list(zip(*amounts, strict=True)), gangs.on.tolist()
+            rows.append(gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs))
+        kinds = gangs.kinds.tolist()
+        alike: dict[int, Amounts] = {
+            kind: tuple(whole(row[i] * unit) for row, unit in zip(rows, self.units, strict=True))
+            for kind, i in {kind: i for i, kind in enumerate(kinds)}.items()
+        }
+        users, tiers, kept, on = (each.tolist() for each in (gangs.user, gangs.tier, gangs.preemptible, gangs.on))
         return [
-            QueuedGang(numbers[i], gangs.names[i], users[i], takes[i], tiers[i], kept[i], place, on[i])
+            QueuedGang(numbers[i], gangs.names[i], users[i], alike[kinds[i]], tiers[i], kept[i], place, on[i])
             for place, i in enumerate(gangs.order().tolist())
         ]
 
