@@ -32,20 +32,6 @@ def quota(weight: Number, weights: Number, gpus: Number) -> Number:
     return gpus * weight / weights
 
 
-def tenant_share(demand: Number, own: Number, demand_cap: bool) -> Number:
-    """Return a tenant's fair GPUs: its quota ``own``, with ``demand_cap`` at most its demand. Source: Eq. (8), (16)."""
-    return min(demand, own) if demand_cap else own
-
-
-def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Number:
-    """Return a job's fair GPUs at an instant: its part, by weight, of ``share``, at most its ``gpus``.
-
-    ``weights`` is the sum over all active jobs that divide ``share``. Source: Eq. (3)-(4), (13)-(14).
-    """
-    part = share * weight / weights if weights else weights
-    return part if part < gpus else gpus
-
-
 class Window(NamedTuple):
     """A window of time, from ``begin`` to ``end``."""
 
@@ -161,7 +147,7 @@ class FairShares:
         share = np.minimum(demand, share) if self._capped else share
         for kind, count in counts.items():
             (gpus, weight), there = self._kinds[kind], np.flatnonzero(count)
-            # `job_share`, of all moments at once
+            # a job's fair GPUs: its part by weight, at most its own
             due = np.minimum(share[there] * weight / weights[there], gpus)
             due = due * overlaps(self._of_jobs, moments[there], moments[there + 1])
             # each time that there were none of a kind, the next begins anew
