@@ -68,8 +68,8 @@ def jct(extent: Extent = WHOLE) -> Finding:
         f"Mean completion times under Gavel's shortest first, which the paper calls Gavel's best (Sec. 6.1.4), are "
         f"{between([each.ratio for each in best.cases])} times FFT's: FFT is ahead in {len(best.ahead)} of "
         f"{len(best.cases)} cases and behind in {len(best.behind)}. {_in_short(claims)} {_played(studies)} Over "
-        f"FFT's are those of {_beside(each for each in beside if each is not best)}. Makespans: {_beside(spans)}. What would turn it: which "
-        "reading of a rival is meant, and other lengths of jobs; the paper says of them only that they are distributed "
+        f"FFT's are those of {_beside(each for each in beside if each is not best)}. Makespans: {_beside(spans)}. "
+        "What would turn it: which reading of a rival is meant, and other lengths of jobs; the paper says of them only that they are distributed "
         "as Philly's.",
         tuple(claim.line() for claim in claims),
     )
@@ -251,9 +251,9 @@ def _played(studies: Sequence[StudyResults]) -> str:
     loads = listed(f"{each:g}" for each in studies[0].spec.loads)
     jobs = studies[0].spec.traces[0].parameters["jobs"]
     return (
-        f"Studies {named}: {runs} runs of {jobs} jobs in two days, as the paper's, on its cluster, at loads {loads}, in "
-        f"{len(readings(studies[0], 'FFT'))} readings of FFT, 3 of Gavel and Tiresias, 2 of PAL. A number comes out in "
-        "a case where FFT is ahead and the 95% interval reaches it."
+        f"Studies {named}: {runs} runs of {jobs} jobs in two days, as the paper's, on its cluster, at loads {loads}, "
+        f"in {len(readings(studies[0], 'FFT'))} readings of FFT, 3 of Gavel and Tiresias, 2 of PAL. A number comes out "
+        "in a case where FFT is ahead and the 95% interval reaches it."
     )
 
 
