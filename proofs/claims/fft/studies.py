@@ -69,8 +69,8 @@ def jct(extent: Extent = WHOLE) -> Finding:
         f"{between([each.ratio for each in best.cases])} times FFT's: FFT is ahead in {len(best.ahead)} of "
         f"{len(best.cases)} cases and behind in {len(best.behind)}. {_in_short(claims)} {_played(studies)} Over "
         f"FFT's are those of {_beside(each for each in beside if each is not best)}. Makespans: {_beside(spans)}. "
-        "What would turn it: which reading of a rival is meant, and other lengths of jobs; the paper says of them only that they are distributed "
-        "as Philly's.",
+        "What would turn it: which reading of a rival is meant, and other lengths of jobs; the paper says of them only "
+        "that they are distributed as Philly's.",
         tuple(claim.line() for claim in claims),
     )
 
