@@ -315,6 +315,7 @@ def audit(
         market = with_rates(market, rates)
     with naming(next(iter(paths_of(given)), "")):
         accounts = EntitlementAccounts(market)
+    accounts = accounts if known is None else accounts.sharing(known.accounts)
     rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
     found = {}

@@ -241,7 +241,7 @@ class _Commands(TyperGroup):
 
 #: After how many new objects a command looks for garbage: its objects are read from files and stay, and Python's own
 #: 700 take a quarter of the time in which a large file is read.
-COLLECTED = (100_000, 50, 100)
+COLLECTED = (400_000, 50, 100)
 
 
 def load(name: str) -> Any:

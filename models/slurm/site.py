@@ -130,11 +130,11 @@ class SlurmJob:
     on: dict[int, tuple[int, int]] = field(default_factory=dict)
     kind: int = -1
     ran: float = inf
+    number: int = field(init=False)
 
-    @property
-    def number(self) -> int:
-        """Its number among the market's gangs."""
-        return self.gang.number
+    def __post_init__(self) -> None:
+        """Take its number among the market's gangs, which is asked for often."""
+        self.number = self.gang.number
 
     @property
     def on_each(self) -> tuple[int, int]:
