@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fairopt.models.armada.armada import Armada as Armada
     from fairopt.models.astraea.batch_private import BatchPrivate as BatchPrivate
     from fairopt.models.astraea.fcfs import FirstComeFirstServed as FirstComeFirstServed
     from fairopt.models.astraea.posted_prices import PostedPricePacking as PostedPricePacking
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 #: The policies by module, which is loaded when one is first used: who takes one does not wait for all.
 _NAMES = {
+    "armada.armada": ("Armada",),
     "astraea.batch_private": ("BatchPrivate",),
     "astraea.fcfs": ("FirstComeFirstServed",),
     "astraea.posted_prices": ("PostedPricePacking",),

@@ -23,6 +23,9 @@ from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import Array, objects
 
+#: What depends on gangs, on what is held, and on who is in which group, and on nothing else.
+OF_GANGS = ("held", "fixed", "asks", "all_held", "order", "place", "gang_called", "waiting", "_of_groups", "running")
+
 
 def users_in(owed: Entitlements, node: int) -> list[int]:
     """Return the users in a group; of a user, itself."""
@@ -65,6 +68,16 @@ class EntitlementAccounts:
     def k(self) -> int:
         """How many GPU types there are."""
         return len(self.market.types)
+
+    def sharing(self, known: EntitlementAccounts) -> EntitlementAccounts:
+        """Return the same, with what other accounts have found of gangs and holdings where both markets say the same.
+
+        That is so where one is the other with changed quotas, weights or capacities.
+        """
+        one, other = self.market.entitlements, known.market.entitlements
+        if all(getattr(one, name) is getattr(other, name) for name in ("gangs", "held", "fixed", "parent")):
+            self.__dict__.update({name: known.__dict__[name] for name in OF_GANGS if name in known.__dict__})
+        return self
 
     # -- what is owed and held -----------------------------------------------------------------------------------
     @cached_property

@@ -109,8 +109,8 @@ def chosen(
 ) -> list[Policy]:
     """Return the named policies, else those that decide by entitlements and support all that the market says.
 
-    On a market of many users or gangs these are the rules of its own scheduler only. Of these it is the ``policy`` in
-    force, where that is known. Errors: `BadInput` for no policy.
+    The scheduler's own are among them; on a market of many users or gangs they are all. Of these it is the ``policy``
+    in force, where that is known. Errors: `BadInput` for no policy.
     """
     if named is not None:
         return discovery.policies_of(named, Market)
@@ -121,7 +121,7 @@ def chosen(
     large = is_large(market)
     # an installation that is older than the code has no such group
     names = discovery.names(discovery.ENTITLED_POLICIES) or discovery.names(discovery.POLICIES)
-    names = [name for name in names if (name in own or not large) and name not in other]
+    names = [name for name in dict.fromkeys((*own, *names)) if (name in own or not large) and name not in other]
     found = [discovery.policy(name) for name in names]
     return sorted(
         (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.supports),
@@ -154,9 +154,18 @@ def alternatives(
 
 def waits_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -> list[Mapping[str, str]]:
     """Return why gangs wait by each of the scheduler's own rules; by the ``policy`` in force, where it is known."""
+    return [grounds.waits for grounds in _by_own_rules(found, source, policy).values()]
+
+
+def stops_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -> dict[str, Mapping[str, str]]:
+    """Return which gangs the scheduler's own rules would stop, and why, by rule; the arguments are as before."""
+    return {name: grounds.stopped for name, grounds in _by_own_rules(found, source, policy).items() if grounds.stopped}
+
+
+def _by_own_rules(found: Sequence[Alternative], source: str, policy: str) -> dict[str, DecisionReason]:
     own = own_rules(source)
     own = [policy] if policy in own else own
-    return [each.grounds.waits for each in found if each.policy in own and each.grounds is not None]
+    return {each.policy: each.grounds for each in found if each.policy in own and each.grounds is not None}
 
 
 def decided(policy: Policy, market: Market) -> Allocation:

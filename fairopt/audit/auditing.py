@@ -17,6 +17,7 @@ from fairopt.audit.alternatives import (
     chosen,
     compared,
     is_large,
+    stops_by_rule,
     waits_by_rule,
 )
 from fairopt.audit.reading import read_source, with_rates, with_speedups
@@ -205,6 +206,11 @@ class Audit(Tabular):
         """What the file states that can be computed, beside what was computed."""
         return tuple(compared(self.accounts, self.stated, self.rules, self.counted))
 
+    @cached_property
+    def stops(self) -> dict[str, Mapping[str, str]]:
+        """Which gangs the scheduler's own rules would stop now, by rule, and why."""
+        return stops_by_rule(self.alternatives, self.source, self.policy)
+
     @property
     def violations(self) -> tuple[Statement, ...]:
         """The guarantees and caps that are broken."""
@@ -309,6 +315,7 @@ def audit(
         market = with_rates(market, rates)
     with naming(next(iter(paths_of(given)), "")):
         accounts = EntitlementAccounts(market)
+    accounts = accounts if known is None else accounts.sharing(known.accounts)
     rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
     found = {}

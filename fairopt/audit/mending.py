@@ -23,8 +23,8 @@ from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.pools import plain, whole
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.backends import Highs
-from fairopt.backends.solution import Status
-from fairopt.program import Formulation, Number, objects
+from fairopt.backends.solution import Solution, Status
+from fairopt.program import Formulation, Number, Program, objects
 from fairopt.report import ResultForm, Statement
 
 #: The most users whose gangs a sentence names.
@@ -113,14 +113,19 @@ def smallest(
     kind, needed, missing = accounts.market.types[gpu_type], max(0, needed), missing or {}
     if not needed and not missing:
         return reclaim(kind, 0, ())
-    if reclaimable(accounts, gpu_type, users) < needed:
+    parts = [(user, part) for user in users for part in _parts(accounts, user, gpu_type)]
+    if sum(part.gpus for _, part in parts) < needed:
         return reclaim(kind, needed, None)
     kinds: dict[_Kind, list[Stopped]] = defaultdict(list)
-    for user in users:
-        for part in _parts(accounts, user, gpu_type):
-            taken = goods_of(accounts, [accounts.gang_called[part.gang]] if part.gang else [], gpu_type)
+    alike, kind_of = dict[tuple[int, int], list[Stopped]](), accounts.gangs.kinds
+    for user, part in parts:
+        gang = accounts.gang_called[part.gang] if part.gang else -1
+        same = user, int(kind_of[gang]) if part.gang else -1
+        if same not in alike:
+            taken = goods_of(accounts, [gang] if part.gang else [], gpu_type)
             freed = tuple(taken.get(limit, 0) / least for limit, least in missing.items())
-            kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)].append(part)
+            alike[same] = kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)]
+        alike[same].append(part)
     around: dict[int, list[int]] = defaultdict(list)
     for at, each in enumerate(kinds):
         for node in accounts.around(each.user):
@@ -185,23 +190,31 @@ def _fewest(
         p.constrain(f"owed {first}", lost <= np.array([spare[node] for node in some]))
     for number, rank in enumerate(ranks):
         p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
-    program, proved = p.program().as_(float), False
-    for number in range(len(ranks)):  # as small as can be, and then the next one, where this one is no larger
-        row = program.row_block(f"rank {number}").first
-        cost, upper, inside = np.zeros(len(program.cost)), program.rows.upper.copy(), program.rows.row == row
-        cost[program.rows.column[inside]] = program.rows.value[inside]
-        found = Highs(NODES).solve(replace(program, cost=cost), gap=0)
-        if found.x is not None:
-            counts = [round(each) for each in program.variable("stop", found.x).tolist()]
-        proved = found.status is Status.OPTIMAL and found.objective is not None
-        if not proved:
-            break
-        upper[row] = round(found.objective or 0)
-        program = replace(program, rows=replace(program.rows, upper=upper))
+    known: tuple[int, ...] = ()
+    program, proved = p.program().as_(float), True
+    least = (*[0] * bool(risky), int(needed * parts))  # mostly the first ranks are this, and the last one is left
+    while proved and len(known) < len(ranks):  # as small as can be, and then the next one, where this one is no larger
+        for before in dict.fromkeys(((*known, *least[len(known) :]), known)):
+            found = _ranked(program, before)
+            if found.x is not None:
+                counts = [round(each) for each in program.variable("stop", found.x).tolist()]
+            if proved := found.status is Status.OPTIMAL and found.objective is not None:
+                known = (*before, round(found.objective or 0))
+                break
     enough = _spare(kinds, counts, needed) is not None
     if enough and proved:
         return counts, True
     return _without_spare(kinds, counts if enough else list(there), needed), False
+
+
+def _ranked(program: Program, before: Sequence[int]) -> Solution:
+    """Return the answer of least rank where the ranks before that one are no larger than ``before``."""
+    cost, upper = np.zeros(len(program.cost)), program.rows.upper.copy()
+    for number, most in enumerate(before):
+        upper[program.row_block(f"rank {number}").first] = most
+    inside = program.rows.row == program.row_block(f"rank {len(before)}").first
+    cost[program.rows.column[inside]] = program.rows.value[inside]
+    return Highs(NODES).solve(replace(program, cost=cost, rows=replace(program.rows, upper=upper)), gap=0)
 
 
 def _blocks(inside: Mapping[int, list[int]]) -> Iterator[tuple[int, dict[int, list[int]]]]:

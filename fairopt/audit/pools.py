@@ -26,7 +26,7 @@ def whole(amounts: Array, parts: int = 1) -> Array:
     With several ``parts`` of a GPU, as gangs take them (`Gangs.parts`), down to whole parts.
     """
     if parts == 1:
-        flat = [BOUNDLESS if value == INFINITY else floor(value) for value in amounts.ravel().tolist()]
+        flat = [BOUNDLESS if value >= BOUNDLESS else floor(value) for value in amounts.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(amounts.shape)
     rounded = [
         BOUNDLESS if value == INFINITY else whole_as_int(Fraction(floor(value * parts), parts))

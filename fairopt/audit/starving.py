@@ -56,9 +56,7 @@ class _Room:
         left, taken, caps = self._left, self._taken, self._caps
         (j, gpus, _), *_ = needs
         for at, _, least in needs:
-            if (node, at) not in left:
-                left[node, at] = self._at_first(node, at)
-            if least > left[node, at]:
+            if least > (left[node, at] if (node, at) in left else self.left(node, at)):
                 return False
         if any(taken[node, each, j] + gpus > caps[each][j] for each in inside):
             return False
@@ -68,11 +66,14 @@ class _Room:
             taken[node, each, j] += gpus
         return True
 
-    def _at_first(self, node: int, column: int) -> Any:
-        """Return what a node may take of a column within what it is owed: of a type, whole GPUs."""
-        if column < self._k:
-            return plain(self._owed_room[node, column])
-        return whole_as_int(self._owed[node, column] - self._held[node, column])
+    def left(self, node: int, column: int) -> Any:
+        """Return what a node may take still of a column within what it is owed: of a type, whole GPUs."""
+        if (node, column) not in self._left:
+            if column < self._k:
+                self._left[node, column] = plain(self._owed_room[node, column])
+            else:
+                self._left[node, column] = whole_as_int(self._owed[node, column] - self._held[node, column])
+        return self._left[node, column]
 
 
 def starving(
@@ -96,7 +97,7 @@ def starving(
             if kinds[gang] not in alone:
                 alone[kinds[gang]] = _alone(pools, gang, counts)
             asked = asking[key] = _asking(pools, gang, room, alone[kinds[gang]])
-            for on, pool in asked.pools.items():
+            for on, pool in asked.pools.items() if asked.nodes else ():
                 if (pool, on) not in in_pools:
                     in_pools[pool, on] = pools.left_in(pool, on)
         if not asked.nodes:
@@ -108,7 +109,8 @@ def starving(
             where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
         first = True
         for inside, node in list(asked.nodes):
-            j = next((j for j in where if room.take(node, asked.needs[node, j], inside)), None)
+            needs = ((j, asked.needs.get((node, j))) for j in where)
+            j = next((j for j, own in needs if own and room.take(node, own, inside)), None)
             if j is None:  # room only gets less: no other gang of this kind will find any
                 asked.nodes.remove((inside, node))
                 continue
@@ -137,11 +139,13 @@ def _asking(pools: Pools, gang: int, room: _Room, where: Mapping[int, _Needs]) -
     gangs = pools.said.gangs
     gpus, user = gangs.size(gang), int(gangs.user[gang])
     path, needs = pools.paths[user], dict[tuple[int, int], _Needs]()
-    for j, alone in where.items():
-        (_, *goods) = alone
-        for place, node in enumerate(path):  # a group's members have not what one of them keeps
-            kept = pools.kept(user, j, node) if place else None
-            needs[node, j] = [(j, gpus, gpus + sum(kept.values())), *goods] if kept else alone
-    nodes = [(path[:place], node) for place, node in enumerate(path)] if where else []
+    nodes = []
+    for place, node in enumerate(path):
+        for j, alone in where.items():
+            if gpus > room.left(node, j):  # nor later
+                continue
+            kept = pools.kept(user, j, node) if place else None  # a group's members have not what one of them keeps
+            needs[node, j] = [(j, gpus, gpus + sum(kept.values())), *alone[1:]] if kept else alone
+            nodes.append((path[:place], node))
     below_caps = {j: room.below_caps(path, j, gpus) for j in where}
-    return _Asking(gpus, {j: pools.of(user, j) for j in where}, below_caps, needs, nodes)
+    return _Asking(gpus, {j: pools.of(user, j) for j in where}, below_caps, needs, [*dict.fromkeys(nodes)])

@@ -156,6 +156,19 @@ class WhatIf(Tabular):
         return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
     @cached_property
+    def stops(self) -> dict[str, tuple[str, str]]:
+        """Why the scheduler's own rules stop gangs, before and after, by rule and gang; "" for one that is not stopped.
+
+        Only what changes is there.
+        """
+        old, new = (
+            {f"{rule}, {gang}": why for rule, own in each.stops.items() for gang, why in own.items()}
+            for each in (self.before, self.after)
+        )
+        both = {name: (old.get(name, ""), new.get(name, "")) for name in dict.fromkeys((*old, *new))}
+        return {name: (was, now) for name, (was, now) in both.items() if was != now}
+
+    @cached_property
     def verdicts(self) -> dict[str, tuple[Verdict | None, Verdict | None]]:
         """The verdicts on what is held that change, in answer or margin, by property; None where none is asked for."""
         names = dict.fromkeys((*self.before.verdicts, *self.after.verdicts))

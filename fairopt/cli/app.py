@@ -42,7 +42,7 @@ class Command(NamedTuple):
     module: str
     attribute: str
     help: str
-    garbage: int = 100_000
+    garbage: int = 400_000
 
 
 #: More new objects than the market of a large cluster has.

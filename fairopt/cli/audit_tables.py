@@ -69,6 +69,7 @@ def audit(found: Audit, *, in_full: bool) -> None:
         answers(found.verdicts)
     if found.accounts.held.any() or any(each.gains or each.error for each in found.alternatives):
         _alternatives(found.alternatives, in_full=in_full)
+    _stops(found, in_full=in_full)
     _unplaced(found.unplaced, in_full=in_full)
 
 
@@ -199,6 +200,16 @@ def _alternatives(rows: Sequence[Alternative], *, in_full: bool) -> None:
             say(f"  with what {each.policy} gives: {said}")
 
 
+def _stops(found: Audit, *, in_full: bool) -> None:
+    """Print whom the scheduler's own rules would stop."""
+    for rule, own in found.stops.items():
+        say(f"{rule} would stop:")
+        for gang, why in own.items() if in_full else islice(own.items(), REASONS):
+            say(f"  {gang}: {why}")
+        if len(own) > REASONS and not in_full:
+            say(f"  and {len(own) - REASONS} more: --verbose shows all")
+
+
 def gained(found: Alternative, user: str) -> str:
     """Return what a user gains, by type: "+4 H100, -2 A100"."""
     return ", ".join(f"{'+' * (gpus > 0)}{bound(gpus)} {kind}" for kind, gpus in found.gains[user].items())
@@ -320,6 +331,9 @@ def what_if(found: WhatIf) -> None:
     for name, (was, now) in islice(found.reasons.items(), REASONS):
         say(f"{name}, before: {was or 'does not wait'}")
         say(f"{name}, after:  {now or 'does not wait'}")
+    for name, (was, now) in islice(found.stops.items(), REASONS):
+        say(f"{name}, before: {f'stopped: {was}' if was else 'is not stopped'}")
+        say(f"{name}, after:  {f'stopped: {now}' if now else 'is not stopped'}")
     if found.given:
         say("What policies give:")
         grid = table_of(["user", "policy", *texts("type"), "before", "after", "difference"])

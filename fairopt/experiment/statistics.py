@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -77,19 +78,16 @@ class Better(Enum):
     MORE = "more"
 
 
-class Certainty(Enum):
-    """How sure a comparison is; the value is its verdict."""
-
-    SAME = "{first} and {second}: the same in all runs"
-    SURE = "{first} better than {second} by {by}"
-    TOO_FEW_SEEDS = "{first} before {second} by {by}: too few seeds to be sure"
-    NOT_SURE = "{first} before {second} by {by}: not sure among {family} comparisons"
-    UNDECIDED = "{first} and {second}: undecided, {by}"
-
-    @property
-    def short(self) -> str:
-        """Its name, in words."""
-        return self.name.lower().replace("_", " ")
+#: What a comparison says, by how sure it is.
+_VERDICTS = MappingProxyType(
+    {
+        "same": "{first} and {second}: the same in all runs",
+        "sure": "{first} better than {second} by {by}",
+        "too few seeds": "{first} before {second} by {by}: too few seeds to be sure",
+        "not sure": "{first} before {second} by {by}: not sure among {family} comparisons",
+        "undecided": "{first} and {second}: undecided, {by}",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -144,22 +142,22 @@ class PairedResult:
         return f"{Estimate(-apart.value, -apart.high, -apart.low)} less"
 
     @property
-    def certainty(self) -> Certainty:
-        """How sure it is."""
+    def certainty(self) -> str:
+        """How sure it is, in words."""
         found, none = self.decisive
         if found.value == found.low == found.high == none:
-            return Certainty.SAME
+            return "same"
         if self.sure:
-            return Certainty.SURE
+            return "sure"
         if math.isnan(self.p):
-            return Certainty.TOO_FEW_SEEDS
-        return Certainty.UNDECIDED if found.low <= none <= found.high else Certainty.NOT_SURE
+            return "too few seeds"
+        return "undecided" if found.low <= none <= found.high else "not sure"
 
     @property
     def verdict(self) -> str:
         """Who is better and how sure, in words."""
         names = {"first": self.first, "second": self.second, "by": self.by, "family": self.family}
-        return self.certainty.value.format(**names)
+        return _VERDICTS[self.certainty].format(**names)
 
 
 def compare_drawn(first: ArrayLike, second: ArrayLike) -> PairedResult:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.armada_objects import FIELDS, HARMLESS, RULES
+from fairopt.importing.armada_objects import FIELDS, HARMLESS, RULES, UNCOUNTED
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
 from fairopt.importing.imported import (
     TAKEN,
@@ -44,7 +45,6 @@ def read(*paths: AnyPath, label: str = PRODUCT, resource: str | None = None) -> 
     are added up to a cap, where each class that its jobs have has one. Types are the values of a ``label`` of nodes, or
     the name of the GPU resource; ``resource`` names another to share ("cpu"). Jobs with one gangId are a gang; a
     class's priority is its tier. CPU, memory and what else dominant shares are over are goods. All nodes are one pool.
-    Speedups are unknown.
 
     Files: ``armadactl get queue NAME`` or a QueueList, the answer of ``/v1/job/details`` with ``expandJobSpec`` and
     ``expandJobRun``, files of ``armadactl submit``, the scheduler's config.yaml, ``kubectl get nodes -o json``.
@@ -137,15 +137,14 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
     used: dict[str, set[str]] = {}
     for job in jobs.values():
         used.setdefault(job.text("queue"), set()).add(_class_of(job, scheduling))
-    tiers = {_class(scheduling, each)[0] for row in used.values() for each in row}
-    if len(used) > 1 and len(tiers) > 1:
-        why = "that a job takes the place of one of a lower class in any queue is not modelled"
-        places.note("priority class, priority", "all queues", ", ".join(map(str, sorted(tiers))), why)
     nodes = {
         name: ImportedQueue(cap=_cap(part, scheduling, stock, places, used.get(name)), weight=_weight(part))
         for name, part in queues.items()
     }
-    owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods)
+    protected, large = "protectedFractionOfFairShare", "enablePreferLargeJobOrdering"
+    said = {"scheduler": "armada", protected: str(_number(scheduling, protected, 1))}
+    said |= {large: str(scheduling.flag(large, False)).lower(), "resource": json.dumps(dict(stock.types))}
+    owed = entitlements_of(nodes, tuple(queues), tuple(stock.types), gangs, goods=stock.goods, settings=said)
     market = market_of(
         owed,
         [stock.amounts[kind] for kind in stock.types],
@@ -161,9 +160,8 @@ def _imported(found: Objects, label: str, resource: str | None, places: Places) 
 # -- what there is, and what queues may have -----------------------------------------------------------------------
 def _weight(part: ObjectPart) -> Fraction:
     """Return a queue's weight. Source: pkg/client/queue/priority_factor.go; one over it in scheduling_algo.go."""
-    factor = _number(part, "priorityFactor", 1)
-    place, given = f"{part.place}, priorityFactor", part.value.get("priorityFactor")
-    require(factor > 0, shown(given), place, "Give a number above 0")
+    factor, given = _number(part, "priorityFactor", 1), part.value.get("priorityFactor")
+    require(factor > 0, shown(given), f"{part.place}, priorityFactor", "Give a number above 0")
     return 1 / factor
 
 
@@ -200,6 +198,8 @@ def _stock(
         if nodes:
             remedy += "; of a cluster without GPUs say which resource is shared: resource='cpu'"
         raise BadInput("no node has GPUs" if nodes else "no nodes", place="Node, status.allocatable", remedy=remedy)
+    if scheduling.flag("respectNodePodLimits", False):
+        places.note("scheduling, respectNodePodLimits", "scheduling", "true", UNCOUNTED)
     wanted = scheduling.value.get("dominantResourceFairnessResourcesToConsider", list(COUNTED))
     fits = isinstance(wanted, list) and all(isinstance(each, str) for each in wanted)
     place = f"{scheduling.place}, dominantResourceFairnessResourcesToConsider"

@@ -38,9 +38,10 @@ _POOLS = "one pool is read: all nodes together"
 _MARKET = "scheduling by price is not modelled"
 _TIME, _IGNORED, _REQUESTS = "how long a job runs is not known", "Armada ignores it", "requests are what counts"
 _ALLOCATABLE, _WHATEVER = "what is allocatable counts", "a node counts whatever its conditions"
-_PROTECTED = "who is above his fair share is not stopped by the importer"
+#: What is said of places for pods, where the scheduler looks at them.
+UNCOUNTED = "how many pods a node has places for is not counted"
 #: Reasons of what keeps no job from starting.
-HARMLESS = (_TIME, _IGNORED, _REQUESTS, _ALLOCATABLE, _WHATEVER, _PROTECTED)
+HARMLESS = (_TIME, _IGNORED, _REQUESTS, _ALLOCATABLE, _WHATEVER)
 
 
 def _pod(before: str) -> dict[str, str]:
@@ -80,18 +81,18 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | fields(BOOKKEEPING, "jobset namespace cancelTs cancelReason cancelUser lastTransitionTs")
     | fields(BOOKKEEPING, "cluster leasedTs pendingTs startedTs finishedTs ingressAddresses", "jobRuns[]."),
     "scheduling": fields(TAKEN, "priorityClasses defaultPriorityClassName dominantResourceFairnessResourcesToConsider")
+    | fields(TAKEN, "protectedFractionOfFairShare enablePreferLargeJobOrdering respectNodePodLimits")
     | fields(_POOLS, "pools maximumResourceFractionToScheduleByPool")
     | fields(
         _RATES,
         "maximumResourceFractionToSchedule maximumSchedulingRate maximumSchedulingBurst maximumPerQueueSchedulingRate "
         "maximumPerQueueSchedulingBurst maxQueueLookback",
     )
-    | {"protectedFractionOfFairShare": _PROTECTED}
     | fields(_MARKET, "experimentalIndicativePricing experimentalIndicativeShare")
     | fields(
         BOOKKEEPING,
         "supportedResourceTypes disableScheduling disableIndependentPoolFailures maxSchedulingDuration "
-        "enableAssertions enablePreferLargeJobOrdering respectNodePodLimits nodeIdLabel priorityClassNameOverride "
+        "enableAssertions nodeIdLabel priorityClassNameOverride "
         "maxJobSchedulingContextsPerExecutor maxRetries retryPolicy indexedResources indexedNodeLabels indexedTaints "
         "executorTimeout maxUnacknowledgedJobsPerExecutor executorUpdateFrequency wellKnownNodeTypes",
     ),

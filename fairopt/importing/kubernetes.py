@@ -187,7 +187,7 @@ class Pod(NamedTuple):
 
     ``sliced``: it asks for slices of GPUs, of which nobody says how many GPUs they are. ``devices``: on how many GPUs
     it takes how much of each. ``node``: where it runs, "" while it waits. ``groups``: the names of the GPUs that it
-    shares, as far as the file says them.
+    shares, as far as the file says them. ``priority``, ``preempts``, ``critical``: for Volcano's action "preempt".
     """
 
     runs: bool
@@ -197,6 +197,9 @@ class Pod(NamedTuple):
     devices: tuple[Fraction, int] = (Fraction(0), 0)
     node: str = ""
     groups: tuple[str, ...] = ()
+    priority: int = 1
+    preempts: bool = True
+    critical: bool = False
 
 
 class Stock(NamedTuple):

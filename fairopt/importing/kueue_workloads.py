@@ -36,6 +36,7 @@ class _Alike:
 
     admitted: bool
     pod_sets: tuple[PodSet, ...]
+    takes: Mapping[str, Number]
     gangs: dict[_Flavors, tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, str, str]]]] = field(
         default_factory=dict
     )
@@ -44,7 +45,7 @@ class _Alike:
 def gangs_in(
     found: Objects, queues: Mapping[str, ImportedQueue], local: Mapping[str, tuple[str, str]],
     columns: FlavorColumns, topology: Topology, places: Places,
-) -> tuple[list[ImportedGang], dict[str, Amounts]]:  # fmt: skip
+) -> tuple[list[ImportedGang], dict[str, dict[str, Number]]]:  # fmt: skip
     """Return the gangs of Workloads that run or wait, and what their ClusterQueues count of them; others are noted.
 
     ``local``: the ClusterQueue and the stop policy of each LocalQueue. Counted is by ClusterQueue how many workloads
@@ -53,8 +54,8 @@ def gangs_in(
     pkg/cache/scheduler/clusterqueue.go, getUsage: without a Cohort nothing is borrowed.
     """
     gangs: list[ImportedGang] = []
-    counted: dict[str, Amounts] = {
-        name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, Fraction(0)) for name, owner in queues.items()
+    counted: dict[str, dict[str, Number]] = {
+        name: dict.fromkeys(owner.declared.keys() - {"weightedShare"}, 0) for name, owner in queues.items()
     }
     listed = {name: tuple(owner.guarantee or ()) for name, owner in queues.items()}
     late = {name for name, part in found["ClusterQueue"].items()
@@ -87,7 +88,8 @@ def gangs_in(
         if same is None:
             if len(alike) >= MOST_ALIKE:
                 alike.clear()
-            same = alike[key] = _Alike(bool(admitted), tuple(pod_sets_of(spec, status, admitted, partial)))
+            pod_sets = tuple(pod_sets_of(spec, status, admitted, partial))
+            same = alike[key] = _Alike(bool(admitted), pod_sets, _taken(pod_sets))
         own = "/".join(filter(None, (part.part("metadata").text("namespace"), asked)))
         waits_for, stopped = local.get(own, ("", ""))
         queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
@@ -122,8 +124,8 @@ def gangs_in(
         _count(counted[name], same, times, let_run=let_run)
     for name, owner in queues.items() if found["Workload"] else ():
         for (good, nominal), (_, usage) in product((owner.guarantee or {}).items(), (_RESERVING, _ADMITTED)):
-            total = counted[name].get(f"{usage} {good} total", Fraction(0))
-            beyond = max(Fraction(0), total - nominal) if owner.parent else Fraction(0)
+            total = counted[name].get(f"{usage} {good} total", 0)
+            beyond = max(0, total - nominal) if owner.parent else 0
             counted[name][f"{usage} {good} borrowed"] = beyond
     return gangs, counted if found["Workload"] else {}
 
@@ -150,17 +152,23 @@ def _lacking(queue: ImportedQueue, flavors: Mapping[str, ObjectPart]) -> str:
     return next((each for each in named if flavors and each not in flavors), "")
 
 
-def _count(row: Amounts, alike: _Alike, times: int, *, let_run: bool) -> None:
+def _taken(pod_sets: Iterable[PodSet]) -> Mapping[str, Number]:
+    """Return what pod sets take of each resource on the flavor that they were given; whole amounts are ints."""
+    total: dict[str, Number] = {}
+    for pods in pod_sets:
+        for resource, flavor in pods.flavors.items():
+            key = f"{Good(resource, flavor)} total"
+            total[key] = total.get(key, 0) + whole_as_int(pods.amounts.get(resource, 0))
+    return total
+
+
+def _count(row: dict[str, Number], alike: _Alike, times: int, *, let_run: bool) -> None:
     """Count so many Workloads in what their ClusterQueue says of them."""
-    if not alike.admitted:
-        add(row, {"pendingWorkloads": Fraction(times)})
-        return
-    for count, usage in (_RESERVING, _ADMITTED)[: 1 + let_run]:
-        add(row, {count: Fraction(times)})
-        for pods in alike.pod_sets:
-            for resource, flavor in pods.flavors.items():
-                amount = pods.amounts.get(resource, Fraction(0))
-                add(row, {f"{usage} {Good(resource, flavor)} total": amount * times})
+    counts = (_RESERVING, _ADMITTED)[: 1 + let_run] if alike.admitted else (("pendingWorkloads", ""),)
+    for count, usage in counts:
+        row[count] = row.get(count, 0) + times
+        for good, amount in alike.takes.items() if usage else ():
+            row[f"{usage} {good}"] = row.get(f"{usage} {good}", 0) + amount * times
 
 
 # -- gangs ---------------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class Node:
     partitions: frozenset[str]
     up: bool
     cpus: int | None = None
-    weight: str = ""
+    weight: int = 1
 
 
 def _by_type(taken: Mapping[str, int], gpus: Mapping[str, int]) -> dict[str, int]:
@@ -296,8 +296,8 @@ class Facts:
         taken = gpus_of(tres(fields.get("alloctres", ""), f"{place}, AllocTRES"), f"{place}, AllocTRES")
         cpus = said(fields.get("cputot", ""))
         self.nodes[name] = Node(
-            gpus, _by_type(taken, gpus), other, partitions, up, int(cpus) if cpus.isdigit() else None,
-            said(fields.get("weight", "")),
+            gpus, _by_type(taken, gpus), other, partitions, up, integer(cpus, f"{place}, CPUTot") if cpus else None,
+            integer(said(fields.get("weight", "")) or 1, f"{place}, Weight"),
         )  # fmt: skip
 
     def _job(self, record: ObjectPart) -> None:

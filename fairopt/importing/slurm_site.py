@@ -32,7 +32,7 @@ def _seconds(text: str, place: str) -> str:
 def _plain_seconds(text: str, place: str) -> str:
     """Read 7-00:00:00, and "1 sec" as older versions print it."""
     head = text.removesuffix(" sec")
-    return head if head.isdigit() and head != text else _seconds(text, place)
+    return head if head.isdecimal() and head != text else _seconds(text, place)
 
 
 def _amounts(text: str, place: str) -> str:
@@ -150,11 +150,11 @@ def as_text(settings: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def of_node(gpus: Mapping[str, int], cpus: int | None, weight: str) -> dict[str, str]:
+def of_node(gpus: Mapping[str, int], cpus: int | None, weight: int) -> dict[str, str]:
     """Return what a node offers to jobs, by GPU type."""
     found = {kind: str(count) for kind, count in gpus.items()}
     found |= {} if cpus is None else {"CPUs": str(max(cpus, 0))}
-    return found | ({"Weight": weight} if weight not in ("", "1") else {})
+    return found | ({"Weight": str(weight)} if weight != 1 else {})
 
 
 def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Number) -> dict[str, str]:
@@ -174,7 +174,7 @@ def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Numbe
         for name, value in (
             ("Partition", partition),
             ("QOS", said(fields.get("qos", ""))),
-            ("NumNodes", count if count.isdigit() and count != "0" else ""),
+            ("NumNodes", count if count.isdecimal() and count != "0" else ""),
             ("NumCPUs", str(int(cpus)) if cpus else ""),
             ("TimeLimit", limit),
             ("TimeLeft", left),

@@ -123,7 +123,7 @@ def _gres(text: str) -> tuple[tuple[str, int], ...]:
         if found is None:
             raise BadInput(f"got {shown(each)}", remedy="Give generic resources such as gpu:a100:4")
         kind, count = found[1] or UNTYPED, found[2]
-        if count is None and kind.isdigit():  # gpu:4
+        if count is None and kind.isdecimal():  # gpu:4
             kind, count = UNTYPED, kind
         counts[kind] = counts.get(kind, 0) + int(count or 1)
     return tuple(counts.items())

@@ -40,7 +40,17 @@ from fairopt.importing.volcano_objects import (
     ROOT,
     RULES,
 )
-from fairopt.importing.volcano_pods import STOPS, Amounts, by_type, group_of, of_pods, pods_of
+from fairopt.importing.volcano_pods import (
+    PODS,
+    STOPS,
+    Amounts,
+    by_type,
+    group_of,
+    of_pods,
+    pods_of,
+    said_of,
+    settings_of,
+)
 from fairopt.problem import Entitlements
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
@@ -53,8 +63,6 @@ _VENDORS = (
     *("aws.amazon.com", "google.com"),
 )
 _PARTS = ("memory", "mem", "cores", "core", "percentage")
-#: Plugins that the policies have, or that choose nodes only.
-_PLUGINS = ("proportion", "capacity", "drf", "gang", "priority", "conformance", "nodeorder", "binpack")
 _NONE = Fraction(0)
 _COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
 _WAITS, _RUNS = ("Pending", "Inqueue"), ("Running", "Unknown")
@@ -83,13 +91,14 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
     if not queues:
         remedy = "Give what kubectl get queues.scheduling.volcano.sh,podgroups,nodes -A -o json prints"
         raise BadInput("no Queue of scheduling.volcano.sh", place="the files", remedy=remedy)
-    columns = _columns(found, resource, places)
+    settings = settings_of(found[CONFIGURATION], places)
+    columns = _columns(found, resource, places, pods="preempt" in settings.get("actions", "").split(", "))
     above, weights = _tree(queues)
     groups = tuple(dict.fromkeys(above.values()))
     users = tuple(name for name in queues if name not in groups and name != ROOT)
     if not users:
         raise BadInput(f"no queue but {ROOT!r}", place="the files", remedy="Give its leaf queues too")
-    gangs = _gangs(found, users, columns, places)
+    gangs = _gangs(found, users, columns, places, settings)
     rows = {name: _row(part, columns, places) for name, part in queues.items() if name in users or name in groups}
     if ROOT in rows:
         root = rows[ROOT]
@@ -108,7 +117,6 @@ def _imported(found: Objects, resource: str | None, places: Places) -> Imported:
         node.parent, node.weight = above.get(name, ""), weights.get(name, node.weight)
     for name in groups:
         nodes[name].held = None
-    settings = _settings(found[CONFIGURATION], places)
     owed = entitlements_of(nodes, users, types, made, goods=columns.goods, settings=settings)
     weight = [1 if (own := nodes[name].weight) is None else own for name in users]
     market = market_of(owed, [columns.amounts[name] for name in types], weight=weight)
@@ -132,24 +140,6 @@ def _unread(
         "Node": ("type", types), "PriorityClass": ("class", None),
     }  # fmt: skip
     return places.unread(gangs, of, above)
-
-
-def _settings(found: Mapping[str, ObjectPart], places: Places) -> dict[str, str]:
-    """Return whether the scheduler's configuration has the action that a policy has as an option, and note others."""
-    settings: dict[str, str] = {}
-    for name, part in found.items():
-        actions = [each.strip() for each in part.text("actions").split(",") if each.strip()]
-        settings["reclaim"] = str("reclaim" in actions).lower()
-        for each in actions:
-            if each not in ("allocate", "reclaim", "enqueue", "backfill"):
-                places.note(f"{CONFIGURATION}, actions", name, each, "an action that is not modelled")
-            elif each not in ("allocate", "reclaim"):
-                places.note(f"{CONFIGURATION}, actions", name, each, "what waits is taken to be in the queue")
-        plugins = [each.text("name") for tier in part.parts("tiers") for each in tier.parts("plugins")]
-        for each in plugins:
-            if each not in _PLUGINS:
-                places.note(f"{CONFIGURATION}, plugins", name, each, "a plugin that is not modelled")
-    return settings
 
 
 # -- queues --------------------------------------------------------------------------------------------------------
@@ -207,7 +197,7 @@ def is_gpu(resource: str) -> bool:
     return bool(domain) and (domain in _VENDORS or "gpu" in resource) and not name.endswith(_PARTS)
 
 
-def _columns(found: Objects, resource: str | None, places: Places) -> Stock:
+def _columns(found: Objects, resource: str | None, places: Places, *, pods: bool) -> Stock:
     stock: dict[str, Fraction] = {}
     for name, node in found["Node"].items():
         add(stock, node.part("status").read("allocatable", AMOUNTS, {}))
@@ -228,7 +218,7 @@ def _columns(found: Objects, resource: str | None, places: Places) -> Stock:
         raise BadInput(got, place="Node, status.allocatable", remedy=remedy)
     specs = [part.part("spec") for part in found["Queue"].values()]
     quotas = [spec.part(key).value for spec in specs for key in ("deserved", "capability")]
-    asked = dict.fromkeys(["cpu", "memory", *(each for quota in quotas for each in quota)])
+    asked = dict.fromkeys(["cpu", "memory", *(each for quota in quotas for each in quota), *[PODS] * pods])
     others = [each for each in asked if each in stock and each not in types]
     columns = Stock(dict(zip(types, types, strict=True)), others, stock, CLUSTER)
     if uncounted := [each for each in stock if not columns.has(each)]:
@@ -275,15 +265,18 @@ def _weight(text: str, place: str) -> Fraction:
 
 
 # -- pod groups and jobs as gangs ----------------------------------------------------------------------------------
-def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places) -> list[ImportedGang]:
+def _gangs(
+    found: Objects, users: Sequence[str], columns: Stock, places: Places, settings: Mapping[str, str]
+) -> list[ImportedGang]:
     """Return the gangs of pod groups, and of jobs that have none yet.
 
     A pod group's ``minResources`` start together; where it says none, its job's pods do.
     """
-    classes = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
+    classes, never, usual = _classes(found["PriorityClass"])
     rows: list[ImportedGang] = []
     only: dict[str, list[str]] = {}
-    pods, leaves = pods_of(found, places), frozenset(users)
+    counted = columns.has(PODS) and "preemptable" in settings
+    pods, leaves = pods_of(found, places, counted=counted), frozenset(users)
     for part, job in _pod_groups(found):
         kind, name, spec = part.text("kind"), named(part), part.part("spec")
         queue, phase = _where(part, job)
@@ -300,8 +293,11 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
         if opened != "Open" and phase in _WAITS:
             places.note(f"{kind}, spec.queue", name, queue, f"the queue is {opened}, and starts nothing")
             continue
+        if klass and klass not in classes:
+            why = f"no such PriorityClass is given; taken as {usual}"
+            places.note(f"{kind}, spec.priorityClassName", name, klass, why)
         if pods.get(name):
-            made = of_pods(part, queue, pods[name], columns, places, classes, over)
+            made = of_pods(part, queue, pods[name], columns, places, classes.get(klass, usual), over, settings)
             rows += (gang._replace(about=about) for gang in made)
             continue
         whole, takes = _of_job(job) if job is not None else ({}, {})
@@ -314,17 +310,24 @@ def _gangs(found: Objects, users: Sequence[str], columns: Stock, places: Places)
             if (more := whole.get(each, _NONE) - takes.get(each, _NONE)) > 0:
                 why = "pods beyond the gang's minimum start one by one, and are not asked for here"
                 places.note(f"{kind}, elastic pods", name, f"{more} {each}", why)
-        if klass and klass not in classes:
-            places.note(f"{kind}, spec.priorityClassName", name, klass, "no such PriorityClass is given; taken as 0")
-        can = part.at("metadata.annotations").text(STOPS, "true") != "false"
-        can = over.part("spec").flag("reclaimable", True) and can
+        stops = part.at("metadata.annotations").text(STOPS, "true") != "false"
+        can, said = over.part("spec").flag("reclaimable", True) and stops, dict[str, str]()
+        if settings:
+            said = said_of(name, settings, stops=stops, preempts=klass not in never)
         since, runs = part.part("metadata").read("creationTimestamp", SECONDS, 0), phase in _RUNS
         for gang, gpus, of, other in by_type(name, takes, columns, places):
             on = (of or next(iter(columns.types))) if runs else None
             allowed = None if of is None else only.setdefault(of, [of])
-            tier = classes.get(klass, 0)
-            rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, tier, can, since, about=about))
+            tier = classes.get(klass, usual)
+            rows.append(ImportedGang(gang, queue, gpus, allowed, on, other, tier, can, since, said, about))
     return rows
+
+
+def _classes(found: Mapping[str, ObjectPart]) -> tuple[dict[str, int], frozenset[str], int]:
+    """Return the priority of each class, those that preempt nobody, and the priority of who names no class."""
+    classes = {name: part.whole("value", 0, least=-(2**31)) for name, part in found.items()}
+    never = frozenset(name for name, part in found.items() if part.text("preemptionPolicy") == "Never")
+    return classes, never, next((classes[name] for name, part in found.items() if part.flag("globalDefault", False)), 0)
 
 
 def _where(part: ObjectPart, job: ObjectPart | None) -> tuple[str, str]:

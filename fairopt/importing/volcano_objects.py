@@ -42,13 +42,13 @@ _PLACING = "where on the nodes a pod may run is not modelled"
 _TOPOLOGY = "how near each other the GPUs of a gang must be is not modelled"
 _COUNTED = "the gang is counted in GPUs"
 _SAID = "what the scheduler last said of it"
-_CLASS, _OF_GROUP = "the job's class counts", "the pod group's class counts"
+_CLASS = "the job's class counts"
 _DONE, _TASK = "when a job is done does not matter here", "which task of a job a pod is does not matter here"
 _NOT_CAPACITY = "Volcano counts what is allocatable"
 PRODUCTS = "Volcano counts by resource name, which does not tell products apart"
 NO_QUOTA, _CONDITIONS = "no queue has a quota", "Volcano counts a node in the total whatever its conditions are"
 #: Reasons of what keeps no gang from starting.
-HARMLESS = (_COUNTED, _CONDITIONS, _SAID, _CLASS, _OF_GROUP, _DONE, _TASK, _NOT_CAPACITY, PRODUCTS, NO_QUOTA)
+HARMLESS = (_COUNTED, _CONDITIONS, _SAID, _CLASS, _DONE, _TASK, _NOT_CAPACITY, PRODUCTS, NO_QUOTA)
 _POD = "spec.tasks[].template.spec."
 _OWN = own_names("volcano.sh/ scheduling.volcano.sh/ batch.volcano.sh/")
 FIELDS: Mapping[str, Mapping[str, str]] = {
@@ -93,7 +93,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     | fields(TAKEN, "volcano.sh/preemptable", "metadata.labels.")
     | fields(_TASK, "volcano.sh/task-spec", "metadata.labels.")
     | fields(TAKEN, "spec.nodeName status.phase")
-    | fields(_OF_GROUP, "priority priorityClassName preemptionPolicy", "spec.")
+    | fields(TAKEN, "priority priorityClassName preemptionPolicy", "spec.")
     | fields("devices by dynamic resource allocation are not counted", "spec.resourceClaims")
     | fields("devices by dynamic resource allocation are not counted", "spec.containers[].resources.claims")
     | {"spec.schedulingGates": "gates are not modelled: a pod with one is taken as asked for"}
@@ -104,7 +104,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "ephemeralContainerStatuses qosClass resize resourceClaimStatuses observedGeneration",
         "status.",
     ),
-    CONFIGURATION: {**OBJECT, "actions": TAKEN, "tiers[].plugins[].name": TAKEN, "metrics": BOOKKEEPING}
+    CONFIGURATION: {**OBJECT, "actions": TAKEN, "metrics": BOOKKEEPING}
+    | fields(TAKEN, "name enablePreemptable", "tiers[].plugins[].")
     | fields("options of plugins are not read", "tiers[].plugins[]* configurations"),
     "Node": {**NODE}
     | {
@@ -112,11 +113,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "status.capacity": _NOT_CAPACITY,
         "status.conditions": _CONDITIONS,
     },
-    "PriorityClass": {**OBJECT, "value": TAKEN, "description": BOOKKEEPING}
-    | {
-        "globalDefault": "pod groups without a class have priority 0 here",
-        "preemptionPolicy": "whether its pods may take others' places is not modelled",
-    },
+    "PriorityClass": {**OBJECT, "description": BOOKKEEPING} | fields(TAKEN, "value globalDefault preemptionPolicy"),
 }
 _GROUPS = {"Job": "batch.volcano.sh", "PriorityClass": "scheduling.k8s.io", "Node": "", "Pod": ""}
 #: The API group of each kind that is read, and its fields.

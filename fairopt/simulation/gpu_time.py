@@ -32,20 +32,6 @@ def quota(weight: Number, weights: Number, gpus: Number) -> Number:
     return gpus * weight / weights
 
 
-def tenant_share(demand: Number, own: Number, demand_cap: bool) -> Number:
-    """Return a tenant's fair GPUs: its quota ``own``, with ``demand_cap`` at most its demand. Source: Eq. (8), (16)."""
-    return min(demand, own) if demand_cap else own
-
-
-def job_share(gpus: int, weight: Number, weights: Number, share: Number) -> Number:
-    """Return a job's fair GPUs at an instant: its part, by weight, of ``share``, at most its ``gpus``.
-
-    ``weights`` is the sum over all active jobs that divide ``share``. Source: Eq. (3)-(4), (13)-(14).
-    """
-    part = share * weight / weights if weights else weights
-    return part if part < gpus else gpus
-
-
 class Window(NamedTuple):
     """A window of time, from ``begin`` to ``end``."""
 
@@ -113,6 +99,7 @@ class FairShares:
         self._kinds = [(gpus, weight) for gpus in sizes.tolist() for weight in weights.tolist()]
         self._events: list[tuple[int, Number]] = []  # of rows that are completed; -1 where the GPUs change
         self._gpus = [int(queue.cluster.gpus.sum())]
+        self._known: tuple[Number, int] | None = None  # the time that was worked out last, after so many events
 
     def resize(self, time: Number, gpus: int) -> None:
         """Let M be so many GPUs from a time on, of which each tenant has its part by weight. Source: Eq. (6)."""
@@ -125,6 +112,9 @@ class FairShares:
 
     def until(self, time: Number) -> None:
         """Work out what has accrued until a time, not before that of the last call."""
+        if (time, len(self._events)) == self._known:
+            return
+        self._known = time, len(self._events)
         arrival = self._jobs.arrival[self._able]
         came = bisect_left(arrival, time)
         told = np.array([row for row, _ in self._events], dtype=np.int64)
@@ -157,7 +147,7 @@ class FairShares:
         share = np.minimum(demand, share) if self._capped else share
         for kind, count in counts.items():
             (gpus, weight), there = self._kinds[kind], np.flatnonzero(count)
-            # `job_share`, of all moments at once
+            # a job's fair GPUs: its part by weight, at most its own
             due = np.minimum(share[there] * weight / weights[there], gpus)
             due = due * overlaps(self._of_jobs, moments[there], moments[there + 1])
             # each time that there were none of a kind, the next begins anew

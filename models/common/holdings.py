@@ -171,6 +171,20 @@ class Holdings:
                 return column
         return None
 
+    def obstacle(self, node: int, takes: Amounts, most: Sequence[Any], kept: Sequence[Any] | None = None) -> str:
+        """Say why a node may not start what takes so much; "" where it may.
+
+        ``most`` (W,): its limits; ``kept`` (W,): what of the free is kept for others.
+        """
+        for column, amount in takes.items():
+            needs, has = f"{self.columns[column]}: needs {amount}", self.held[node][column]
+            free = self.free[column] - (kept[column] if kept else 0)
+            if amount > free:
+                return f"{needs}, {max(free, 0)} are free"
+            if has + amount > most[column]:
+                return f"{needs}, {self.names[node]!r} has {has} of at most {most[column]}"
+        return ""
+
     def start(self, gang: QueuedGang, gpu_type: int) -> None:
         """Let a gang run on a type; its queue, and those above it, then hold what it takes."""
         gang.on = gpu_type
@@ -178,16 +192,17 @@ class Holdings:
         self.started.append(gang.name)
         self.waits.pop(gang.name, None)
         self.stopped.pop(gang.name, None)
-        self._add(gang, 1)
+        self.add(gang, 1)
 
     def stop(self, gang: QueuedGang, why: str) -> None:
         """Stop a gang that runs."""
         del self.running[gang.number]
         self.stopped[gang.name] = why
-        self._add(gang, -1)
+        self.add(gang, -1)
         gang.on = -1
 
-    def _add(self, gang: QueuedGang, sign: int) -> None:
+    def add(self, gang: QueuedGang, sign: int) -> None:
+        """Let what a gang takes be held, or with -1 not be: for a trial, which is taken back."""
         for column, amount in gang.takes[gang.on].items():
             self.free[column] -= sign * amount
             for at in self.above(gang.queue):

@@ -34,7 +34,7 @@ class PriceMethod(Method):
 
     Its policies raise every user to ``rate * t`` and say of their program: ``level_variable``, the variable t;
     ``equal``: whether no user may have more than its level; ``rate(market)``: each user's throughput at t = 1 (n,), in
-    the market's number type; ``worth(market)``: the objective at t = 1; ``user_duals(values, market)``: the name and
+    the market's number type; ``worth(market)``: the objective at t = 1; ``user_duals(values, rate)``: the name and
     the duals (n,) of the users' rows, given the values (n,) of their throughputs; ``verifier_knows(market)``: whether
     the verifier writes this program, and ``told(market)``: the name under which certificates speak of it.
     """
@@ -53,7 +53,7 @@ class PriceMethod(Method):
         raised = so_far(partial(raise_level, market.speedup, market.capacity, rate, demand=market.demand, start=near))
         lower, upper = ends_of(raised)
         prices, demand_duals, targets = duals_of(raised, "capacity", "demand", "target")
-        name, duals = policy.user_duals(worth * targets, market)
+        name, duals = policy.user_duals(worth * targets, rate)
         blocks = {"capacity": worth * prices, name: duals}
         if market.demand is not None:
             blocks["demand"] = worth * demand_duals
@@ -113,7 +113,7 @@ def exact_bound(policy: Any, decision: Allocation) -> Certificate:
     gain = (rate * value).sum() / worth
     price, demand_dual, value = price / gain, demand_dual / gain, value / gain
     bound, entries = by_prices(market, price, demand_dual)
-    name, duals = policy.user_duals(value, market)
+    name, duals = policy.user_duals(value, rate)
     entries += [[name, i, dual] for i, dual in enumerate(duals) if dual]
     reach = level * worth
     variables, gap = {policy.level_variable: level}, bound - reach

@@ -15,9 +15,7 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.common.holdings import (
-    Amounts,
     Holdings,
-    QueuedGang,
     TreeTurns,
     by_queue,
     entitlements_of,
@@ -130,19 +128,13 @@ class DominantResourceFairness(Computed):
 
     Each GPU type and each good is a resource. A user's tasks are its gangs, by priority and then in the order in which
     they were asked for. A task that finds no room, or that would exceed a cap, waits, and so do the later ones of its
-    user, unless they are ``passing``.
-
-    * ``preempt``: running gangs that may be stopped stand in the queue again, for the types that they run on.
-    * ``counting_next``: users are compared by the share that they would have with their next task, as Armada does.
-    * ``passing``: a task that finds no room waits alone, and its user's next is tried, as in Armada.
-    * ``divisible``: tasks can be cut, and all resources are given out anew by progressive filling, as in the paper's
-      theorems. Each user's gangs must then take the same on their first allowed type.
+    user. With ``divisible`` tasks can be cut, and all resources are given out anew by progressive filling, as in the
+    paper's theorems; each user's gangs must then take the same on their first allowed type.
 
     The paper ends a round when a task does not fit; here other users go on. A gang that may run on several types takes
     the first of these with room; the paper has no choice of types. Ties go to the first user. Weights are the market's.
 
-    Source: Ghodsi et al., NSDI 2011, Algorithm 1, Sec. 4.1-4.3; ``counting_next``: Armada,
-    docs/scheduling_and_preempting_jobs.md, Job scheduling order, 207cc9e0.
+    Source: Ghodsi et al., NSDI 2011, Algorithm 1, Sec. 4.1-4.3.
 
     >>> from fairopt import allocate
     >>> from fairopt.problem import Entitlements, Gangs
@@ -168,66 +160,39 @@ class DominantResourceFairness(Computed):
         )
     )
     examples = (Example("Ghodsi et al., NSDI 2011, Sec. 4.1: 9 CPUs and 18 GB", _example(), shares=[[3], [6]]),)
-    preempt: bool = False
-    counting_next: bool = False
-    passing: bool = False
     divisible: bool = False
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
         """Return the GPUs (n, k) that users hold after the rule, and why."""
         assert problem.entitlements is not None  # Trait.ENTITLED
-        return _divided(problem) if self.divisible else _in_turn(problem, self)
+        return _divided(problem) if self.divisible else _in_turn(problem)
 
 
-def _in_turn(market: Market, rule: DominantResourceFairness) -> tuple[Array, DecisionReason]:
+def _in_turn(market: Market) -> tuple[Array, DecisionReason]:
     """Give whole gangs to the user of least dominant share, one after another. Source: NSDI 2011, Algorithm 1."""
     owed, room = entitlements_of(market), Holdings.at_first(market)
     capacity, cap, weight = [*market.capacity, *owed.stock], owed.cap.tolist(), market.weight.tolist()
-    put_back = [gang for gang in room.running.values() if rule.preempt and gang.preemptible]
-    for gang in put_back:  # for the type that it runs on
-        gang.takes = {gang.on: gang.takes[gang.on]}
-        room.stop(gang, "")
-    pending = [*put_back, *(gang for own in room.waiting.values() for gang in own)]
-    queues = by_queue(sorted(pending, key=lambda gang: gang.place))
+    queues = by_queue(sorted((gang for own in room.waiting.values() for gang in own), key=lambda gang: gang.place))
 
-    def share(user: int, gang: QueuedGang | None = None) -> Number:
-        """Return a user's dominant share over its weight, with ``gang`` on the first of its types, or without."""
-        held = list(room.held[user])
-        for column, amount in next(iter(gang.takes.values())).items() if gang else ():
-            held[column] += amount
-        return dominant_share(held, capacity, weight[user])
+    def share(user: int) -> Number:
+        return dominant_share(room.held[user], capacity, weight[user])
 
-    turns = TreeTurns.flat(
-        queues, lambda user: tuple(quick((share(user, queues[user][0] if rule.counting_next else None),)))
-    )
+    turns = TreeTurns.flat(queues, lambda user: tuple(quick((share(user),))))
     while (user := turns.first()) is not None:
         gang = queues[user].popleft()
         why = []
         for gpu_type, takes in gang.takes.items():
-            if not (reason := _obstacle(room, cap[user], user, takes)):
+            if not (reason := room.obstacle(user, takes, cap[user])):
                 room.start(gang, gpu_type)
                 break
             why.append(reason)
         else:
             room.waits[gang.name] = "; ".join(why)
-            if not rule.passing:
-                room.waits |= dict.fromkeys((other.name for other in queues[user]), f"behind {gang.name!r}")
-                queues[user].clear()
+            room.waits |= dict.fromkeys((other.name for other in queues[user]), f"behind {gang.name!r}")
+            queues[user].clear()
         turns.changed(user)
-    stopped = {gang.name: room.waits.pop(gang.name) for gang in put_back if gang.on < 0}
     shares = {name: share(user) for user, name in enumerate(market.users)}
-    return room.decided(market, "dominant share over weight", shares, stopped=stopped)
-
-
-def _obstacle(room: Holdings, cap: Sequence[Any], user: int, takes: Amounts) -> str:
-    """Return why a user may not start what takes so much; "" where it may."""
-    for column, amount in takes.items():
-        needs, has = f"{room.columns[column]}: needs {amount}", room.held[user][column]
-        if amount > room.free[column]:
-            return f"{needs}, {room.free[column]} are free"
-        if has + amount > cap[column]:
-            return f"{needs}, {room.names[user]!r} has {has} of at most {cap[column]}"
-    return ""
+    return room.decided(market, "dominant share over weight", shares)
 
 
 def _divided(market: Market) -> tuple[Array, DecisionReason]:

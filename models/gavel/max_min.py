@@ -84,9 +84,9 @@ class MaxMin(Formulated):
         """Return the least ratio at t = 1."""
         return 1
 
-    def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
+    def user_duals(self, values: Array, rate: Array) -> tuple[str, Array]:
         """Return the duals of the ratios' rows: minus each user's worth, since a need lowers the optimum."""
-        return "least_ratio", -values * self.rate(market)
+        return "least_ratio", -values * rate
 
     def least_in_range(self, problem: Market, user: int, truth: Array) -> Number:
         """Return it by the least ratio that is reached at all reports, t: the user has t times its equal share by all.

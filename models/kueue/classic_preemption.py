@@ -26,14 +26,31 @@ _Phase = tuple[list[list[Candidate]], bool]
 
 
 def classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places) -> list[Target]:
-    """Return `targets_of` without fair sharing: over whom the preemptor has the better right, others, its own."""
+    """Return `targets_of` without fair sharing: over whom the preemptor has the better right, others, its own.
+
+    Of what is needed in other ``columns`` only what is beyond the quota matters: there is room for it now, and the
+    more, the more others go.
+    """
+    quotas = state.quotas
+    right = quotas.level_of_all(work.queue, needs) + 1  # from which ancestor on the needs fit in the quota below
+    matters = tuple(each for each in needs if each[0] in columns or quotas.over(work.queue, *each))
+    if work.topology:
+        return _classic(state, work, matters, columns, right, places)
+    key = work.number, matters, *columns, -1, right  # asked for all resources, and for one of them alone
+    root = quotas.paths[work.queue][-1]
+    return state.known(root, key, lambda: _classic(state, work, matters, columns, right, places))
+
+
+def _classic(
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], right: int, places: Places
+) -> list[Target]:
     quotas, rules = state.quotas, state.rules(work.queue)
     forbidden = rules.borrow_within_cohort is Preempts.NEVER
     nominal = _may_be_nominal(state, work, needs)
     under = nominal or not forbidden
     for column in columns if under and forbidden else ():
         under = under and quotas.usage[work.queue][column] < quotas.nominal[work.queue][column]
-    better, others = _from_cohorts(state, work, needs, columns, only_better=not under)
+    better, others = _from_cohorts(state, work, needs, columns, right, only_better=not under)
     own: list[Candidate] | None = None
     if not (better or others) or not under:
         attempts: tuple[bool, ...] = (True,)
@@ -134,7 +151,7 @@ def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> boo
 
 
 def _from_cohorts(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], *, only_better: bool
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], right: int, *, only_better: bool
 ) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
     """Return, by ClusterQueue, over whom the preemptor has the better right, and the others; in order in each.
 
@@ -151,7 +168,6 @@ def _from_cohorts(
     for column, amount in needs if only_better else ():
         if column in columns and quotas.level(work.queue, column, amount) + 1 == len(path):
             return better, others
-    right = quotas.level_of_all(work.queue, needs) + 1  # from which ancestor on the needs fit in the quota below
     for at, ancestor in enumerate(path[1:], 1):
         if (at >= right or not only_better) and quotas.any_above(ancestor, path[at - 1], columns):
             found = better if at >= right else others

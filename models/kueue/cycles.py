@@ -7,7 +7,7 @@ less, computeDRS) and pkg/cache/queue/cluster_queue.go (requeueIfNotPresent).
 
 from __future__ import annotations
 
-import heapq
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
-from fairopt.models.kueue.flavors import Assignment, Mode, assign, hopeless
+from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate, still_hopeless
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
@@ -77,34 +77,52 @@ class Cycles:
     def play_tree(self, waiting: Iterable[QueuedWork], most: int | None) -> None:
         """Play cycles in a tree from the first one on, at ``most`` so many, with those who wait there."""
         before, tried, self._clock = len(self.queues), -1, self._first
+        self._awake.clear()
         for work in waiting:
             self.queue(work.queue).push(work)
         while most is None or self._clock < self._first + most:
-            if heads := list(self._heads()):
-                self.play([assign(self.state, work) for work in heads if not self._hopeless(work)])
+            heads = list(self._heads())
+            if self._awake:
+                self.play(heads)
             elif tried < len(self.turns):
                 tried = len(self.turns)  # a head of a strict queue is tried again, whatever happened
                 inside = islice(list(self.queues), before, None)
-                self._again(node for node in inside if self.state.rules(node).queueing is Queueing.STRICT)
+                self._again(node for node in inside if self.queues[node].strict)
             else:
                 break
 
     def queue(self, node: int) -> _Queue:
         """Return what waits in a ClusterQueue, to push somebody."""
         if node not in self.queues:
-            self.queues[node] = _Queue(self._used)
+            self.queues[node] = _Queue(self._used, strict=self.state.rules(node).queueing is Queueing.STRICT)
             self._of_tree.setdefault(self.state.quotas.paths[node][-1], []).append(node)
         self._awake[node] = None
         return self.queues[node]
 
-    def _heads(self) -> Iterator[QueuedWork]:
-        """Yield the head of each ClusterQueue, and take it."""
+    def _heads(self) -> Iterator[Assignment]:
+        """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside.
+
+        Where it is known that several in a row cannot, the ClusterQueue sleeps for as many cycles.
+        """
         for node in list(self._awake):
-            head = self.queues[node].pop()
-            if head is not None:
-                yield head
-            else:
+            own = self.queues[node]
+            if own.wakes > self._clock:
+                continue
+            own.wakes = self._clock
+            while (work := own.first()) is not None and still_hopeless(self.state, work):
+                own.take(work)
+                own.aside(work)
+                own.wakes += 1
+            if own.wakes > self._clock:
+                continue
+            if work is None:
                 del self._awake[node]
+                continue
+            own.take(work)
+            if (found := nominate(self.state, work)) is None:
+                own.aside(work)
+            else:
+                yield found
 
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
@@ -123,11 +141,11 @@ class Cycles:
             self.state.changed(found.work.queue)
         for target in self._targets:
             self.state.remove(target.work)
-        for root in dict.fromkeys(root for root, _ in self._victims):
-            self._again(self._of_tree[root])
         for target in self._targets:
             target.work.flavor, target.work.step, target.work.spots = None, 0, {}
             self.queue(target.work.queue).push(target.work)
+        for root in dict.fromkeys(root for root, _ in self._victims):
+            self._again(self._of_tree[root])
         for work, targets in preemptors:
             root = quotas.paths[work.queue][-1]
             if root in self.state.since_circle:
@@ -289,46 +307,34 @@ class Cycles:
 
     def _stick(self, work: QueuedWork) -> None:
         own = self.queues[work.queue]
-        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
-            if own.sticky is not None:  # past use let another go before it
-                own.push(own.sticky)
-            own.sticky = work
-        else:
+        if own.strict:
             own.push(work)
-
-    def _hopeless(self, work: QueuedWork) -> bool:
-        """Set a workload aside where that is all that can come of it, and return whether it is."""
-        if not hopeless(self.state, work):
-            return False
-        self._aside(work)
-        return True
+            return
+        if own.sticky is not None:  # past use let another go before it
+            own.push(own.sticky)
+        own.sticky = work
 
     def _aside(self, work: QueuedWork) -> None:
-        """Set a workload aside until something is released; where it blocks, all behind it with it.
+        """Set a workload aside until something is released.
 
         One that has flavors left is tried with those in the next cycle: PendingFlavors.
         """
         own = self.queues[work.queue]
-        if work.tried >= 0:
-            own.push(work)
-            return
-        own.aside.append(work)
-        if self.state.rules(work.queue).queueing is Queueing.BEST_EFFORT:
-            own.failed.add((work.priority, work.kind))
-        else:
-            own.aside += [each for _, each in own.heap]
-            own.heap.clear()
+        (own.push if work.tried >= 0 else own.aside)(work)
 
 
 class _Queue:
-    """Workloads of a ClusterQueue that wait: a heap, those set aside, and the one that waits for its preemptions.
+    """Workloads of a ClusterQueue that wait, in order; those before ``at`` are set aside until something is released.
+
+    ``sticky``: the one that waits for its preemptions. ``wakes``: in which cycle its head is asked next. ``mixed``:
+    whether those that are set aside and the others are in order only among themselves.
 
     Past use of LocalQueues comes before priority and age: cluster_queue.go, queueOrderingFunc.
     """
 
-    def __init__(self, used: Mapping[str, Number]) -> None:
-        self.heap: list[tuple[_Place, QueuedWork]] = []
-        self.aside: list[QueuedWork] = []
+    def __init__(self, used: Mapping[str, Number], *, strict: bool) -> None:
+        self.works: list[tuple[_Place, QueuedWork]] = []
+        self.at, self.wakes, self.strict, self.mixed = 0, 0, strict, False
         self.failed: set[object] = set()
         self.sticky: QueuedWork | None = None
         self._used = used
@@ -337,27 +343,46 @@ class _Queue:
         return self._used.get(work.local, 0) if work.local else 0, -work.priority, work.since, work.number
 
     def push(self, work: QueuedWork) -> None:
-        heapq.heappush(self.heap, (self._place(work), work))
+        entry = self._place(work), work
+        self.mixed = self.mixed or (self.at > 0 and entry < self.works[self.at - 1])
+        insort(self.works, entry, self.at)
 
     def reorder(self) -> None:
-        """Put all in their places: past use has changed."""
-        self.heap = [(self._place(work), work) for _, work in self.heap]
-        heapq.heapify(self.heap)
+        """Put all that are not set aside in their places: past use has changed."""
+        self.works[self.at :] = sorted((self._place(work), work) for _, work in self.works[self.at :])
 
-    def pop(self) -> QueuedWork | None:
+    def first(self) -> QueuedWork | None:
         """Return the head: the one that waits for its preemptions, else the first whose like did not fail."""
-        while self.heap:
-            if self.sticky is not None and self._place(self.sticky)[0] <= self.heap[0][0][0]:
+        while self.at < len(self.works):
+            place, work = self.works[self.at]
+            if self.sticky is not None and self._place(self.sticky)[0] <= place[0]:
                 break
-            work = heapq.heappop(self.heap)[1]
             if (work.priority, work.kind) not in self.failed:
                 return work
-            self.aside.append(work)  # SchedulingEquivalenceHashing
-        first, self.sticky = self.sticky, None
-        return first
+            self.at += 1  # SchedulingEquivalenceHashing
+        return self.sticky
+
+    def take(self, work: QueuedWork) -> None:
+        """Take the head."""
+        if work is self.sticky:
+            self.sticky, self.mixed = None, True
+        else:
+            del self.works[self.at]
+
+    def aside(self, work: QueuedWork) -> None:
+        """Set the head, which was taken, aside; where it blocks, all behind it with it."""
+        self.works.insert(self.at, (self._place(work), work))
+        self.at += 1
+        if self.strict:
+            self.at = len(self.works)
+        else:
+            self.failed.add((work.priority, work.kind))
 
     def again(self) -> None:
         """Take those that were set aside back: something was released."""
-        for work in self.aside:
-            self.push(work)
-        self.aside, self.failed = [], set()
+        self.wakes = 0
+        if self.at:
+            self.at, self.failed = 0, set()
+            if self.mixed or self._used:
+                self.mixed = False
+                self.reorder()

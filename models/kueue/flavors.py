@@ -70,45 +70,52 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
     return found
 
 
-def hopeless(state: State, work: QueuedWork) -> bool:
-    """Return whether one column alone shows that a workload would only be set aside, as `assign` would find.
+def nominate(state: State, work: QueuedWork) -> Assignment | None:
+    """Return what `assign` does for a head; None where one column alone shows that it would only be set aside.
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
     """
-    column, move = work.hopeless
-    if move >= 0 and state.moves[state.quotas.paths[work.queue][-1], column] == move:
-        return True
-    if state.fair or len(work.needs) != 1 or work.fewer is not None or work.topology:
-        return False
-    column = -1 if state.rules(work.queue).borrow_within_cohort is not Preempts.NEVER else _hopeless_in(state, work)
-    if column >= 0:
-        work.hopeless = column, state.moves[state.quotas.paths[work.queue][-1], column]
-    return column >= 0
-
-
-def _hopeless_in(state: State, work: QueuedWork) -> int:
-    """Return the first column that shows that a workload is `hopeless`, -1 for none."""
     quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
-    ((own, apart),) = work.needs.values()
-    top, preempts, yields = len(quotas.paths[queue]) - 1, _preempts(state, work, rules), None
-    nominal, usage = quotas.nominal[queue], quotas.usage[queue]
-    for column, amount in (*own, *apart):
+    if state.fair or len(work.needs) != 1 or work.fewer is not None or work.topology:
+        return assign(state, work)
+    if rules.borrow_within_cohort is not Preempts.NEVER:
+        return assign(state, work)
+    ((flavor, (own, apart)),) = work.needs.items()
+    needs, borrows, fits = (*own, *apart), 0, True
+    for column, amount in needs:
         free = quotas.available(queue, column)
-        if amount <= free:
-            continue
-        if nominal[column] < amount and quotas.level(queue, column, amount) == top:
-            return column  # Mode.NO_FIT
-        if rules.reclaim_within_cohort is not Preempts.ANY:
-            continue  # room may be held back for it
-        if not preempts:
-            return column
-        yields = state.yields(work) if yields is None else yields
-        left = amount - yields[column]
-        beyond = usage[column] >= nominal[column] or quotas.over(queue, column, left)
-        if beyond and left > free and quotas.level(queue, column, amount) == top:
-            return column
-    return -1
+        if amount > free:
+            fits = False
+            if _hopeless(state, work, rules, column, amount, free):
+                work.hopeless = column, state.moves(queue, column)
+                return None
+        elif fits:
+            borrows = max(borrows, _height(state, queue, column, amount))
+    return Assignment(work, Mode.FIT, flavor, borrows, needs) if fits else assign(state, work)
+
+
+def _hopeless(state: State, work: QueuedWork, rules: Rules, column: int, amount: int, free: int) -> bool:
+    """Return whether a column, of which too little is free, shows that a workload would only be set aside."""
+    quotas, queue = state.quotas, work.queue
+    nominal, used = quotas.nominal[queue][column], quotas.usage[queue][column]
+    if quotas.level(queue, column, amount) + 1 < len(quotas.paths[queue]):
+        return rules.reclaim_within_cohort is Preempts.ANY and not _preempts(state, work, rules)
+    if nominal < amount:
+        return True  # Mode.NO_FIT
+    if rules.reclaim_within_cohort is not Preempts.ANY:
+        return False  # room may be held back for it
+    left = amount - (state.yields(work)[column] if _preempts(state, work, rules) else 0)
+    return left > free and (used >= nominal or quotas.over(queue, column, left))
+
+
+def still_hopeless(state: State, work: QueuedWork) -> bool:
+    """Return whether `nominate` set a workload aside, and in the column that showed it nothing is better for it now.
+
+    What others take makes nothing better, and what its own ClusterQueue takes only since it may be stopped.
+    """
+    column, moves = work.hopeless
+    return column >= 0 and moves == state.moves(work.queue, column)
 
 
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:

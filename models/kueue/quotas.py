@@ -94,6 +94,10 @@ class CohortQuotas:
         self.usage = [[0] * self.width for _ in nodes]
         #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
         self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
+        #: The same where that bounds anything: a limit, or what is not for others.
+        self._bounds = [
+            [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self._steps
+        ]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
         #: children that do.
@@ -231,7 +235,7 @@ class CohortQuotas:
         """
         least: int | None = None  # of what the nodes let through
         below = 0  # what is left of local quotas
-        for usage, local, _, most in self._steps[node][column]:
+        for usage, local, _, most in (self._steps if counted > 0 else self._bounds)[node][column]:
             used = usage[column]
             if counted > 0:
                 used, counted = used - counted, min(counted, used - local)

@@ -102,8 +102,8 @@ class State:
     barred: set[int] = field(default_factory=set)
     since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
-    #: By tree and column: how often the usage changed by who runs.
-    moves: Counter[tuple[int, int]] = field(default_factory=Counter)
+    #: How often somebody left a tree (by its root), or came to a ClusterQueue, by column.
+    _moves: dict[tuple[int, int], int] = field(default_factory=dict)
 
     #: Those that may be preempted, by ClusterQueue and column (of the column -1 all), in the order in which they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
@@ -129,14 +129,14 @@ class State:
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
-        self._moved(work)
+        self._moved(work.queue, work)
         self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
-        self._moved(work)
+        self._moved(self.quotas.paths[work.queue][-1], work)
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
@@ -147,10 +147,14 @@ class State:
                 going = self._going[work.queue, column]
                 del going[bisect_left(going, before)]
 
-    def _moved(self, work: QueuedWork) -> None:
-        root = self.quotas.paths[work.queue][-1]
+    def _moved(self, node: int, work: QueuedWork) -> None:
         for column, _ in work.usage:
-            self.moves[root, column] += 1
+            self._moves[node, column] = self._moves.get((node, column), 0) + 1
+
+    def moves(self, queue: int, column: int) -> int:
+        """Return how often somebody left the tree of a ClusterQueue, or came to that itself, who uses a column."""
+        root = self.quotas.paths[queue][-1]
+        return self._moves.get((root, column), 0) + self._moves.get((queue, column), 0)
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""

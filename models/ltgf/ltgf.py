@@ -17,15 +17,15 @@ from fairopt.models.common.schedulers import Room, check_lease, lease_length, or
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem import Jobs
 from fairopt.problem.queue import Queue
-from fairopt.program import INFINITY, Array, Number, objects
+from fairopt.program import INFINITY, Array, Number, cast, objects
 from fairopt.simulation import Consolidated, Placement, Request, placed
-from fairopt.simulation.gpu_time import job_share, quota, tenant_share
+from fairopt.simulation.gpu_time import quota
 from fairopt.simulation.placement import Requests
 
 #: What a job's fair share at an instant depends on: tenant, GPUs and weight; jobs with the same have the same.
 ShareBasis: TypeAlias = tuple[str, int, Number]
-#: How fast GPU time is due at an instant: to tenants by name, to jobs by what they are.
-Rates = tuple[Mapping[str, Number], Mapping[ShareBasis, Number]]
+#: How fast GPU time is due in each span of time: to tenants, to jobs by what they are.
+Rates: TypeAlias = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,27 @@ def rho_orders(held: Array, due: Array, rate: Array) -> tuple[Array, Array]:
     return first, second
 
 
-def rates(queue: Queue, active: Mapping[ShareBasis, int], demand_cap: bool) -> Rates:
-    """Return the GPU time due per unit of time, to every tenant of the trace and to the ``active`` jobs, in numbers.
+def rates(queue: Queue, kinds: Sequence[ShareBasis], counts: Array, demand_cap: bool) -> Rates:
+    """Return the GPU time due per unit of time, to every tenant (m, T) and to a job of each kind (m, K), in numbers.
 
-    M is all GPUs of the cluster, whether their hosts work or not. Source: Eq. (6)-(8), (13), (14), (16).
+    ``counts`` (m, K) are the active jobs of each of the ``kinds`` in each of m spans of time; of a kind without any
+    nothing is due. M is all GPUs of the cluster, whether their hosts work or not.
+    Source: Eq. (6)-(8), (13), (14), (16).
     """
-    names = queue.jobs.tenants
-    zero = queue.now * 0
-    demand = dict.fromkeys(names, 0)
-    weights = dict.fromkeys(names, zero)
-    for (tenant, size, weight), count in active.items():
-        demand[tenant] += size * count
-        weights[tenant] += weight * count
-    own = _quotas(tuple(queue.jobs.tenant_weight.tolist()), int(queue.cluster.gpus.sum()), queue.number)
-    tenants = {name: tenant_share(demand[name], each, demand_cap) for name, each in zip(names, own, strict=True)}
-    jobs = {each: job_share(*each[1:], weights[each[0]], tenants[each[0]]) for each in active}
-    return tenants, jobs
+    place = {name: at for at, name in enumerate(queue.jobs.tenants)}
+    owner = np.array([place[tenant] for tenant, _, _ in kinds], dtype=np.int64)
+    size = _column(queue, [gpus for _, gpus, _ in kinds])
+    weight = _column(queue, [each for _, _, each in kinds])
+    demand, weights = (cast(np.zeros((len(place), len(counts))), queue.number) for _ in range(2))
+    np.add.at(demand, owner, (counts * size).T)
+    np.add.at(weights, owner, (counts * weight).T)
+    demand, weights, none = demand.T, weights.T, _column(queue, [queue.now * 0])
+    own = _column(queue, _quotas(tuple(queue.jobs.tenant_weight.tolist()), int(queue.cluster.gpus.sum()), queue.number))
+    tenants = np.minimum(demand, own) if demand_cap else np.broadcast_to(own, demand.shape)
+    # a job's fair GPUs: its part of the tenant's by weight, at most its own
+    there = (counts > 0) & (weights[:, owner] != 0)
+    jobs = np.where(there, tenants[:, owner] * weight / np.where(there, weights[:, owner], 1), none)
+    return tenants, np.minimum(jobs, size)
 
 
 @lru_cache(maxsize=64)  # a trace has the same ones throughout
@@ -142,44 +147,44 @@ def updated(books: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAc
     np.add.at(held, queue.jobs.tenant[rows[fresh]], attained[fresh])  # only if the books were opened late
     owners = queue.jobs.tenant[rows[known]] if not gone else np.array([number[each[0]] for each in books.bases])
     np.add.at(held, owners, now_held - held_before)
-    due = {name: books.due.get(name, zero) for name in tenants}
     # what was due since the last round to a job that was there all the time, and that before a new one came
-    owed: dict[ShareBasis, Number] = {}
-    missed: dict[int, Number] = {}
-    active = Counter(books.bases)
-    closing = min(books.end, queue.now)
-    new = np.flatnonzero(fresh).tolist()
-    came = deque(sorted((max(queue.jobs.arrival[rows[at]], books.begin), at) for at in new))
-    times = sorted({books.begin, *([closing] if gone else []), *(time for time, _ in came), queue.now})
-    for since, until in pairwise(times):
-        if gone and since >= closing:
-            active -= Counter(gone)
-            gone = []
-        while came and came[0][0] <= since:
-            _, at = came.popleft()
-            basis = bases[rows[at]]
-            active[basis] += 1
-            missed[at] = owed.get(basis, zero)
-        to_tenants, to_jobs = rates(queue, active, demand_cap)
-        for tenant, part in to_tenants.items():
-            due[tenant] += part * (until - since)
-        for basis, part in to_jobs.items():
-            owed[basis] = owed.get(basis, zero) + part * (until - since)
-    owing = _column(queue, [owed.get(each, zero) for each in kinds])[kind[rows]]
+    new, closing = np.flatnonzero(fresh).tolist(), min(books.end, queue.now)
+    came = {at: max(queue.jobs.arrival[rows[at]], books.begin) for at in new}
+    times = sorted({books.begin, *([closing] if gone else []), *came.values(), queue.now})
+    all_kinds = list(dict.fromkeys((*kinds, *gone)))
+    counts = np.zeros((len(times), len(all_kinds)), dtype=np.int64)
+    counts[0, : len(kinds)] = np.bincount(kind[rows[~fresh]], minlength=len(kinds))
+    for basis, many in Counter(gone).items():
+        at = all_kinds.index(basis)
+        counts[0, at] += many
+        counts[times.index(closing), at] -= many
+    since = {time: at for at, time in enumerate(times)}
+    for row, time in came.items():
+        counts[since[time], kind[rows[row]]] += 1
+    spans = np.diff(_column(queue, times))[:, None]
+    to_tenants, to_jobs = rates(queue, all_kinds, counts.cumsum(axis=0)[:-1], demand_cap)
+    due = _added(_column(queue, [books.due.get(name, zero) for name in tenants]), to_tenants * spans)[-1]
+    owed = _added(_column(queue, [zero] * len(all_kinds)), to_jobs * spans)
+    owing = owed[-1][kind[rows]]
     for at in new:  # a job that came at this very moment is owed nothing yet
-        owing[at] = owing[at] - missed[at] if at in missed else zero
+        owing[at] = owing[at] - owed[since[came[at]], kind[rows[at]]]
     owing[known[stays]] = _column(queue, books.job_due)[stays] + owing[known[stays]]
     return GpuTimeAccounts(
         begun=books.begun,
         begin=queue.now,
         end=queue.end,
         held=dict(zip(tenants, held.tolist(), strict=True)),
-        due=due,
+        due=dict(zip(tenants, due.tolist(), strict=True)),
         jobs=there,
         bases=tuple(bases) if len(rows) == len(names) else tuple(bases[row] for row in rows.tolist()),
         job_held=tuple(attained.tolist()),
         job_due=tuple(owing.tolist()),
     )
+
+
+def _added(first: Array, more: Array) -> Array:
+    """Return the sums of a row (K,) and of none, one, ... of those after it (m, K), added one by one."""
+    return np.add.accumulate(np.vstack((first, more)), axis=0)
 
 
 def _column(queue: Queue, values: Sequence[Number]) -> Array:
@@ -294,8 +299,12 @@ class LongTermGpuTimeFairness(Policy):
             notes=dict.fromkeys(refused, "selected, and did not fit"),
         )
 
-    def _rates(self, queue: Queue, books: GpuTimeAccounts) -> Rates:
-        return rates(queue, Counter(books.bases), not self.adjusted)
+    def _rates(self, queue: Queue) -> Rates:
+        """Return what is due now, to tenants (T,) and to jobs by kind (K,)."""
+        _, kinds, kind = share_bases(queue.jobs)
+        counts = np.bincount(kind[queue.fitting], minlength=len(kinds))
+        tenants, jobs = rates(queue, kinds, counts[None], not self.adjusted)
+        return tenants[0], jobs[0]
 
     def _select(self, queue: Queue, books: GpuTimeAccounts) -> tuple[Sequence[Request], list[int]]:
         """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
@@ -306,7 +315,7 @@ class LongTermGpuTimeFairness(Policy):
             return self._in_turn(queue, books, Room(queue, staying_first))
         # each gets the type that it asks for first, whenever it is its turn: the order says who chooses a host first
         if not (queue.running[rows] & (queue.last_type[rows] == first[rows])).all():
-            due = self._rates(queue, books)
+            due = self._rates(queue)
             rows, tenants = self._pending(queue, books, due)
             term = lease_length(queue, self.lease)
             keys = [np.zeros_like(queue.remaining[rows]) for _ in range(2)]
@@ -314,7 +323,7 @@ class LongTermGpuTimeFairness(Policy):
                 name = queue.jobs.tenants[tenants[begin]]
                 terms = [each * term for each in queue.jobs.gpus[rows[begin : end - 1]].tolist()]
                 held = np.add.accumulate(_column(queue, [books.held[name], *terms]))
-                owed, rate = (_column(queue, [each[name]])[[0] * len(held)] for each in (books.due, due[0]))
+                owed, rate = _column(queue, [books.due[name], due[0][tenants[begin]]])[:, None].repeat(len(held), 1)
                 of_tenant = rho_orders(held, owed, rate)
                 for key, column in zip(keys, of_tenant, strict=True):
                     key[begin:end] = column
@@ -324,7 +333,7 @@ class LongTermGpuTimeFairness(Policy):
 
     def _in_turn(self, queue: Queue, books: GpuTimeAccounts, room: Room) -> tuple[Sequence[Request], list[int]]:
         """Return the same, where a job may find no room when it is its turn."""
-        due = self._rates(queue, books)
+        due = self._rates(queue)
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
         pending: dict[int, deque[int]] = {}  # T: the tenants that are still considered
         for row, tenant in zip(*(column.tolist() for column in self._pending(queue, books, due)), strict=True):
@@ -332,7 +341,7 @@ class LongTermGpuTimeFairness(Policy):
         held = {each: books.held[names[each]] for each in pending}
 
         def order_of(tenant: int) -> tuple[Any, ...]:
-            return rho_order(held[tenant], books.due[names[tenant]], due[0][names[tenant]]), tenant
+            return rho_order(held[tenant], books.due[names[tenant]], due[0][tenant]), tenant
 
         order = {tenant: order_of(tenant) for tenant in pending}
         refused = []
@@ -352,10 +361,9 @@ class LongTermGpuTimeFairness(Policy):
     def _pending(self, queue: Queue, books: GpuTimeAccounts, due: Rates) -> tuple[Array, Array]:
         """Return the pending jobs by tenant, the best of each first, and their tenants. Source: Algorithm 2."""
         term = lease_length(queue, self.lease)
-        rows, kinds, kind = np.flatnonzero(queue.can & ~queue.holds), *share_bases(queue.jobs)[1:]
+        rows, kind = np.flatnonzero(queue.can & ~queue.holds), share_bases(queue.jobs)[2]
         at = np.searchsorted(queue.fitting, rows)
-        rate = _column(queue, [due[1].get(each, queue.now * 0) for each in kinds])[kind[rows]]
-        rho = rho_orders(_column(queue, books.job_held)[at], _column(queue, books.job_due)[at], rate)
+        rho = rho_orders(_column(queue, books.job_held)[at], _column(queue, books.job_due)[at], due[1][kind[rows]])
         tenants = queue.jobs.tenant[rows]
         before = [objects(-rank(queue, row, term) for row in rows.tolist()) for rank in self.preferences]
         order = ordered(range(len(rows)), tenants, *before, *rho)

@@ -105,7 +105,7 @@ class NonCooperativeOEF(Formulated):
         total: Number = market.weight.sum()
         return total
 
-    def user_duals(self, values: Array, market: Market) -> tuple[str, Array]:
+    def user_duals(self, values: Array, rate: Array) -> tuple[str, Array]:
         """Return the duals of the equations: a unit more for a user is worth 1, minus the others' loss."""
         return "equal_efficiency", 1 - values
 

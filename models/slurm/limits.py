@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from math import inf
 
-from fairopt.models.slurm.site import SlurmJob, SlurmPartition, SlurmSite, amounts
+from fairopt.models.slurm.site import SlurmJob, SlurmPartition, SlurmSite, amounts, whole_number
 from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import TOP
 
@@ -115,7 +115,7 @@ class JobLimits:
             for tres, jobs, whose in _OF_QOS:
                 who = ("QOS", name, whose, own[whose]) if whose else ("QOS", name)
                 amounts_ = amounts(limits.get(tres, "")) | (
-                    {JOBS: int(limits[jobs])} if limits.get(jobs, "").isdigit() else {}
+                    {JOBS: whole_number(limits, jobs, 0)} if jobs in limits else {}
                 )
                 counted += [(who, what, most) for what, most in amounts_.items() if (whose, what) not in said]
                 said |= {(whose, what) for what in amounts_}
@@ -123,19 +123,19 @@ class JobLimits:
             whole = amounts(limits.get("MaxTRES", ""))
             each += [(("QOS", name), what, most) for what, most in whole.items() if what not in on_each]
             on_each |= set(whole)
-            longest = float(limits["MaxWall"]) if "MaxWall" in limits and longest == inf else longest
+            longest = whole_number(limits, "MaxWall", inf) if longest == inf else longest
         node, first = queue, True
         while node != TOP:
             name = self._names[node]
             own_limits = self.owed.settings.get(name, {})
             if "GrpJobs" in own_limits and ("", JOBS) not in said:
-                counted.append(((name,), JOBS, int(own_limits["GrpJobs"])))
+                counted.append(((name,), JOBS, whole_number(own_limits, "GrpJobs", 0)))
             if first:  # Slurm hands these on to users, and so sacctmgr lists them there
                 if "MaxJobs" in own_limits and not jobs_of_qos:
-                    counted.append(((name,), JOBS, int(own_limits["MaxJobs"])))
+                    counted.append(((name,), JOBS, whole_number(own_limits, "MaxJobs", 0)))
                 whole = amounts(own_limits.get("MaxTRES", ""))
                 each += [((name,), what, most) for what, most in whole.items() if what not in on_each]
-                longest = float(own_limits["MaxWall"]) if "MaxWall" in own_limits and longest == inf else longest
+                longest = whole_number(own_limits, "MaxWall", inf) if longest == inf else longest
             node, first = int(self.owed.parent[node]), False
         return counted, each, longest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.errors import BadInput
 from fairopt.models.common.holdings import QueuedGang
 from fairopt.problem import Entitlements, Market
 from fairopt.program import Array
@@ -19,6 +21,8 @@ from fairopt.program import Array
 PARTITION, NODE, QOS = "PartitionName=", "NodeName=", "QOS="
 #: Seconds that a job without any limit is taken to run for. Source: Slurm 22.05.8, slurm/slurm.h, YEAR_SECONDS.
 YEAR = 365 * 86400
+#: What is read as a whole number.
+_WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 #: The most of a resource where nobody says how much there is.
 PLENTY = 2**40
 
@@ -38,7 +42,22 @@ def amounts(text: str) -> dict[str, int]:
     >>> amounts("gres/gpu:a100=4,cpu=8")
     {'gres/gpu:a100': 4, 'cpu': 8}
     """
-    return {name: int(count) for name, _, count in (each.rpartition("=") for each in text.split(",") if each)}
+    of_each = {name: count for name, _, count in (each.rpartition("=") for each in text.split(",") if each)}
+    return {name: whole_number(of_each, name, 0) for name in of_each}
+
+
+def whole_number(says: Mapping[str, str], name: str, otherwise: Any) -> Any:
+    """Return the whole number that settings say under a name. Errors: `BadInput` where it is none.
+
+    >>> whole_number({"Nice": "-10"}, "Nice", 0)
+    -10
+    """
+    text = says.get(name)
+    if text is None:
+        return otherwise
+    if _WHOLE.fullmatch(text) is None:
+        raise BadInput(f"got {name}={text}", place="a setting of Slurm's", remedy="Give a whole number below 10^18")
+    return int(text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +84,7 @@ class SlurmPartition:
             return ""
         if self.most < job.limit < inf:
             return f"its time limit is above that of the partition {self.name}"
-        nodes = int(self.says.get("MaxNodes", job.nodes)), int(self.says.get("MinNodes", job.nodes))
+        nodes = whole_number(self.says, "MaxNodes", job.nodes), whole_number(self.says, "MinNodes", job.nodes)
         if not nodes[1] <= job.nodes <= nodes[0]:
             return f"the partition {self.name} takes jobs of {nodes[1]} to {nodes[0]} nodes"
         state = self.says.get("State", "UP")
@@ -111,11 +130,11 @@ class SlurmJob:
     on: dict[int, tuple[int, int]] = field(default_factory=dict)
     kind: int = -1
     ran: float = inf
+    number: int = field(init=False)
 
-    @property
-    def number(self) -> int:
-        """Its number among the market's gangs."""
-        return self.gang.number
+    def __post_init__(self) -> None:
+        """Take its number among the market's gangs, which is asked for often."""
+        self.number = self.gang.number
 
     @property
     def on_each(self) -> tuple[int, int]:
@@ -165,7 +184,7 @@ class SlurmSite:
 
     @cached_property
     def _highest(self) -> int:
-        listed = [int(own.get("Priority", 0)) for own in self.qos.values()]
+        listed = [whole_number(own, "Priority", 0) for own in self.qos.values()]
         return max(listed or [job.gang.tier for job in self.jobs.values()], default=0)
 
     @cached_property
@@ -190,7 +209,7 @@ class SlurmSite:
         for each in self.option("SchedulerParameters").split(","):
             key, _, value = each.partition("=")
             if key == name:
-                return int(value) if value.lstrip("-").isdigit() else 1
+                return int(value) if _WHOLE.fullmatch(value) else 1
         return otherwise
 
     # -- nodes and partitions ----------------------------------------------------------------------------------------
@@ -223,13 +242,9 @@ class SlurmSite:
         for name, own in parts.items():
             inside = np.zeros(len(self.names), dtype=bool)
             inside[[place[node] for node in own.get("Nodes", "").split(",") if node in place]] = True
-            times = [float(own.get(key, inf)) for key in ("MaxTime", "DefaultTime")]
-            yield (
-                name,
-                SlurmPartition(
-                    name, inside, own, int(own.get("PriorityTier", 1)), int(own.get("PriorityJobFactor", 1)), *times
-                ),
-            )
+            ranks = [whole_number(own, key, 1) for key in ("PriorityTier", "PriorityJobFactor")]
+            times = [whole_number(own, key, inf) for key in ("MaxTime", "DefaultTime")]
+            yield name, SlurmPartition(name, inside, own, *ranks, *times)
 
     # -- jobs --------------------------------------------------------------------------------------------------------
     def _jobs(self, owed: Entitlements, gangs: Iterable[QueuedGang]) -> Iterator[SlurmJob]:
@@ -243,7 +258,7 @@ class SlurmSite:
             same = own.get("Partition", "") if self.by_node else tuple(gang.takes)
             if same not in parts:
                 parts[same] = tuple(self._allowed(gang, own))
-            nodes = int(own.get("NumNodes", 1)) if self.by_node else 1
+            nodes = max(whole_number(own, "NumNodes", 1), 1) if self.by_node else 1
             job = SlurmJob(
                 gang,
                 *named[gang.queue],
@@ -251,10 +266,10 @@ class SlurmSite:
                 own.get("QOS", ""),
                 nodes,
                 size[gang.number],
-                int(own.get("NumCPUs", 0)) if self.by_node else 0,
-                float(own.get("TimeLimit", inf)),
-                float(own.get("TimeLeft", inf)),
-                int(own.get("Nice", 0)),
+                whole_number(own, "NumCPUs", 0) if self.by_node else 0,
+                whole_number(own, "TimeLimit", inf),
+                whole_number(own, "TimeLeft", inf),
+                whole_number(own, "Nice", 0),
                 kind=gang.on,
             )
             job.ran = job.limit - job.left if job.left < inf and job.limit < inf else inf
@@ -298,9 +313,9 @@ class SlurmSite:
 def _nodes(named: Mapping[str, str], types: tuple[str, ...]) -> tuple[list[str], Array]:
     """Return the names of nodes and what they have (M, k + 1), those of the least weight first, as Slurm takes them."""
     known = {name: words(text) for name, text in named.items()}
-    order = sorted(known, key=lambda name: int(known[name].get("Weight", 1)))
-    rows = [[int(known[name].get(kind, 0)) for kind in types] for name in order]
-    cpus = [[int(known[name].get("CPUs", PLENTY))] for name in order]
+    order = sorted(known, key=lambda name: whole_number(known[name], "Weight", 1))
+    rows = [[whole_number(known[name], kind, 0) for kind in types] for name in order]
+    cpus = [[whole_number(known[name], "CPUs", PLENTY)] for name in order]
     return order, np.hstack([np.array(rows, dtype=np.int64).reshape(len(order), len(types)), np.array(cpus)])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.errors import require
 from fairopt.models.common.holdings import entitlements_of
 from fairopt.models.slurm.scheduling import scheduled
-from fairopt.models.slurm.site import SlurmJob, SlurmPartition, SlurmSite
+from fairopt.models.slurm.site import SlurmJob, SlurmPartition, SlurmSite, whole_number
 from fairopt.models.slurm.starting import JobStarter
 from fairopt.models.slurm.tree import (
     ROOT,
@@ -147,7 +147,7 @@ class SlurmQueue(Computed):
         """Return the same rule with every option that is None as the settings of a market say, else as by default."""
         said = owed.settings.get("", {})
         found: dict[str, Any] = {
-            name: int(said.get(OPTIONS[name], DEFAULTS.get(name, 0)))
+            name: whole_number(said, OPTIONS[name], DEFAULTS.get(name, 0))
             for name in OPTIONS
             if getattr(self, name, 0) is None
         }

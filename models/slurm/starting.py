@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.models.common.holdings import Holdings, entitlements_of, light
 from fairopt.models.slurm.limits import JobLimits
-from fairopt.models.slurm.site import SlurmJob, SlurmPartition, SlurmSite, spread
+from fairopt.models.slurm.site import SlurmJob, SlurmPartition, SlurmSite, spread, whole_number
 from fairopt.problem import Market
 from fairopt.program import INFINITY, Array
 
@@ -206,7 +206,7 @@ class JobStarter:
                 continue
             if self.preempts == "qos":
                 said = self.site.qos.get(other.qos, {})
-                mode, rank = said.get("PreemptMode", whole), int(said.get("Priority", 0))
+                mode, rank = said.get("PreemptMode", whole), whole_number(said, "Priority", 0)
                 may = other.qos in self._beneath(job.qos)
             else:
                 where = other.partitions[0] if other.partitions else part

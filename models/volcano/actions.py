@@ -1,6 +1,6 @@
 """Volcano's actions: "allocate" starts the first job of the queue that comes first, "reclaim" stops jobs of others.
 
-With "reclaim" a queue below what it deserves stops jobs of queues that are above.
+With "reclaim" a queue below what it deserves stops jobs of queues that are above; "preempt" has a file of its own.
 """
 
 from __future__ import annotations
@@ -74,9 +74,20 @@ def _way(room: Holdings, refused: Callable[[int, Amounts], str], job: QueuedGang
     return None, why
 
 
-def reclaims(given: bool | None, owed: Entitlements) -> bool:
-    """Return whether the action "reclaim" is played: as is ``given``, else as the cluster's settings say."""
-    return given if given is not None else owed.settings.get("", {}).get("reclaim") == "true"
+def actions_of(owed: Entitlements, *, preempt: bool | None, reclaim: bool | None) -> list[str]:
+    """Return which of the actions "preempt" and "reclaim" are played, in order.
+
+    They are as given; None is what the cluster's settings say of ``actions``, of which an action has its place.
+    """
+    said = owed.settings.get("", {}).get("actions", "").split(", ")
+    given = {"preempt": preempt, "reclaim": reclaim}
+    played = [name for name, own in given.items() if (name in said if own is None else own)]
+    return sorted(played, key=lambda name: said.index(name) if name in said else len(said))
+
+
+def may_reclaim(owed: Entitlements, job: QueuedGang) -> bool:
+    """Say whether the preemptionPolicy of a job's pods lets it stop others."""
+    return not owed.gangs.settings or owed.gangs.settings[job.number].get("preempts") != "false"
 
 
 def within(room: Holdings, queue: int, most: list[Any], takes: Amounts, called: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
-from fairopt.models.volcano.actions import Left, Reclaiming, allocate, reclaims, share, within
+from fairopt.models.volcano.actions import Left, Reclaiming, actions_of, allocate, may_reclaim, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
@@ -60,9 +60,9 @@ class VolcanoCapacity(Computed):
     ``guarantee`` is ``deserved``, ``reserve`` ``guarantee.resource``, ``cap`` ``capability``. A queue that deserves
     nothing goes after all that hold less than they deserve. In a tree, queues are compared where their paths part; what
     the groups held at the start of the session counts, as in Volcano, where only the share of the leaf is updated.
-    ``reclaim`` plays that action too, which the plugin's guide adds to the default configuration; None is what the
-    market's `settings` say of it. ``ancestor_reclaim_level`` demands that so many groups above a victim hold more than
-    they deserve.
+    ``reclaim`` plays that action too, which the plugin's guide adds to the default configuration, and ``preempt`` that
+    one (`preempt`), before it; None is what the market's `settings` say of actions. ``ancestor_reclaim_level`` demands
+    that so many groups above a victim hold more than they deserve.
 
     Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/capacity/capacity.go.
 
@@ -76,6 +76,7 @@ class VolcanoCapacity(Computed):
     """
 
     reclaim: bool | None = None
+    preempt: bool | None = None
     ancestor_reclaim_level: int = 0
 
     name = "volcano-capacity"
@@ -107,8 +108,14 @@ class VolcanoCapacity(Computed):
             return next((why for q in room.above(queue) if (why := within(room, q, most[q], takes, "may have"))), "")
 
         starves = allocate(room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused)
-        if reclaims(self.reclaim, owed):
-            _ByCapacity(room, deserved, kept, most, self.ancestor_reclaim_level, key).play(starves, key)
+        for action in actions_of(owed, preempt=self.preempt, reclaim=self.reclaim):
+            if action == "preempt":
+                from fairopt.models.volcano.preempting import preempt  # here, since few clusters have the action
+
+                starves = preempt(room, owed, starves, key, refused)
+            else:
+                able = [job for job in starves if job.on < 0 and may_reclaim(owed, job)]
+                _ByCapacity(room, deserved, kept, most, self.ancestor_reclaim_level, key).play(able, key)
         k = len(owed.types)
         share = {name: each[0] for name, each in zip(owed.nodes, opening, strict=True)}
         owes = objects(part for row in deserved for part in row[:k]).reshape(-1, k)

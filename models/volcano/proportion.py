@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import NotCapable
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
-from fairopt.models.volcano.actions import Left, Reclaiming, allocate, reclaims, share, within
+from fairopt.models.volcano.actions import Left, Reclaiming, actions_of, allocate, may_reclaim, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, objects
@@ -81,8 +81,9 @@ class VolcanoProportion(Computed):
     """Queues start jobs up to what they deserve by weight, the one with the smallest part of it first.
 
     A queue's ``borrow_weight`` is its weight, ``reserve`` its ``guarantee.resource``, ``cap`` its ``capability``. What
-    queues deserve is computed, so that a guarantee beyond the reserve (``deserved``) is refused. ``reclaim`` plays that
-    action too, which Volcano's default configuration leaves out; None is what the market's `settings` say of it.
+    queues deserve is computed, so that a guarantee beyond the reserve (``deserved``) is refused. ``preempt`` and
+    ``reclaim`` play these actions too, which Volcano's default configuration leaves out; None is what the market's
+    `settings` say of them.
 
     Source: volcano-sh/volcano at ed72c7c8, pkg/scheduler/plugins/proportion/proportion.go; pkg/scheduler/util.go
     (DefaultSchedulerConf).
@@ -97,6 +98,7 @@ class VolcanoProportion(Computed):
     """
 
     reclaim: bool | None = None
+    preempt: bool | None = None
 
     name = "volcano-proportion"
     source = "Volcano, pkg/scheduler/plugins/proportion"
@@ -135,8 +137,14 @@ class VolcanoProportion(Computed):
         starves = allocate(
             room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused, overused
         )
-        if reclaims(self.reclaim, owed):
-            _ByProportion(room, parts, lambda *of: not overused(of[0]) and not refused(*of), key).play(starves, key)
+        for action in actions_of(owed, preempt=self.preempt, reclaim=self.reclaim):
+            if action == "preempt":
+                from fairopt.models.volcano.preempting import preempt  # here, since few clusters have the action
+
+                starves = preempt(room, owed, starves, key, refused)
+            else:
+                able = [job for job in starves if job.on < 0 and may_reclaim(owed, job)]
+                _ByProportion(room, parts, lambda *of: not overused(of[0]) and not refused(*of), key).play(able, key)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
         return room.decided(problem, "allocated / deserved", shares, owed=owes)
 
@@ -167,8 +175,8 @@ class _ByProportion(Reclaiming):
         return self._over(left.get(job.queue, self.room.held[job.queue]), job.queue)
 
     def standing(self, victim: int) -> tuple[Any, ...]:
-        """Return the order of victims' queues: the last to get a turn first."""
-        return tuple(-each for each in self.key(victim))
+        """Return the order of victims' queues: the last to get a turn first, in a tie the last that is listed."""
+        return *(-each for each in self.key(victim)), -victim
 
     def _over(self, held: Sequence[Any], queue: int) -> bool:
         return any(has > due for has, due in zip(held, self.parts[queue], strict=True))

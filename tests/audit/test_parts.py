@@ -10,7 +10,7 @@ import pytest
 from drawn_seeds import counts
 
 from fairopt.audit import audit, explain, whatif
-from fairopt.audit.accounts import EntitlementAccounts
+from fairopt.audit.accounts import OF_GANGS, EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternative, changed
 from fairopt.audit.parts import changed_part, part_of
 from fairopt.audit.pools import BOUNDLESS
@@ -127,6 +127,23 @@ def test_explanations_and_changes_are_those_of_whole_decisions(drawn: int, rule:
         after = with_settings(market, [read_setting(setting, market)])
         found = whatif(market, [setting], importer=rule, policies=[rule]).after
         assert found.to_json() == audit(after, importer=rule, policies=[rule]).to_json()
+
+
+@pytest.mark.parametrize("drawn", counts(12, 60))
+def test_a_changed_audit_is_what_an_audit_of_the_changed_market_is(drawn: int) -> None:
+    """The second audit takes over what it may of the first, with all that was asked of that before."""
+    for seed in range(drawn):
+        market = pools(seed)
+        name, kind = market.users[seed % len(market.users)], TYPES[seed % 3]
+        own = f"{name}.{kind}"
+        changes = (f"{own}.quota=9", f"{own}.cap=99", f"{name}.weight=5", f"{name}.tier=2", f"{kind}.capacity+=3")
+        change = changes[seed % len(changes)]
+        found = whatif(market, [change], policies=[])
+        alone = audit(with_settings(market, [read_setting(change, market)]), policies=[])
+        assert found.after.to_json() == alone.to_json()
+        for each in OF_GANGS:
+            one, other = getattr(found.after.accounts, each), getattr(alone.accounts, each)
+            assert np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other, each
 
 
 def test_a_policy_that_knows_no_parts_decides_all() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from clusters import cluster
 
-from fairopt.audit import Cause, audit, explain
+from fairopt.audit import Cause, audit, explain, whatif
+from fairopt.cli import audit_tables
 
 SAMPLES = Path(str(files("fairopt.datasets") / "clusters"))
 #: What no scheduler has a rule for: there are fewer GPUs than a gang asks for.
@@ -39,3 +40,22 @@ def test_an_explanation_says_the_rules_of_its_own_reasons() -> None:
 
 def test_a_market_has_no_scheduler() -> None:
     assert audit(cluster(), policies=[]).to_json()["rules"] == {}
+
+
+def test_whom_the_scheduler_would_stop_is_said_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    found = audit(SAMPLES / "armada")
+    assert list(found.stops) == ["armada"]
+    assert found.stops["armada"]["01j003"].startswith("preemption to fair share: 'research' held 0.5833 of the pool")
+    audit_tables.audit(found, in_full=False)
+    assert "armada would stop:\n  01j003: preemption to fair share" in capsys.readouterr().out
+    changed = whatif(SAMPLES / "armada", ["research.weight=9"])
+    urgent = (
+        "urgency-based preemption: '01j008' of 'serving', of priority 2000, took its place, and it has priority 1000"
+    )
+    assert changed.stops == {"armada, 01j003": (found.stops["armada"]["01j003"], urgent)}
+    audit_tables.what_if(changed)
+    assert f"armada, 01j003, after:  stopped: {urgent}" in capsys.readouterr().out
+
+
+def test_without_a_policy_nobody_is_said_to_be_stopped() -> None:
+    assert audit(SAMPLES / "armada", policies=[]).stops == {}

@@ -26,6 +26,8 @@ IMPORTERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 #: The most steps in which an importer reads a file, and the most memory that all files may take.
 STEPS, MOST_BYTES = 10_000_000, 500 * 1024**2
 
+#: Files of one Slurm.
+SLURM = ("sshare.txt", "assoc.txt", "qos.txt", "nodes.txt", "squeue.txt", "partitions.txt")
 #: Samples that are read together with others.
 BESIDE = {
     "capacity-scheduler.xml": ("metrics.json",),
@@ -34,6 +36,7 @@ BESIDE = {
     "metrics.json": ("capacity-scheduler.xml",),
     "scheduler.yaml": ("cluster.json",),
     "submit.yaml": ("cluster.json",),
+    **{each: tuple(other for other in SLURM if other != each) for each in SLURM},
 }
 
 

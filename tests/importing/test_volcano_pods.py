@@ -76,6 +76,69 @@ def test_the_configuration_says_whether_queues_reclaim(tmp_path: Path) -> None:
         listed = "\n".join(map(str, found.unplaced))
         assert "plugins: 'tdm'" in listed
         assert "enabledJobOrder" in listed
-        assert ("'preempt'" in listed) == ("preempt" in actions)
+        assert "'preempt'" not in listed
     assert stops == {"enqueue, allocate": 0, "allocate, reclaim, preempt": 1}
     assert not allocate(VolcanoProportion(reclaim=False), found.problem).evidence.stopped
+
+
+def test_the_configuration_says_who_may_be_preempted(tmp_path: Path) -> None:
+    """That of Volcano's Helm chart, with the action; in the one in its code gang and drf are asked, too."""
+    helm = (
+        'actions: "enqueue, allocate, preempt, backfill"\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n'
+        "    enablePreemptable: false\n  - name: conformance\n- plugins:\n  - name: drf\n    enablePreemptable: false\n"
+    )
+    for text, asked in (
+        (helm, "priority, conformance"),
+        (helm.replace("false", "true"), "priority, gang, conformance"),
+    ):
+        found = imported(tmp_path, queue("q"), configured(text))
+        said = found.problem.entitlements.settings[""]
+        assert said == {"scheduler": "volcano", "actions": "allocate, preempt", "preemptable": asked}
+        listed = "\n".join(map(str, found.unplaced))
+        assert ("plugins, enablePreemptable: 'drf'" in listed) == ("gang" in asked)
+
+
+def prioritised(name: str, value: int, **said: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    } | said
+
+
+def of_class(given: dict[str, Any], name: str) -> dict[str, Any]:
+    return {**given, "spec": {**given["spec"], "priorityClassName": name}}
+
+
+def test_a_job_preempts_within_its_queue_by_the_classes_of_the_files(tmp_path: Path) -> None:
+    text = 'actions: "allocate, preempt"\ntiers:\n- plugins:\n  - name: priority\n  - name: conformance\n'
+    running = [pod("a-0", "a", runs=True), pod("b-0", "b", runs=True), pod("c-0", "c", runs=True)]
+    items = [
+        configured(text), queue("q"), queue("r"), prioritised("usual", 5, globalDefault=True), prioritised("high", 9),
+        prioritised("low", 1), group("a", "q", 1, "Running"), of_class(group("b", "q", 1, "Running"), "low"),
+        of_class(group("c", "r", 1, "Running"), "low"), of_class(group("d", "q", 1), "high"), *running,
+    ]  # fmt: skip
+    waits = pod("d-0", "d")
+    waits["spec"]["containers"][0]["resources"]["requests"][GPU] = "4"
+    evidence = allocate(VolcanoProportion(), imported(tmp_path, *items, waits).problem).evidence
+    assert evidence.stopped == {"ns/b": "'ns/d' preempts it within 'q': it has priority 9, and this 1"}
+    never = {**waits, "spec": {**waits["spec"], "preemptionPolicy": "Never"}}
+    assert not allocate(VolcanoProportion(), imported(tmp_path, *items, never).problem).evidence.stopped
+    critical = {**running[1], "spec": {**running[1]["spec"], "priorityClassName": "system-node-critical"}}
+    market = imported(tmp_path, *[critical if each is running[1] else each for each in items], waits).problem
+    assert set(allocate(VolcanoProportion(), market).evidence.stopped) == {"ns/a"}  # of the default class, 5
+
+
+def test_places_for_pods_are_counted_where_pods_are_preempted(tmp_path: Path) -> None:
+    node = {**NODE, "status": {"allocatable": {GPU: "8", "pods": "1"}}, "metadata": {"name": "m"}}
+    for actions, columns in (("allocate", 1), ("allocate, preempt", 2)):
+        found = imported(
+            tmp_path, queue("q"), node, group("a", "q", 1), pod("a-0", "a"), configured(f"actions: {actions}")
+        )
+        assert len(found.problem.entitlements.columns) == columns
+
+
+def test_a_class_that_is_not_given_is_named(tmp_path: Path) -> None:
+    found = imported(tmp_path, queue("q"), of_class(group("a", "q", 1), "high"), pod("a-0", "a"))
+    assert "no such PriorityClass is given; taken as 0" in "\n".join(map(str, found.unplaced))

@@ -26,7 +26,7 @@ from fairopt.importing.kubernetes import pod_requests
 from fairopt.importing.kueue import read as read_kueue
 from fairopt.importing.volcano import read as read_volcano
 from fairopt.importing.yarn import read as read_yarn
-from fairopt.models import DominantResourceFairness, Kai, Kueue, VolcanoCapacity, VolcanoProportion, YarnCapacity
+from fairopt.models import Armada, Kai, Kueue, VolcanoCapacity, VolcanoProportion, YarnCapacity
 from fairopt.policy import DecisionReason, Policy
 from fairopt.problem import Gangs
 from fairopt.problem.files.schema import ObjectPart
@@ -198,7 +198,7 @@ def _volcano(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
 
 
 def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:
-    """Return how many pods start, by pod group where the case says so, and how many are stopped."""
+    """Return how many pods start, and are stopped; by pod group where the case says so."""
     owed = read.problem.entitlements
     groups: dict[str, list[Any]] = {}
     least: dict[str, int] = {}
@@ -222,13 +222,14 @@ def _volcano_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dic
         return group, first if first > 1 and number == before else 1
 
     starts, stopped = changed(read, grounds)
-    count: Counter[str] = Counter()
-    for gang in starts:
-        group, number = pods(gang)
-        count[group.rpartition("/")[2]] += number
-    found: dict[str, Any] = {"stops": sum(pods(gang)[1] for gang in stopped)}
-    if "starts" in case.want:
-        found["starts"] = dict(count) if isinstance(case.want["starts"], dict) else sum(count.values())
+    found: dict[str, Any] = {}
+    for key, gangs in (("starts", list(starts)), ("stops", stopped)):
+        count: Counter[str] = Counter()
+        for gang in gangs:
+            group, number = pods(gang)
+            count[group.rpartition("/")[2]] += number
+        if key in case.want:
+            found[key] = dict(count) if isinstance(case.want[key], dict) else sum(count.values())
     return found
 
 
@@ -250,11 +251,13 @@ def _armada(case: Case, path: Path) -> tuple[Imported, Policy, Any]:
                 "submittedTs": time,
                 "jobSpec": spec,
             }
-    path.write_text(json.dumps({"items": [*case.objects, {"jobDetails": jobs}]}), encoding="utf-8")
+    # the tests' configuration is all there is: what it does not set is 0, where Armada's own configuration has 1
+    zero = {"protectedFractionOfFairShare": 0}
+    objects = [{"scheduling": zero | each["scheduling"]} if "scheduling" in each else each for each in case.objects]
+    path.write_text(json.dumps({"items": [*objects, {"jobDetails": jobs}]}), encoding="utf-8")
     gpus = any("nvidia.com/gpu" in row["requests"] for row in case.said["jobs"])
     read = read_armada(path, resource=None if gpus else "cpu")
-    rule = DominantResourceFairness(counting_next=True, preempt=True, passing=True)
-    return read, rule, lambda *found: _armada_outcome(case, *found)
+    return read, Armada(), lambda *found: _armada_outcome(case, *found)
 
 
 def _armada_outcome(case: Case, read: Imported, grounds: DecisionReason) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import pandas as pd
 from changed import changed_bytes, changed_values
 from trials import Ending, Fault, Kind
 
-from fairopt import allocate, discovery
+from fairopt import allocate, audit, discovery
 from fairopt.certificates.certificate import read_certificate
 from fairopt.datasets import dataset_path, oef_example
 from fairopt.errors import BadInput
@@ -37,6 +37,8 @@ from fairopt.testing.samples import entitled_markets, sample_markets
 
 DATA = Path(dataset_path("SOURCES.md")).parent
 SPECS = Path(__file__).parents[2] / "benchmarks"
+#: Files of one Slurm.
+SLURM = ("sshare.txt", "assoc.txt", "qos.txt", "nodes.txt", "squeue.txt", "partitions.txt")
 #: An error message is read by people.
 LONGEST = 3000
 
@@ -242,17 +244,47 @@ def imported(name: str) -> dict[str, bytes]:
 
 
 def beside(name: str, file: str) -> list[Path]:
-    """Return the samples that are read together with one of YARN's or Armada's."""
+    """Return the samples that are read together with one of YARN's, Armada's or Slurm's."""
     others = {"metrics.json": ("capacity-scheduler.xml",), "scheduler.json": ("capacity-scheduler.xml",)}
     others |= dict.fromkeys(("capacity-scheduler.xml", "absolute.xml"), ("metrics.json",))
     others |= dict.fromkeys(("scheduler.yaml", "submit.yaml"), ("cluster.json",))
-    return [DATA / "clusters" / name / each for each in others.get(file, ())] if name in ("armada", "yarn") else []
+    others |= {each: tuple(other for other in SLURM if other != each) for each in SLURM}
+    known = name in ("armada", "yarn", "slurm")
+    return [DATA / "clusters" / name / each for each in others.get(file, ())] if known else []
 
 
 def import_with(name: str, path: Path) -> Any:
-    """Read a cluster's file with an importer."""
+    """Read a cluster's file with an importer, and audit what is read."""
     importer = discovery.load(discovery.IMPORTERS, name)
-    return read_with(importer, [path, *beside(name, path.name)])
+    found = read_with(importer, [path, *beside(name, path.name)])
+    audited(found, name)
+    return found
+
+
+def audited(given: Any, importer: str = "") -> None:
+    """Audit a cluster. A rule may refuse what an importer takes over, without the name of a file."""
+    try:
+        audit(given, importer=importer)
+    except BadInput as error:
+        refusal(error)
+
+
+def read_and_audit(path: Path) -> None:
+    """Read a market's file, and audit it if it has entitlements."""
+    market = read_market(path)
+    if market.entitlements is not None:
+        audited(market)
+
+
+def of_clusters() -> dict[str, bytes]:
+    """Return the files of markets that fairopt writes for the clusters that it brings."""
+    found = {}
+    for name in sorted(path.name for path in (DATA / "clusters").iterdir() if path.is_dir()):
+        importer = discovery.load(discovery.IMPORTERS, name)
+        first = next(each for each in sorted(imported(name)) if beside(name, each) or name not in ("armada", "slurm"))
+        market = read_with(importer, [DATA / "clusters" / name / first, *beside(name, first)]).problem
+        found |= written({f"{name}{suffix}": market for suffix in (".toml", ".json")}, write_market)
+    return found
 
 
 def parse_with(parse: Callable[[str, str], Any], path: Path) -> Any:
@@ -266,6 +298,7 @@ def parse_with(parse: Callable[[str, str], Any], path: Path) -> Any:
 
 READERS = {
     "market": Reader(read_market, markets, write_market),
+    "market of a cluster": Reader(read_and_audit, of_clusters, cost=5),
     "allocation": Reader(lambda path: read_allocation(path, oef_example()).tolist(), allocations),
     "batch": Reader(read_batch, batches, write_batch),
     "cluster": Reader(read_cluster, clusters, write_cluster),
@@ -275,7 +308,7 @@ READERS = {
     "record": Reader(lambda path: list(read_record(path).rounds()), records, cost=6),
     "certificate": Reader(read_certificate, certificates),
 } | {
-    f"import {name}": Reader(partial(import_with, name), partial(imported, name), cost=6)
+    f"import {name}": Reader(partial(import_with, name), partial(imported, name), cost=10)
     for name in sorted(path.name for path in (DATA / "clusters").iterdir() if path.is_dir())
 }
 

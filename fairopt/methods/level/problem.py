@@ -178,10 +178,12 @@ class LevelProblem:
         Also which user each becomes (n,), and the part of that one that it is.
         """
         n = len(self.rate)
-        few = self.select(np.arange(0, n, max(1, n // SAMPLED)))
-        if len(few._equal()[0]) > DISTINCT * len(few.rate):
+        few = self if n < 2 * SAMPLED else self.select(np.arange(0, n, n // SAMPLED))
+        first, of = few._equal()
+        if len(first) > DISTINCT * len(few.rate):
             return self, slice(None), 1.0
-        first, of = self._equal()
+        if few is not self:
+            first, of = self._equal()
         size = self.size
         total = np.bincount(of, weights=size, minlength=len(first))
         return replace(self.select(first, total / size[first]), unit=self.unit), of, size / total[of]

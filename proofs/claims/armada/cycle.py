@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from fairopt.proofs.claims.armada.fair_shares import fair_shares
+from fairopt.models.armada.fair_shares import fair_shares
 
 #: Amounts of each resource (m,).
 Amounts = tuple[int, ...]
@@ -63,8 +63,9 @@ def evictable(state: State, queue: int, protected: Fraction, *, documented: bool
     By the code that is where it holds more than ``protected`` times its fair share, by weight or with what others do
     not demand, whichever is more; ``documented`` evicts everybody.
     """
-    shares = fair_shares(state.weight, [state.cost(state.of(each, running=False)) for each in range(len(state.weight))])
-    fair = max(shares.capped[queue], shares.fair[queue])
+    demand = [state.cost(state.of(each, running=False)) for each in range(len(state.weight))]
+    by_weight, capped, _ = fair_shares(state.weight, demand)
+    fair = max(capped[queue], by_weight[queue])
     return documented or state.cost(state.of(queue, running=True)) > protected * fair
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import count, product
 
+from fairopt.models.armada.fair_shares import fair_shares
 from fairopt.proofs.claims.armada.cycle import Amounts, Job, State, cycle, evictable, preempted, small, waiting
-from fairopt.proofs.claims.armada.fair_shares import fair_shares
 from fairopt.proofs.claims.drf import divisible, real
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.entries import Finding, Ruling
@@ -134,7 +134,7 @@ def pareto_efficiency() -> Finding:
             require(own[queue] == _jobs(state) or not _runs(kind, left), f"Pareto efficiency on {state}")
     packed = cycle(waiting([[(1,)], [(2,), (2,)]], [(3,), (2,)]))
     require([job.node for job in packed.jobs] == [1, 0, None], "the first job goes to the smaller node")
-    lost = fair_shares([1, 1], [Fraction("0.495"), 10])
+    _, lost, _ = fair_shares([1, 1], [Fraction("0.495"), 10])
     return Finding(
         Ruling.QUALIFIED,
         "'pareto efficiency: It should not be possible to increase the allocation of a user without decreasing the "
@@ -142,8 +142,8 @@ def pareto_efficiency() -> Finding:
         f"it holds {EVERY}, since queues go on with what fits. On nodes of 3 and 2 CPUs it does not: a job of 1 goes "
         f"to 'a node with the smallest amount of resources possible', the one of 2, and of another queue's two jobs of "
         "2 CPUs one waits, where both would run beside it. Fair shares themselves leave up to 1% of the pool to "
-        f"nobody: with demands of 49.5% and more than all, equal weights, they are {float(lost.capped[0]):.1%} and "
-        f"{float(lost.capped[1]):.1%}. {READ}",
+        f"nobody: with demands of 49.5% and more than all, equal weights, they are {float(lost[0]):.1%} and "
+        f"{float(lost[1]):.1%}. {READ}",
     )
 
 
@@ -204,8 +204,8 @@ def rounds() -> Finding:
     weight = [4**i for i in reversed(range(13))]
     demand = [Fraction(each, 10000) for each in (0, 1876, 1876, 1524, 1172, 887, 667, 501, 376, 282, 213, 161)]
     demand.append(Fraction(10))
-    by_code, by_comment = fair_shares(weight, demand).capped, fair_shares(weight, demand, rounds=5).capped
-    whole = fair_shares(weight, demand, rounds=100, rest=0).capped
+    by_code, by_comment = fair_shares(weight, demand)[1], fair_shares(weight, demand, rounds=5)[1]
+    whole = fair_shares(weight, demand, rounds=100, rest=0)[1]
     require(sum(whole) == 1, "all of the pool is wanted")
     return Finding(
         Ruling.INCONSISTENT,

@@ -50,7 +50,7 @@ def decided(market: Market, **options: bool) -> tuple[Array, DecisionReason]:
     return decision.shares, decision.evidence
 
 
-@pytest.mark.parametrize("options", [{}, {"divisible": True}, {"counting_next": True}, {"preempt": True}])
+@pytest.mark.parametrize("options", [{}, {"divisible": True}])
 def test_the_papers_example_is_three_and_two_tasks(options: dict[str, bool]) -> None:
     shares, grounds = decided(cluster(tasks_of(9, 9)), **options)
     assert shares.tolist() == [[3], [6]]
@@ -62,11 +62,6 @@ def test_the_papers_table_of_steps() -> None:
     # Table 1 begins with B, which is a tie; then both have the printed order
     _, grounds = decided(cluster(tasks_of(9, 9)))
     assert grounds.order == ("a1", "b1", "a2", "b2", "a3")
-
-
-def test_who_counts_the_next_task_starts_small_ones_first() -> None:
-    _, grounds = decided(cluster(tasks_of(9, 9)), counting_next=True)
-    assert grounds.order == ("a1", "b1", "a2", "a3", "b2")
 
 
 def test_weights_divide_a_bottleneck() -> None:
@@ -142,16 +137,10 @@ def test_a_cap_stops_a_user_and_the_other_goes_on() -> None:
     assert divided.tolist() == [[F(25, 6)], [4]]
 
 
-def test_what_runs_stays_unless_it_may_be_preempted() -> None:
-    running = tasks_of(2, 3, on=[None, None, "cpu", "cpu", "cpu"])
-    shares, grounds = decided(cluster(running))
+def test_what_runs_stays() -> None:
+    shares, grounds = decided(cluster(tasks_of(2, 3, on=[None, None, "cpu", "cpu", "cpu"])))
     assert shares.tolist() == [[0], [9]]
     assert grounds.waits["a1"] == "cpu: needs 1, 0 are free"
-    shares, grounds = decided(cluster(running), preempt=True)
-    assert shares.tolist() == [[2], [6]]
-    assert grounds.stopped == {"b3": "cpu: needs 3, 1 are free"}
-    kept = {**running, "preemptible": [True, True, False, False, False]}
-    assert decided(cluster(kept), preempt=True)[0].tolist() == [[0], [9]]
 
 
 def test_a_gang_takes_the_first_of_its_types_with_room() -> None:

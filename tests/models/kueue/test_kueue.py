@@ -248,3 +248,10 @@ def test_the_tournament_chooses_as_one_that_computes_all_shares_anew(seed: int) 
         if dice.random() < 0.6:  # some are admitted, and change the shares above them
             quotas.add(head.work.queue, head.needs)
     assert not left
+
+
+def test_a_cycle_is_one_in_each_tree() -> None:
+    """A ClusterQueue of a tree that has had its cycles is not asked again in those of the next tree."""
+    asked = [("x", 1, None), ("x", 1, None), ("y", 1, None), ("y", 1, None)]
+    given = market({"x": [4], "y": [4]}, asked, ("A",), group={"x": "one", "y": "two"})
+    assert play(Kueue(cycles=1), given)[1].order == ("g1", "g3")

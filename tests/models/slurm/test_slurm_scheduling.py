@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from fairopt.errors import BadInput
 from fairopt.models.slurm.slurm import SlurmFairTree
 from fairopt.policy.decide import decide
 from fairopt.policy.decision import DecisionReason
@@ -101,6 +104,25 @@ def test_a_partition_refuses_what_it_does_not_take() -> None:
     ):
         asked = market([job("a/u", 1, QOS="x", TimeLimit=120)], {"PartitionName=p": f"Nodes=n1,n2 {said}"})
         assert why in decided(asked).waits["1"], said
+
+
+@pytest.mark.parametrize(
+    ("of_job", "of_cluster"),
+    [
+        ({"NumNodes": "1.5"}, {}),
+        ({"TimeLimit": "inf"}, {}),
+        ({}, {"NodeName=n1": "H100=4 CPUs=8 Weight=é"}),
+        ({}, {"NodeName=n1": "H100=four"}),
+        ({}, {"PartitionName=p": "Nodes=n1,n2 PriorityTier=--2"}),
+        ({}, {"QOS=x": "GrpTRES=gres/gpu-18"}),
+        ({}, {"QOS=x": "MaxJobsPU=²"}),
+        ({}, {"QOS=x": "Priority=" + "9" * 30, "PriorityWeightQOS": "9"}),
+        ({}, {"PriorityWeightQOS": "much"}),
+    ],
+)
+def test_a_setting_that_is_no_number_is_refused(of_job: dict[str, str], of_cluster: dict[str, str]) -> None:
+    with pytest.raises(BadInput, match=r"a setting of Slurm's: got .*=.+\. Give a whole number"):
+        decided(market([job("a/u", 1, QOS="x", **of_job)], of_cluster))
 
 
 def test_backfill_starts_what_ends_before_the_expected_start() -> None:

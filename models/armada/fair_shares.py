@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 #: Exact numbers.
 Exact = int | Fraction
 
 #: The code's own: at most so many rounds, and none for less than this part of the pool.
 ROUNDS, REST = 10, Fraction(1, 100)
-
-
-class QueueShares(NamedTuple):
-    """Parts of the pool (n,): by weight alone, capped by demands, and as if the queue's own demand had no end."""
-
-    fair: tuple[Fraction, ...]
-    capped: tuple[Fraction, ...]
-    uncapped: tuple[Fraction, ...]
+#: Parts of the pool (n,).
+Shares = tuple[Fraction, ...]
 
 
 def fair_shares(
@@ -27,15 +20,17 @@ def fair_shares(
     *,
     rounds: int = ROUNDS,
     rest: Exact = REST,
-) -> QueueShares:
+) -> tuple[Shares, Shares, Shares]:
     """Return the fair shares of queues (n,), all of weight above 0 and ``demand`` as parts of the pool.
+
+    These are three: by weight alone, capped by demands, and as if the queue's own demand had no end.
 
     What is left is shared by weight among the queues whose demand is not met; what that gives them beyond their demand
     is left for the next round. It ends after ``rounds``, or when no more than ``rest`` is left, which nobody gets.
 
     Source: armadaproject/armada, internal/scheduler/scheduling/context/scheduling.go, ``updateQueueShares``, 207cc9e0.
 
-    >>> print(*fair_shares([1, 1], [Fraction(1, 100), 10]).capped)
+    >>> print(*fair_shares([1, 1], [Fraction(1, 100), 10])[1])
     1/100 99/100
     """
     n, left = len(weight), Fraction(1)
@@ -57,7 +52,8 @@ def fair_shares(
         met = [done or over > 0 for done, over in zip(met, spare, strict=True)]
         capped = [has - over for has, over in zip(capped, spare, strict=True)]
         left = sum(spare, Fraction(0))
-    return QueueShares(tuple(Fraction(own) / sum(weight) for own in weight), tuple(capped), tuple(uncapped))
+    whole = sum(weight)
+    return tuple(Fraction(own) / whole for own in weight), tuple(capped), tuple(uncapped)
 
 
 def theoretical_share(weight: Sequence[Exact], demand: Sequence[Exact], priority: Exact) -> Fraction:
@@ -68,4 +64,4 @@ def theoretical_share(weight: Sequence[Exact], demand: Sequence[Exact], priority
     >>> print(theoretical_share([1, 1], [10, 10], 1))
     1/3
     """
-    return fair_shares([*weight, 1 / Fraction(priority)], [*demand, 10**9]).capped[-1]
+    return fair_shares([*weight, 1 / Fraction(priority)], [*demand, 10**9])[1][-1]

@@ -1,0 +1,1 @@
+"""Armada: rounds that put preemptible jobs back into their queues, and start jobs by class and cost."""
