@@ -33,20 +33,11 @@ from fairopt.errors import BadInput, FairoptError
 
 
 class Command(NamedTuple):
-    """The place of a command (a function, or a `typer.Typer` with its own commands), and its line in the list.
-
-    ``garbage``: after how many new objects it is looked for. What is read from files stays; Python's own 700 take a
-    quarter of the time in which a large file is read, and where nearly all that is made stays, it is not looked for.
-    """
+    """The place of a command (a function, or a `typer.Typer` with its own commands), and its line in the list."""
 
     module: str
     attribute: str
     help: str
-    garbage: int = 400_000
-
-
-#: More new objects than the market of a large cluster has.
-MANY = 10_000_000
 
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
@@ -54,13 +45,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "solve": Command("fairopt.cli.sharing", "solve", "Compute the allocation that one policy decides."),
         "verify": Command("fairopt.cli.sharing", "verify", "Check an allocation, a schedule or a recorded run."),
         "compare": Command("fairopt.cli.comparing", "compare", "Compare policies on a market, a trace or a batch."),
-        "audit": Command("fairopt.cli.auditing", "audit", "Show who starves or borrows on a cluster, and why.", MANY),
-        "explain": Command(
-            "fairopt.cli.auditing", "explain", "Explain why one user waits, and what would help it.", MANY
-        ),
-        "whatif": Command(
-            "fairopt.cli.auditing", "whatif", "Show what a change of quotas, caps or weights would do.", MANY
-        ),
+        "audit": Command("fairopt.cli.auditing", "audit", "Show who starves or borrows on a cluster, and why."),
+        "explain": Command("fairopt.cli.auditing", "explain", "Explain why one user waits, and what would help it."),
+        "whatif": Command("fairopt.cli.auditing", "whatif", "Show what a change of quotas, caps or weights would do."),
         "plan": Command("fairopt.cli.planning", "plan", "Find settings of a scheduler that give a policy's shares."),
         "policies": Command("fairopt.cli.listing", "policies", "List the policies and what each claims."),
         "backends": Command("fairopt.cli.listing", "backends", "List the backends and what each can do."),
@@ -252,6 +239,11 @@ class _Commands(TyperGroup):
         return name, load(name) if name is not None and name in COMMANDS else known, rest
 
 
+#: After how many new objects a command looks for garbage: its objects are read from files and stay, and Python's own
+#: 700 take a quarter of the time in which a large file is read.
+COLLECTED = (400_000, 50, 100)
+
+
 def load(name: str) -> Any:
     """Return a command of the command line, ready to be invoked."""
     command = COMMANDS[name]
@@ -260,7 +252,7 @@ def load(name: str) -> Any:
         return _invocable(name, getattr(import_module(command.module), command.attribute))
     finally:
         gc.enable()
-        gc.set_threshold(command.garbage, 50, 100)
+        gc.set_threshold(*COLLECTED)
 
 
 def plugged_in(name: str) -> Any:
