@@ -10,7 +10,8 @@ SITE := $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --jobs
 QUICK := $(FULL:%=quick-%) quick-rounds
 
 # Rows of the ledger that a study decides.
-STUDIES ?= fft-jct fft-jct-whole fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease ltgf-jobfair ltgf-tenantfair oef-jct oef-straggler
+STUDIES ?= fft-jct fft-ftf fft-starvation fft-migrations fft-fig13b ltgf-lease ltgf-jobfair ltgf-tenantfair \
+	ltgf-jobfair-whole ltgf-tenantfair-whole ltgf-lease-whole oef-jct oef-straggler
 
 # Kernels of the BLAS with which tests of floats are run, where the processor has them; what is tested with each.
 KERNELS := SkylakeX Haswell Prescott

@@ -52,9 +52,8 @@ PAPERS = {
         "fft",
         "The evaluation gives no loads, speeds, lengths or code, so we played its set-up in every reading. Its "
         "printed advantages in completion time come out only against rivals that do not go by what remains: Gavel's "
-        "max-min or finish-time fairness, and PAL by least attained service. Gavel's shortest first, which the paper "
-        "itself calls Gavel's best, is as good as FFT or better; so, as a rule, is SRTF (`fft-jct`), and at the "
-        "paper's size, 800 jobs in two days, surely so in every reading (`fft-jct-whole`). Where FFT wins "
+        "max-min or finish-time fairness, PAL and Tiresias by least attained service. Gavel's shortest first, which "
+        "the paper itself calls Gavel's best, is as a rule better than FFT; so is SRTF (`fft-jct`). Where FFT wins "
         "is waiting, as printed and under load: the longest wait for a first round is below that of policies that go "
         "by what remains (`fft-starvation`). Its makespans are seldom the longer ones. What it does depends on the "
         "unit of work, since the compensation is in its square (`fft-eq4`). Finish-time fairness as "

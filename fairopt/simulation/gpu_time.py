@@ -99,6 +99,7 @@ class FairShares:
         self._kinds = [(gpus, weight) for gpus in sizes.tolist() for weight in weights.tolist()]
         self._events: list[tuple[int, Number]] = []  # of rows that are completed; -1 where the GPUs change
         self._gpus = [int(queue.cluster.gpus.sum())]
+        self._known: tuple[Number, int] | None = None  # the time that was worked out last, after so many events
 
     def resize(self, time: Number, gpus: int) -> None:
         """Let M be so many GPUs from a time on, of which each tenant has its part by weight. Source: Eq. (6)."""
@@ -111,6 +112,9 @@ class FairShares:
 
     def until(self, time: Number) -> None:
         """Work out what has accrued until a time, not before that of the last call."""
+        if (time, len(self._events)) == self._known:
+            return
+        self._known = time, len(self._events)
         arrival = self._jobs.arrival[self._able]
         came = bisect_left(arrival, time)
         told = np.array([row for row, _ in self._events], dtype=np.int64)

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fairopt.program import Number
+import numpy as np
+
+from fairopt.program import Array, Number
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,17 @@ class StepFunction:
     def integral(self, begin: Number, end: Number) -> Number:
         """Return the integral from ``begin`` to ``end``; 0 if ``end`` is not after ``begin``."""
         return self._until(end) - self._until(begin) if begin < end else begin * 0
+
+    def integrals(self, begin: float, ends: Array) -> Array:
+        """Return `integral` from ``begin`` to each of the ``ends`` (m,), none before it, in floats."""
+        times, values, areas = (np.array(each, dtype=float) for each in (self.times, self.values, self._areas))
+        if not len(times):
+            return np.zeros(len(ends))
+        moments = np.append(begin, ends)
+        place = np.searchsorted(times, moments, side="right")
+        last = np.maximum(place - 1, 0)
+        until = np.where(place, areas[last] + values[last] * (moments - times[last]), 0.0)
+        return np.asarray(until[1:] - until[0])
 
     def _until(self, time: Number) -> Number:
         place = bisect_right(self.times, time)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from bisect import insort
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import merge
 from math import lcm
 from operator import mul
 from typing import Any
@@ -32,8 +31,6 @@ from fairopt.program import Array, Number
 
 #: The settings of a cluster that the rule reads, as Armada's configuration calls them.
 PROTECTED, LARGE = "protectedFractionOfFairShare", "enablePreferLargeJobOrdering"
-#: What a gang is compared by with others that run, its number, and itself.
-_Place = tuple[tuple[Any, ...], int, QueuedGang]
 #: The setting that says what the resource of each GPU type is called.
 RESOURCE = "resource"
 
@@ -90,29 +87,17 @@ class Armada(Computed):
         owed, room = entitlements_of(problem), Holdings.at_first(problem)
         protected, large = self._options(owed)
         costs = _Costs(problem, room, large=large)
-        put_back, stopped = [], {}
-        for gang in list(room.running.values()):
-            if gang.preemptible and costs.held[gang.queue] > protected * costs.fair[gang.queue]:
-                put_back.append(gang)
-        for gang in put_back:  # for the type that it runs on
-            gang.takes = {gang.on: gang.takes[gang.on]}
-            room.stop(gang, "")
-        ran, round_ = {gang.number for gang in put_back}, _Round(room, costs, owed.cap.tolist())
-        before = {*ran, *room.running}
-        waiting = [gang for own in room.waiting.values() for gang in own]
-        round_.play([*put_back, *waiting], ran)
-        for gang in put_back:
-            if gang.on < 0 and (why := room.waits.pop(gang.name, "")):
-                stopped[gang.name] = f"preemption to fair share: {costs.said(gang.queue)}; {why}"
-        gone = {gang.name for gang, _ in round_.replaced if gang.on < 0}
-        room.started = [name for name in room.started if name not in gone]
-        for gang, why in round_.replaced:
-            if gang.on < 0 and gang.number in before:
-                stopped[gang.name] = why
-            elif gang.on < 0:
-                room.waits[gang.name] = why
+        put_back = [
+            gang
+            for gang in room.running.values()
+            if gang.preemptible and costs.held[gang.queue] > protected * costs.fair[gang.queue]
+        ]
+        round_ = _Round(room, costs, owed.cap.tolist(), ran=frozenset(room.running))
+        round_.play(put_back)
+        idle = room.waits.keys() | round_.stopped.keys()
+        room.started = [name for name in dict.fromkeys(room.started) if name not in idle]
         shares = {name: costs.part(room.held[user]) / costs.weight[user] for user, name in enumerate(problem.users)}
-        return room.decided(problem, "dominant share over weight", shares, stopped=stopped)
+        return room.decided(problem, "dominant share over weight", shares, stopped=round_.stopped)
 
     def _options(self, owed: Entitlements) -> tuple[Number, bool]:
         said = owed.settings.get("", {})
@@ -207,135 +192,191 @@ def _resources(owed: Entitlements) -> dict[str, str]:
 
 @dataclass
 class _Round:
-    """Gangs that start one by one, and who yields to more urgent ones; ``cap`` (n, W).
+    """Gangs that start one by one, and who is stopped for them.
 
-    ``lower``: by priority, the preemptible gangs that run at it, once it is asked for: last those that would
-    start again last. ``spare``: what they take, by priority (W,). ``replaced``: who yielded, and why.
+    ``cap`` (n, W); ``ran``: numbers of the gangs that run before the round. ``left`` (W): what those take that stand in
+    their queue again and are neither started nor stopped yet, by priority in ``left_at``; ``tables``: these by type,
+    each with its place among those that would start again. ``spare``: what preemptible gangs take that run, by priority
+    (W,). ``urgent``: gangs that started on what others take.
     """
 
     room: Holdings
     costs: _Costs
     cap: list[list[Any]]
-    lower: dict[int, list[_Place]] = field(default_factory=dict)
+    ran: frozenset[int]
+    stopped: dict[str, str] = field(default_factory=dict)
     spare: dict[int, list[Any]] = field(default_factory=dict)
-    replaced: list[tuple[QueuedGang, str]] = field(default_factory=list)
+    left: list[Any] = field(default_factory=list)
+    left_at: dict[int, list[Any]] = field(default_factory=dict)
+    tables: dict[int, list[tuple[int, QueuedGang]]] = field(default_factory=dict)
+    urgent: list[QueuedGang] = field(default_factory=list)
 
-    def play(self, pending: Sequence[QueuedGang], ran: set[int]) -> None:
-        """Start gangs; those that ran come first in their queue, then those of the highest class.
+    def play(self, put_back: Sequence[QueuedGang]) -> None:
+        """Put gangs back into their queues, and start them and those that wait.
 
-        Source: jobdb/comparison.go, SchedulingOrderCompare; queue_scheduler.go, Schedule.
+        Source: preempting_queue_scheduler.go, Schedule; queue_scheduler.go, Schedule; nodedb.go,
+        selectNodeForJobWithTxnAtPriority.
         """
-        for gang in self.room.running.values():
-            self._counts(gang, 1)
-        queues = by_queue(sorted(pending, key=lambda gang: (gang.number not in ran, -gang.tier, gang.place)))
+        room = self.room
+        self.left = [0] * len(room.columns)
+        for gang in put_back:  # for the type that it runs on
+            gang.takes = {gang.on: gang.takes[gang.on]}
+            room.stop(gang, "")
+            self._leaves(gang, 1)
+        room.stopped.clear()
+        for gang in room.running.values():
+            self._runs(gang, 1)
+        for place, gang in enumerate(self._in_turn(put_back)):
+            self.tables.setdefault(next(iter(gang.takes)), []).append((place, gang))
+        waiting = (gang for own in room.waiting.values() for gang in own)
+        for _ in self._in_turn([*put_back, *waiting], self._start):
+            pass
+        self._evict_again()
+
+    def _in_turn(
+        self, gangs: Iterable[QueuedGang], start: Callable[[QueuedGang], None] | None = None
+    ) -> Iterator[QueuedGang]:
+        """Yield gangs by the costs of their queues, of a queue those that ran first, then those of the highest class.
+
+        Each is started by ``start``; without it, it counts as if it were. Source: jobdb/comparison.go,
+        SchedulingOrderCompare; queue_scheduler.go, ``Less``.
+        """
+        queues = by_queue(sorted(gangs, key=lambda gang: (gang.number not in self.ran, -gang.tier, gang.place)))
+        held = self.room.held if start else {user: list(self.room.held[user]) for user in queues}
 
         def key(user: int) -> tuple[Any, ...]:
-            return tuple(quick(self.costs.key(user, self.room.held[user], queues[user][0])))
+            return tuple(quick(self.costs.key(user, held[user], queues[user][0])))
 
         turns = TreeTurns.flat(queues, key)
         while (user := turns.first()) is not None:
             gang = queues[user].popleft()
-            yielded = self._start(gang, None if gang.number in ran else self.cap[user])
-            for each in {user, *yielded} & queues.keys():
-                turns.changed(each)
+            if start:
+                start(gang)
+            else:
+                for column, amount in next(iter(gang.takes.values())).items():
+                    held[user][column] += amount
+            turns.changed(user)
+            yield gang
 
-    def _start(self, gang: QueuedGang, cap: Sequence[Any] | None) -> set[int]:
-        """Start a gang where it finds room, or makes it; return the queues of those that yield."""
-        why = []
+    def _start(self, gang: QueuedGang) -> None:
+        """Start a gang where it finds room, or makes it."""
+        if gang.number in self.ran:
+            self._start_again(gang)
+            return
+        why, cap = [], self.cap[gang.queue]
         for gpu_type, takes in gang.takes.items():
-            if not (reason := self.room.obstacle(gang.queue, takes, cap)):
+            if not (reason := self.room.obstacle(gang.queue, takes, cap, self.left)):
                 self._run(gang, gpu_type)
-                return set()
+                return
             why.append(reason)
         for gpu_type, takes in gang.takes.items():
-            if cap is None or self.room.beyond(gang.queue, takes, cap) is None:
-                yielding = self._yielding(gang, takes)
-                for each in yielding:
-                    by = f"{gang.name!r} of {self.room.names[gang.queue]!r} has priority {gang.tier}"
-                    self._counts(each, -1)
-                    self.room.stop(each, "")
-                    self.room.stopped.pop(each.name)
-                    self.replaced.append((each, f"urgency-based preemption: {by}, and it has {each.tier}"))
-                if yielding:
-                    self._run(gang, gpu_type)
-                    return {each.queue for each in yielding}
+            if self.room.beyond(gang.queue, takes, cap) is None and self._fits(gang.tier, takes):
+                if not self._takes_from_queued(gang, gpu_type, takes):
+                    self.urgent.append(gang)
+                self._run(gang, gpu_type)
+                return
         self.room.waits[gang.name] = "; ".join(why)
-        return set()
+
+    def _start_again(self, gang: QueuedGang) -> None:
+        """Start a gang again that ran, on its type, unless it was stopped."""
+        gpu_type, takes = next(iter(gang.takes.items()))
+        if gang.name not in self.stopped and self._fits(gang.tier, takes):
+            self._leaves(gang, -1)
+            self._run(gang, gpu_type)
+
+    def _takes_from_queued(self, gang: QueuedGang, gpu_type: int, takes: Amounts) -> bool:
+        """Stop gangs that stand in their queues again, of no higher class, the last first; say whether that is enough.
+
+        Source: nodedb.go, selectNodeForJobWithFairPreemption.
+        """
+        free = {column: self.room.free[column] - self.left[column] for column in takes}
+        lacks = {column: amount - free[column] for column, amount in takes.items() if amount > free[column]}
+        for column, lack in lacks.items():
+            if lack > sum(left[column] for tier, left in self.left_at.items() if tier <= gang.tier):
+                return False
+        tables = [self.tables.get(gpu_type, [])] if gpu_type in lacks else list(self.tables.values())
+        for table in tables:
+            while table and self._is_done(table[-1][1]):
+                table.pop()
+        taken = []
+        for _, other in merge(*map(reversed, tables), key=lambda each: -each[0]):
+            has = next(iter(other.takes.values()))
+            if self._is_done(other) or other.tier > gang.tier or lacks.keys().isdisjoint(has):
+                continue
+            taken.append(other)
+            lacks = {c: lack - has.get(c, 0) for c, lack in lacks.items() if lack > has.get(c, 0)}
+            if not lacks:
+                break
+        for other in taken if not lacks else ():
+            self._leaves(other, -1)
+            by = f"{gang.name!r} of {self.room.names[gang.queue]!r} takes its place"
+            self.stopped[other.name] = f"preemption to fair share: {self.costs.said(other.queue)}; {by}"
+        return not lacks
+
+    def _evict_again(self) -> None:
+        """Stop the preemptible gangs of classes on whose places others started, and start again those that fit.
+
+        Source: eviction.go, NewOversubscribedEvictor; preempting_queue_scheduler.go, Schedule, the second time.
+        """
+        room, over = self.room, dict[int, set[int]]()
+        for tier in self.spare:
+            short = {column for column in range(len(room.columns)) if self._free_for(tier, column) < 0}
+            over |= {tier: short} if short else {}
+        again = {}
+        for gang in [*room.running.values()] if over else ():
+            if gang.preemptible and not over.get(gang.tier, set()).isdisjoint(gang.takes[gang.on]):
+                again[gang.number] = gang
+                self._runs(gang, -1)
+                gang.takes = {gang.on: gang.takes[gang.on]}
+                room.stop(gang, "")
+        room.stopped.clear()
+
+        def start(gang: QueuedGang) -> None:
+            gpu_type, takes = next(iter(gang.takes.items()))
+            if self._fits(gang.tier, takes):
+                self._run(gang, gpu_type)
+
+        for gang in self._in_turn(again.values(), start):
+            if gang.on < 0:
+                (self.stopped if gang.number in self.ran else room.waits)[gang.name] = self._urgency(gang)
+        for _, gang in (each for table in self.tables.values() for each in table):
+            if not self._is_done(gang):
+                self.stopped[gang.name] = self._urgency(gang)
+
+    def _urgency(self, gang: QueuedGang) -> str:
+        """Say for whom a gang is stopped by urgency."""
+        takes = next(iter(gang.takes.values()))
+        able = (each for each in self.urgent if each.on >= 0 and each.tier > gang.tier)
+        by = next((each for each in able if not takes.keys().isdisjoint(each.takes[each.on])), None)
+        who = "others" if by is None else f"{by.name!r} of {self.room.names[by.queue]!r}, of priority {by.tier},"
+        return f"urgency-based preemption: {who} took its place, and it has priority {gang.tier}"
+
+    def _is_done(self, gang: QueuedGang) -> bool:
+        return gang.on >= 0 or gang.name in self.stopped
+
+    def _fits(self, tier: int, takes: Amounts) -> bool:
+        """Say whether a gang of a class fits where all that may yield to it does."""
+        return all(amount <= self._free_for(tier, column) for column, amount in takes.items())
+
+    def _free_for(self, tier: int, column: int) -> Any:
+        return self.room.free[column] + sum(spare[column] for at, spare in self.spare.items() if at < tier)
 
     def _run(self, gang: QueuedGang, gpu_type: int) -> None:
         self.room.start(gang, gpu_type)
-        self._counts(gang, 1)
+        self._runs(gang, 1)
 
-    # -- urgency -------------------------------------------------------------------------------------------------
-    def _counts(self, gang: QueuedGang, sign: int) -> None:
-        """Take notice of a preemptible gang that runs now, or no more."""
-        if not gang.preemptible:
-            return
-        spare = self.spare.setdefault(gang.tier, [0] * len(self.room.columns))
-        for column, amount in gang.takes[gang.on].items():
-            spare[column] += sign * amount
-        if sign > 0 and gang.tier in self.lower:
-            held = list(self.room.held[gang.queue])
-            for column, amount in gang.takes[gang.on].items():
-                held[column] -= amount
-            insort(self.lower[gang.tier], _place(self.costs, held, gang))
+    def _runs(self, gang: QueuedGang, sign: int) -> None:
+        """Take notice of a gang that runs now, or no more."""
+        if gang.preemptible:
+            _add(self.spare.setdefault(gang.tier, [0] * len(self.left)), gang.takes[gang.on], sign)
 
-    def _yielding(self, gang: QueuedGang, takes: Amounts) -> list[QueuedGang]:
-        """Return the gangs of lower classes that yield; nobody where all of them together are too few.
-
-        Classes are tried from the lowest, and within one those go first that would be started last. Source: nodedb.go,
-        selectNodeForJobWithUrgencyPreemption; preempting_queue_scheduler.go, the second scheduling.
-        """
-        room, tiers = self.room, sorted(tier for tier in self.spare if tier < gang.tier)
-        lacks = {column: takes[column] - room.free[column] for column in room.lacks(takes)}
-        if any(lack > sum(self.spare[tier][column] for tier in tiers) for column, lack in lacks.items()):
-            return []
-        out: list[QueuedGang] = []
-        for tier in tiers:
-            passed = []
-            order = self._order(tier)
-            while lacks and order:
-                place = order.pop()
-                last = place[-1]
-                has = last.takes[last.on]
-                if lacks.keys().isdisjoint(has):
-                    passed.append(place)
-                    continue
-                out.append(last)
-                lacks = {c: lack - has.get(c, 0) for c, lack in lacks.items() if lack > has.get(c, 0)}
-            order += reversed(passed)
-        return out
-
-    def _order(self, tier: int) -> list[_Place]:
-        """Return the preemptible gangs of a class that run, in the order in which they would be started again."""
-        if tier not in self.lower:
-            own = [gang for gang in self.room.running.values() if gang.preemptible and gang.tier == tier]
-            self.lower[tier] = _sequence(self.costs, self.room.held, own)
-        return self.lower[tier]
+    def _leaves(self, gang: QueuedGang, sign: int) -> None:
+        """Take notice of a gang that stands in its queue again, or no more."""
+        takes = next(iter(gang.takes.values()))
+        _add(self.left, takes, sign)
+        _add(self.left_at.setdefault(gang.tier, [0] * len(self.left)), takes, sign)
 
 
-def _sequence(costs: _Costs, held: Sequence[Sequence[Any]], gangs: Iterable[QueuedGang]) -> list[_Place]:
-    """Return gangs that run in the order in which they would be started again, by the costs of their queues."""
-    queues = by_queue(sorted(gangs, key=lambda gang: gang.place))
-    base: Mapping[int, list[Any]] = {user: list(held[user]) for user in queues}
-
-    def add(gang: QueuedGang, sign: int) -> None:
-        for column, amount in gang.takes[gang.on].items():
-            base[gang.queue][column] += sign * amount
-
-    for own in queues.values():
-        for gang in own:
-            add(gang, -1)
-    ends: dict[int, deque[QueuedGang]] = queues
-    turns = TreeTurns.flat(ends, lambda user: tuple(quick(costs.key(user, base[user], ends[user][0]))))
-    out = []
-    while (user := turns.first()) is not None:
-        gang = ends[user].popleft()
-        out.append(_place(costs, base[user], gang))
-        add(gang, 1)
-        turns.changed(user)
-    return out
-
-
-def _place(costs: _Costs, held: Sequence[Any], gang: QueuedGang) -> _Place:
-    return tuple(quick(costs.key(gang.queue, held, gang))), gang.number, gang
+def _add(amounts: list[Any], takes: Amounts, sign: int) -> None:
+    for column, amount in takes.items():
+        amounts[column] += sign * amount

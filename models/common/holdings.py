@@ -171,13 +171,17 @@ class Holdings:
                 return column
         return None
 
-    def obstacle(self, node: int, takes: Amounts, most: Sequence[Any] | None) -> str:
-        """Say why a node may not start what takes so much, of ``most`` (W,) where there is a limit; "" where it may."""
+    def obstacle(self, node: int, takes: Amounts, most: Sequence[Any], kept: Sequence[Any] | None = None) -> str:
+        """Say why a node may not start what takes so much; "" where it may.
+
+        ``most`` (W,): its limits; ``kept`` (W,): what of the free is kept for others.
+        """
         for column, amount in takes.items():
             needs, has = f"{self.columns[column]}: needs {amount}", self.held[node][column]
-            if amount > self.free[column]:
-                return f"{needs}, {self.free[column]} are free"
-            if most is not None and has + amount > most[column]:
+            free = self.free[column] - (kept[column] if kept else 0)
+            if amount > free:
+                return f"{needs}, {max(free, 0)} are free"
+            if has + amount > most[column]:
                 return f"{needs}, {self.names[node]!r} has {has} of at most {most[column]}"
         return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count
 from operator import sub
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, NodePool
-from fairopt.models.kai.reclaiming import Reach, trial
+from fairopt.models.kai.reclaiming import Play, Played, Reach, Turns, trial, turns_of
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -33,8 +34,10 @@ def in_order(pool: NodePool, jobs: Iterable[QueuedGang]) -> Iterator[QueuedGang]
         pool.parent, pool.paths.__getitem__, waiting, lambda node, leaf: pool.order(node, waiting[leaf][0].takes)
     )
     while (queue := turns.first()) is not None:
-        yield waiting[queue].popleft()
-        turns.changed(queue)
+        job, free = waiting[queue].popleft(), pool.free
+        yield job
+        if pool.free is not free or not waiting[queue] or waiting[queue][0].takes != job.takes:
+            turns.changed(queue)  # else nobody's place has changed
 
 
 class Cycle:
@@ -52,6 +55,8 @@ class Cycle:
         self._pool, self._saturation = pool, saturation
         self._waiting = {job.number: job for job in pool.waiting}
         self._asking = by_queue(pool.waiting)
+        #: by queue, the turns of its victims
+        self._turns: dict[int, dict[tuple[QueuedGang, ...], Turns]] = {}
         #: the preemptible jobs that run in each queue, the first to be kept first
         self._victims: dict[int, list[QueuedGang]] = {}
         self._below: dict[int, int] = {}
@@ -72,7 +77,7 @@ class Cycle:
         """Start what fits. Source: allocate.go."""
         pool = self._pool
         least = [min((job.takes[r] for job in pool.waiting), default=0) for r in range(len(pool.free))]
-        for job in in_order(pool, pool.waiting):
+        for job in in_order(pool, self.waiting):
             self.order.append(job.number)
             if pool.fits(job):
                 self._start(job)
@@ -119,6 +124,8 @@ class Cycle:
         self._pool.start(job, at)
         self._keep(job)
         del self._waiting[job.number]
+        self._asking[job.queue].remove(job)
+        self._turns.pop(job.queue, None)
         self.started[job.number] = job
 
     def _take(self, job: QueuedGang) -> list[Spot] | None:
@@ -148,7 +155,7 @@ class Cycle:
         self,
         job: QueuedGang,
         victim: Callable[[], QueuedGang | None],
-        allowed: Callable[[list[QueuedGang]], bool],
+        play: Play,
         words: str,
         spared: Callable[[list[QueuedGang]], list[QueuedGang]] = lambda taken: [],
     ) -> bool:
@@ -157,37 +164,40 @@ class Cycle:
         ``spared``: those of the taken whom it is not allowed to lose, whoever else is lost. Where these leave no room
         for the job, nothing is simulated. Source: by_pod_solver.go, runSimulation.
         """
-        taken: list[QueuedGang] = []
-        homes: list[list[Spot] | None] = []
-        tries, play, known = SCENARIOS, trial(self._pool, job, self._asking, self._waiting), 0
+        pool, taken, homes = self._pool, list[QueuedGang](), list[list[Spot] | None]()
+        tries, crowded, known = SCENARIOS, True, 0
         while tries and (found := victim()) is not None:
             taken.append(found)
             homes.append(self._take(found))
-            if self._pool.fits(job):
-                tries -= 1
-                if self._crowded(job, spared(taken)):
-                    continue
-                played = play(taken[known:])
-                known = len(taken)
-                if played is None:
-                    continue
-                kept, at = played
-                lost = [each for each in taken if each not in kept]
-                if job in kept and allowed(lost):
-                    self._start(job, at)
-                    for each in kept - {job}:
-                        self._keep(each)
-                    for each in lost:
-                        self.started.pop(each.number, None)
-                        by = f"{job.name!r} of {self._pool.names[job.queue]!r}"
-                        self.stopped[each.number] = f"{words} {by}"
-                    return True
-                for each in taken:
-                    if each in kept:
-                        self._pool.stop(each)
+            if not pool.fits(job):
+                continue
+            tries -= 1
+            crowded = crowded and self._crowded(job, spared(taken))  # the more is taken, the fewer are spared
+            if crowded:
+                continue
+            played, known = play(taken[known:]), len(taken)
+            if played is None:
+                continue
+            kept, at = played
+            self._start(job, at)
+            for each in taken:
+                if each in kept:
+                    self._keep(each)
+                else:
+                    self.started.pop(each.number, None)
+                    self.stopped[each.number] = f"{words} {job.name!r} of {pool.names[job.queue]!r}"
+            return True
         for each, home in zip(taken, homes, strict=True):
             self._give_back(each, home)
         return False
+
+    def _in_turn(self, job: QueuedGang, own: tuple[QueuedGang, ...]) -> Turns:
+        """Return the turns of some jobs of one queue, among those that wait there but for a job."""
+        queue = own[0].queue
+        known = self._turns.setdefault(queue, {}) if queue != job.queue else dict[tuple[QueuedGang, ...], Turns]()
+        if own not in known:
+            known[own] = turns_of(own, (each for each in self._asking.get(queue, ()) if each is not job))
+        return known[own]
 
     def _crowded(self, job: QueuedGang, others: list[QueuedGang]) -> bool:
         """Return whether less is free than a job takes where ``others`` have again what they had."""
@@ -207,7 +217,8 @@ class Cycle:
             tops = [top for top in self._pool.tops if self._below.get(top)]
             return self._rank(self._last(tops))[1] if tops and next(moved) <= MOST_MOVED else None
 
-        return self._make_room(job, victim, lambda lost: not lost, "it was moved for")
+        play = trial(self._pool, job, partial(self._in_turn, job), lambda lost: not lost)
+        return self._make_room(job, victim, play, "it was moved for")
 
     # -- preempting ------------------------------------------------------------------------------------------------
     def _outranks(self, job: QueuedGang) -> bool:
@@ -221,7 +232,16 @@ class Cycle:
             running = self._victims.get(job.queue, [])
             return running[-1] if running and running[-1].tier < job.tier else None
 
-        return self._make_room(job, victim, lambda _: True, "it made room for")
+        def play(taken: Iterable[QueuedGang]) -> Played:
+            self._pool.start(job)  # its turn is before theirs
+            kept = set[QueuedGang]()
+            for each in sorted(taken, key=lambda each: each.place):
+                if self._pool.fits(each):
+                    self._pool.start(each)
+                    kept.add(each)
+            return kept, self._pool.stop(job)
+
+        return self._make_room(job, victim, play, "it made room for")
 
     # -- reclaiming ------------------------------------------------------------------------------------------------
     def _reclaim(self, job: QueuedGang) -> bool:
@@ -231,8 +251,10 @@ class Cycle:
         reach = Reach(self._pool, job, self._saturation, self._below)
         if reach.over_quota():
             return False
+        lasts = dict[int, int | None]()
+        play = trial(self._pool, job, partial(self._in_turn, job), reach.bounded)
         words = "it was reclaimed for"
-        return self._make_room(job, lambda: self._victim(reach), reach.bounded, words, reach.spared)
+        return self._make_room(job, lambda: self._victim(reach, lasts), play, words, reach.spared)
 
     def _undue(self, job: QueuedGang) -> str:
         """Return in words why a job is not owed what others hold; "" where it is. Source: CanReclaimResources."""
@@ -246,11 +268,16 @@ class Cycle:
                 return f"its queue would hold {pool.said(r, fixed)} for good, and its quota is {pool.said(r, quota)}"
         return ""
 
-    def _victim(self, reach: Reach) -> QueuedGang | None:
-        """Return the last job, in the scheduler's order, of a queue that holds more than it should."""
+    def _victim(self, reach: Reach, lasts: dict[int, int | None]) -> QueuedGang | None:
+        """Return the last job, in the scheduler's order, of a queue that holds more than it should.
+
+        ``lasts``: the last queue beside each of the job's, as long as nobody is taken there.
+        """
         found: int | None = None
         for node, options in reach.levels():  # from the reclaiming queue upwards
-            last = self._last(options) if options else None
+            if node not in lasts:
+                lasts[node] = self._last(options) if options else None
+            last = lasts[node]
             if found is None or last is None:
                 found = last if found is None else found
             elif self._pool.order(node, gives=self._rank(found)[1].takes) < self._rank(last)[0]:
@@ -258,7 +285,7 @@ class Cycle:
         if found is None:
             return None
         job = self._rank(found)[1]
-        reach.take(job.queue)
+        del lasts[reach.take(job.queue)]
         return job
 
     def _rank(self, node: int) -> tuple[tuple[Any, ...], QueuedGang]:

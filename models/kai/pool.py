@@ -6,7 +6,7 @@ unit in which KAI counts: GPUs, thousandths of a core, bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from operator import add, gt, sub
 from typing import Any, NamedTuple
@@ -138,6 +138,8 @@ NO_SHARE = 1000
 #: Sort keys of one queue that are kept.
 MOST_KEYS = 1000
 Amounts = tuple[Number, ...]
+#: What is free; of some nodes, what each holds, and which part of that is not preemptible.
+Held = tuple[list[Number], list[tuple[int, Amounts, Amounts]]]
 
 
 class NodePool:
@@ -162,21 +164,22 @@ class NodePool:
         self.type, self.devices = gpu_type, devices
         self.resources = ("GPU", *(owed.goods[j].resource for j in own))
         self.units = [1, *(UNITS.get(each, 1) for each in self.resources[1:])]
-        columns = (gpu_type, *(len(owed.types) + j for j in own))
+        columns = [gpu_type, *(len(owed.types) + j for j in own)]
         there = (market.capacity[gpu_type], *(owed.stock[j] for j in own))
 
         def scaled(table: Array) -> list[Amounts]:
-            own = ([whole(each * u) for each in table[:, c].tolist()] for c, u in zip(columns, self.units, strict=True))
+            rows = zip(table.T.tolist(), self.units, strict=True)
+            own = ([whole(each if unit == 1 else each * unit) for each in row] for row, unit in rows)
             return list(zip(*own, strict=True))
 
         self.names, self.tiers, self.parent = owed.nodes, owed.tier.tolist(), owed.parent.tolist()
         self.children, self.tops = owed.children, owed.tops
         self.paths = [list(owed.path(node)) for node in range(len(owed.nodes))]
-        self.deserved, self.limit = scaled(owed.guarantee), scaled(owed.cap)
+        self.deserved, self.limit = scaled(owed.guarantee[:, columns]), scaled(owed.cap[:, columns])
         #: by node: it and those above it that have a limit
         capped = [any(most != INFINITY for most in row) for row in self.limit]
         self._limited = [[node for node in path if capped[node]] for path in self.paths]
-        self.allocated, self.fixed = scaled(owed.total(owed.held)), scaled(owed.total(owed.fixed))
+        self.allocated, self.fixed = (scaled(owed.total(each[:, columns])) for each in (owed.held, owed.fixed))
         self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
         self.free = [each - sum(self.allocated[q][r] for q in self.tops) for r, each in enumerate(self.total)]
         here = np.flatnonzero((gangs.pending & gangs.allowed[:, gpu_type]) | (gangs.on == gpu_type))
@@ -192,15 +195,18 @@ class NodePool:
 
     def _jobs(self, gangs: Gangs, numbers: Sequence[int]) -> list[QueuedGang]:
         """Return gangs, which have these ``numbers``, in KAI's order within a queue."""
-        amounts = [gangs.gpus.tolist()]
-        for resource, unit in zip(self.resources[1:], self.units[1:], strict=True):
+        rows = [gangs.gpus.tolist()]
+        for resource in self.resources[1:]:
             there = resource in gangs.resources
-            column = gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs)
-            amounts.append([whole(each if unit == 1 else each * unit) for each in column])
-        users, tiers, kept = gangs.user.tolist(), gangs.tier.tolist(), gangs.preemptible.tolist()
-        takes, on = list(zip(*amounts, strict=True)), gangs.on.tolist()
+            rows.append(gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs))
+        kinds = gangs.kinds.tolist()
+        alike: dict[int, Amounts] = {
+            kind: tuple(whole(row[i] * unit) for row, unit in zip(rows, self.units, strict=True))
+            for kind, i in {kind: i for i, kind in enumerate(kinds)}.items()
+        }
+        users, tiers, kept, on = (each.tolist() for each in (gangs.user, gangs.tier, gangs.preemptible, gangs.on))
         return [
-            QueuedGang(numbers[i], gangs.names[i], users[i], takes[i], tiers[i], kept[i], place, on[i])
+            QueuedGang(numbers[i], gangs.names[i], users[i], alike[kinds[i]], tiers[i], kept[i], place, on[i])
             for place, i in enumerate(gangs.order().tolist())
         ]
 
@@ -243,6 +249,19 @@ class NodePool:
         self.devices.stop(job.number)
         return at
 
+    def held(self, nodes: Iterable[int]) -> Held:
+        """Return what is free and what nodes hold, so that one can go back to it."""
+        return self.free, [(node, self.allocated[node], self.fixed[node]) for node in nodes]
+
+    def go_back(self, then: Held, started: Iterable[QueuedGang]) -> None:
+        """Stop at once all that were ``started`` since."""
+        self.free, nodes = then
+        for node, held, fixed in nodes:
+            self.allocated[node], self.fixed[node] = held, fixed
+        if self.devices is not None:
+            for each in started:
+                self.devices.stop(each.number)
+
     def _change(self, job: QueuedGang, sign: int) -> None:
         change, back = (add, sub) if sign > 0 else (sub, add)
         self.free = list(map(back, self.free, job.takes))
@@ -252,14 +271,20 @@ class NodePool:
 
     def over_limit(self, job: QueuedGang) -> str:
         """Return in words which queue's limit the job would break; "" for none. Source: max_allowed_check.go."""
-        return self._over(job, self.limit, self.allocated, "limit", "holds")
+        return self._over(job, self._limited[job.queue], self.limit, self.allocated, "limit", "holds")
 
     def over_quota(self, job: QueuedGang) -> str:
         """Return in words which quota a job that is not preemptible would break. Source: quota_check.go."""
-        return "" if job.preemptible else self._over(job, self.deserved, self.fixed, "quota", "holds for good")
+        if job.preemptible:
+            return ""
+        return self._over(job, self.paths[job.queue], self.deserved, self.fixed, "quota", "holds for good")
 
-    def _over(self, job: QueuedGang, most: list[Amounts], held: list[Amounts], what: str, how: str) -> str:
-        for node in self.paths[job.queue]:
+    def _over(
+        self, job: QueuedGang, nodes: list[int], most: list[Amounts], held: list[Amounts], what: str, how: str
+    ) -> str:
+        for node in nodes:
+            if not any(map(gt, map(add, held[node], job.takes), most[node])):
+                continue
             for r, amount in enumerate(job.takes):
                 if amount and most[node][r] < held[node][r] + amount:
                     found = f"it takes {self.said(r, amount)}, and the {what} of {self.names[node]!r} is"
@@ -269,7 +294,7 @@ class NodePool:
     def fits(self, job: QueuedGang) -> bool:
         """Whether a job can start as things are."""
         for amount, free in zip(job.takes, self.free, strict=True):
-            if amount and amount > free:
+            if amount > free and amount:
                 return False
         for node in self._limited[job.queue]:
             for amount, held, most in zip(job.takes, self.allocated[node], self.limit[node], strict=True):

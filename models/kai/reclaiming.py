@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import add, gt, le, sub
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from operator import add, ge, gt, le, sub
 from types import MappingProxyType
 from typing import Any
 
@@ -54,9 +55,10 @@ class Reach:
             self._took = None
         return ((node, found) for node, (_, found) in self._levels.items())
 
-    def take(self, queue: int) -> None:
-        """Say that a job of a queue is taken next."""
+    def take(self, queue: int) -> int:
+        """Say that a job of a queue is taken next; return beside which of the job's queues that is."""
         self._took = self._beside(queue)
+        return self._took[0]
 
     def _yields(self, node: int, within: bool) -> bool:
         """Whether the jobs of a queue may be taken: it holds more than its share, or the job is owed by quota."""
@@ -149,21 +151,29 @@ def saturation(held: Number, share: Number) -> Number:
     return found
 
 
-#: Who got what it takes, and where the job would be; None where it ends as the last time.
+#: Who got what it takes, and where the job would be; None where it did not, or the others may not be lost.
 Played = tuple[set[QueuedGang], list[Spot] | None] | None
+#: Allocates to a job and its victims, after those that are given were taken too.
+Play = Callable[[Iterable[QueuedGang]], Played]
+#: Whose takes count when a queue is asked, and who is asked then.
+Turns = list[tuple[QueuedGang, QueuedGang]]
+#: Returns the turns of jobs of one queue, given by place.
+InTurn = Callable[[tuple[QueuedGang, ...]], Turns]
+#: The key of a node below which nobody waits: it comes after all others.
+LAST: tuple[Any, ...] = (2,)
 
 
-def trial(
-    pool: NodePool, job: QueuedGang, asking: Mapping[int, Any], waiting: Mapping[int, QueuedGang]
-) -> Callable[[Iterable[QueuedGang]], Played]:
+def trial(pool: NodePool, job: QueuedGang, in_turn: InTurn, allowed: Callable[[list[QueuedGang]], bool]) -> Play:
     """Return what allocates to a job and its victims, each time after those that are given were taken too.
 
-    The pool gives it to victims, and not yet to the job. Where it ends as the last time nothing is changed.
-    ``waiting``: the jobs that wait, by number; ``asking``: by queue, those that waited at first.
+    The pool then gives it to victims, and not yet to the job; where the job does not get it, or it is not ``allowed``
+    to lose the others, nothing is changed.
     """
-    made = _Trial(pool, job, asking, waiting)
+    made: _Trial | None = None
 
     def play(more: Iterable[QueuedGang]) -> Played:
+        nonlocal made
+        made = made or _Trial(pool, job, in_turn, allowed)
         for each in more:
             made.add(each)
         return made.play()
@@ -174,145 +184,132 @@ def trial(
 class _Trial:
     """Allocates as the next cycle would, but only to a job and its victims, again after each victim more.
 
-    ``waiting``: the jobs that wait, by number; ``asking``: by queue, those that waited at first. They are only asked in
-    their turn: the more a queue's next job takes, the later the queue comes. Source:
-    TryToVirtuallyAllocatePreemptorAndGetVictims.
+    Those that wait ahead of them are only asked in their turn: the more a queue's next job takes, the later the
+    queue comes. Who is left to ask, and who was asked in vain, decide how it ends.
+    Source: TryToVirtuallyAllocatePreemptorAndGetVictims.
     """
 
     def __init__(
-        self,
-        pool: NodePool,
-        job: QueuedGang,
-        asking: Mapping[int, Any],
-        waiting: Mapping[int, QueuedGang],
+        self, pool: NodePool, job: QueuedGang, in_turn: InTurn, allowed: Callable[[list[QueuedGang]], bool]
     ) -> None:
-        self._pool, self._job, self._asking, self._waiting = pool, job, asking, waiting
-        self._all: set[QueuedGang] = set()
+        self._pool, self._job, self._in_turn, self._allowed = pool, job, in_turn, allowed
+        self._all: list[QueuedGang] = []
         self._own: dict[int, list[QueuedGang]] = {}
-        #: by queue: who is asked in turn, and how many were
-        self._rows: dict[int, list[QueuedGang]] = {}
+        #: by queue: whose takes count in each turn, and who is asked; how many were, and by that what is left, as a bit
+        self._turns: dict[int, Turns] = {}
         self._asked: dict[int, int] = {}
-        #: by node: those below it with a row, the queue that comes first there, and its key, where another is beside it
-        self._below: dict[int, list[int]] = {}
+        self._marks: dict[int, list[int]] = {}
+        #: by node: the queue that comes first there, and the keys of those below it with turns, where these are several
         self._first: dict[int, int | None] = {}
-        self._keys: dict[int, tuple[Any, ...]] = {}
-        #: of the last allocation: its rows, after each start who had started and how many were asked; who came since
-        self._then: dict[int, list[QueuedGang]] = {}
-        self._steps: list[tuple[set[QueuedGang], dict[int, int]]] = []
-        self._since: set[QueuedGang] = set()
+        self._keys: dict[int, dict[int, tuple[Any, ...]]] = {}
+        #: a bit for each that is asked in vain, and for all that are left of a queue; sums of these that were before
+        self._bits: dict[object, int] = {}
+        self._seen: set[int] = set()
         self.add(job)
 
     def add(self, job: QueuedGang) -> None:
         """Let one more wait, of which the pool has taken what it had."""
         queue, paths, parent = job.queue, self._pool.paths, self._pool.parent
-        if queue not in self._rows:
+        if queue not in self._turns:
             for node in paths[queue]:
-                beside = self._below.setdefault(parent[node], [])
+                beside = self._keys.setdefault(parent[node], {})
                 if node not in beside:
-                    beside.append(node)
+                    beside[node] = LAST
                     if len(beside) == 2:
-                        self._find_key(beside[0])
-        self._all.add(job)
-        self._since.add(job)
+                        self._find_key(next(iter(beside)))
+        self._all.append(job)
         own = self._own.setdefault(queue, [])
         insort(own, job, key=lambda each: each.place)
-        self._rows[queue] = sorted([*self._before(queue, own), *own], key=lambda each: each.place)
+        turns = self._turns[queue] = self._in_turn(tuple(own))
+        self._marks[queue] = [*(self._bit(tuple(turns[asked:])) for asked in range(len(turns))), 0]
         self._asked[queue] = 0
         self._changed(queue)
 
     def play(self) -> Played:
-        """Allocate, and return who got what it takes; None, and nothing is changed, where it ends as the last time.
-
-        The pool gives it to victims, and not yet to the job; the second is where it would be.
-        """
+        """Allocate; see `trial`."""
         pool, job, kept, left = self._pool, self._job, set[QueuedGang](), set(self._all)
-        at_first = dict(self._asked), dict(self._first), dict(self._keys)
-        steps, told, ends_alike = [(set(kept), dict(self._asked))], pool.devices is None, False
+        at_first = dict(self._asked), dict(self._first), {node: dict(keys) for node, keys in self._keys.items()}
+        held = pool.held(self._first)
+        state, states = sum(marks[0] for marks in self._marks.values()), list[int]()
         while (queue := self._next(TOP)) is not None:
-            each = self._rows[queue][self._asked[queue]]
-            self._asked[queue] += 1
-            started = each in left and pool.fits(each)
-            told = told and (started or each not in left)  # what was tried in vain is no longer seen in the holdings
+            marks, asked = self._marks[queue], self._asked[queue]
+            each = self._turns[queue][asked][1]
+            self._asked[queue] = asked + 1
+            states.append(state)
+            state += marks[asked + 1] - marks[asked]
+            starts = each in left and pool.fits(each)
+            if each in left and not starts:
+                state += self._bit(each)
+            if state in self._seen:
+                break
             left.discard(each)
-            if started:
+            if starts:
                 kept.add(each)
                 pool.start(each)
                 if not any(map(pool.fits, left) if job in kept else [pool.fits(job)]):
                     break  # what is free only gets less
             self._changed(queue)
-            if started and told:
-                ends_alike = self._as_then(kept)
-                if ends_alike:
-                    break
-                steps.append((set(kept), dict(self._asked)))
         self._asked, self._first, self._keys = at_first
-        self._steps, self._then, self._since = steps if pool.devices is None else [], dict(self._rows), set()
-        at = pool.stop(job) if job in kept else None
-        if not ends_alike:
-            return kept, at
-        for each in kept - {job}:
-            pool.stop(each)
+        ends_alike = state in self._seen
+        if pool.devices is None:  # on which GPUs pods are depends on the order too
+            self._seen.update(states)
+        if job in kept and not ends_alike:
+            at = pool.stop(job)
+            kept.remove(job)
+            if self._allowed([each for each in self._all[1:] if each not in kept]):
+                return kept, at
+        pool.go_back(held, [each for each in self._all if each in kept])
         return None
 
-    def _as_then(self, kept: set[QueuedGang]) -> bool:
-        """Return whether who is new has started, and all else is as it was at some time of the last allocation."""
-        number = len(kept) - len(self._since)
-        if not (0 <= number < len(self._steps) and self._since <= kept):
-            return False
-        had, asked = self._steps[number]
-        if kept - self._since != had:
-            return False
-        for queue, row in self._rows.items():
-            then, now, before = self._then.get(queue, []), self._asked[queue], asked.get(queue, 0)
-            if (row is not then or now != before) and row[now:] != then[before:]:
-                return False
-        return True
+    def _bit(self, what: object) -> int:
+        return self._bits.setdefault(what, 1 << len(self._bits))
 
     # -- whose turn it is ------------------------------------------------------------------------------------------
     def _next(self, node: int) -> int | None:
         """Return the queue that comes first below a node; None where nobody waits."""
-        nodes, keys = self._below[node], self._keys
-        if len(nodes) == 1:
-            return self._first[nodes[0]]
-        first = min(filter(keys.__contains__, nodes), key=keys.__getitem__, default=None)
-        return None if first is None else self._first[first]
+        below = self._keys[node]
+        return self._first[min(below, key=below.__getitem__) if len(below) > 1 else next(iter(below))]
 
     def _changed(self, queue: int) -> None:
         """Find the places of a queue and of those above it anew."""
-        parent = self._pool.parent
+        first = queue if self._asked[queue] < len(self._turns[queue]) else None
+        below: dict[int, tuple[Any, ...]] = {}
         for node in self._pool.paths[queue]:
-            if node == queue:
-                self._first[node] = queue if self._asked[queue] < len(self._rows[queue]) else None
-            else:
-                self._first[node] = self._next(node)
-            self._keys.pop(node, None)
-            if len(self._below[parent[node]]) > 1:
+            if len(below) > 1:
+                first = self._first[min(below, key=below.__getitem__)]
+            self._first[node] = first
+            below = self._keys[self._pool.parent[node]]
+            if len(below) > 1:
                 self._find_key(node)
 
     def _find_key(self, node: int) -> None:
         queue = self._first[node]
-        if queue is not None:
-            self._keys[node] = self._pool.order(node, self._rows[queue][self._asked[queue]].takes)
+        self._keys[self._pool.parent[node]][node] = (
+            LAST if queue is None else self._pool.order(node, self._turns[queue][self._asked[queue]][0].takes)
+        )
 
-    def _before(self, queue: int, row: list[QueuedGang]) -> Iterator[QueuedGang]:
-        """Yield those of a queue that wait before the jobs of a row.
 
-        Of those between two of these the one counts that takes the most of everything.
-        """
-        most: QueuedGang | None = None
-        step, last = 0, row[-1].place
-        for each in self._asking.get(queue, ()):
-            if most is not None and not any(map(gt, each.takes, most.takes)) and each.place < last:
-                continue  # it takes no more than one before it
-            if each.number not in self._waiting or each in self._all:
-                continue
-            begun = step
-            while step < len(row) and row[step].place < each.place:
-                step += 1
-            if step == len(row):
-                break
-            if most is not None and (step > begun or any(map(gt, most.takes, each.takes))):
-                yield most
-            most = each
-        if most is not None:
-            yield most
+def turns_of(own: Sequence[QueuedGang], waiting: Iterable[QueuedGang]) -> Turns:
+    """Return whose takes count when jobs of one queue are asked, and who is asked then: they, or who waits before them.
+
+    Of those that wait between two of its own the one counts that takes the most, where that is more than one before
+    took. Who takes no more is asked at once after it, since the queue then comes no later; and who waits is asked in
+    vain.
+    """
+    ahead = list[QueuedGang]()
+    for each in waiting:
+        if each.place > own[-1].place:
+            break
+        if not ahead or any(map(gt, each.takes, ahead[-1].takes)):
+            ahead.append(each)
+    row, found = sorted([*own, *ahead], key=lambda each: each.place), Turns()
+    for each, after in zip_longest(row, row[1:]):
+        if each in own:
+            if not found or found[-1][1] is not each:
+                found.append((each, each))
+        elif after not in own:
+            if not all(map(le, each.takes, after.takes)):
+                found.append((each, each))
+        else:
+            found.append((each, after if all(map(ge, each.takes, after.takes)) else each))
+    return found

@@ -49,7 +49,9 @@ def test_whom_the_scheduler_would_stop_is_said_and_why(capsys: pytest.CaptureFix
     audit_tables.audit(found, in_full=False)
     assert "armada would stop:\n  01j003: preemption to fair share" in capsys.readouterr().out
     changed = whatif(SAMPLES / "armada", ["research.weight=9"])
-    urgent = "urgency-based preemption: '01j008' of 'serving' has priority 2000, and it has 1000"
+    urgent = (
+        "urgency-based preemption: '01j008' of 'serving', of priority 2000, took its place, and it has priority 1000"
+    )
     assert changed.stops == {"armada, 01j003": (found.stops["armada"]["01j003"], urgent)}
     audit_tables.what_if(changed)
     assert f"armada, 01j003, after:  stopped: {urgent}" in capsys.readouterr().out

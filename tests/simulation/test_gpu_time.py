@@ -7,6 +7,7 @@ from fractions import Fraction as F
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from drawn_seeds import seeds
 
@@ -56,6 +57,11 @@ def test_integrals_add_up() -> None:
         assert steps.integral(a, b) + steps.integral(b, c) == steps.integral(a, c)
         fine = [steps.at(F(n, 12)) * F(1, 12) for n in range(int(a * 12), int(c * 12))]
         assert steps.integral(a, c) == sum(fine)
+        floats = StepFunction.of_changes(zip(map(float, steps.times), np.diff(steps.values, prepend=0), strict=True))
+        ends = [a, b, c]
+        assert floats.integrals(float(a), np.array(ends, dtype=float)).tolist() == pytest.approx(
+            [float(steps.integral(a, end)) for end in ends]
+        )
 
 
 # -- by hand -------------------------------------------------------------------------------------------------------

@@ -239,9 +239,9 @@ class Observing:
         edges = np.arange(arrival[0], arrival[-1], HOUR) if arrival else np.zeros(0)
         if len(edges) < 2:
             return dict.fromkeys((*BY_DEMAND, *BY_QUOTA))
-        held = [_up_to(edges, _line(each)) for each in self._held]
+        held = [_line(each).integrals(edges[0], edges) for each in self._held]
         asked = zip(self._asked, self._quota, strict=True)
-        demanded = [_up_to(edges, _line(each).at_most(most)) for each, most in asked]
+        demanded = [_line(each).at_most(most).integrals(edges[0], edges) for each, most in asked]
         quotas = [most * (edges - edges[0]) for most in self._quota]
         readings = [(BY_DEMAND, demanded), (BY_QUOTA, quotas)]
         return {name: tenant_loss(hours, edges, held, due) for cases, due in readings for name, hours in cases.items()}
@@ -323,13 +323,8 @@ def _means(line: StepFunction, begin: float, end: float, *, scale: float = 1.0) 
     if end <= begin:
         return Timeline(begin, end, (0.0,) * (POINTS - 1))
     edges = np.linspace(begin, end, POINTS)
-    means = np.diff(_up_to(edges, line)) / np.diff(edges) / scale
+    means = np.diff(line.integrals(begin, edges)) / np.diff(edges) / scale
     return Timeline(begin, end, tuple(float(f"{value:.5g}") for value in means))
-
-
-def _up_to(edges: Array, line: StepFunction) -> Array:
-    """Return the integral from the first of the rising ``edges`` (m,) up to each."""
-    return np.array([line.integral(edges[0], edge) for edge in edges], dtype=float)
 
 
 def _course(table: JobTable) -> tuple[float, ...]:

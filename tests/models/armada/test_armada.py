@@ -1,4 +1,4 @@
-"""Armada's round: classes across queues, preemption to fair share and by urgency, and the ledger's model beside it."""
+"""Armada's round: classes across queues, preemption to fair share and by urgency; beside it its code on one node."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from one_node import Job, runs_after
 
 from fairopt import allocate
 from fairopt.errors import BadInput
@@ -14,7 +15,6 @@ from fairopt.models.armada.armada import Armada
 from fairopt.policy import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import Good
-from fairopt.proofs.claims.armada.cycle import Job, State, cycle
 from fairopt.testing.counted_steps import CountedSteps
 
 #: The most steps: what takes time that grows with the square takes more.
@@ -66,7 +66,7 @@ def test_who_is_above_its_fair_share_is_stopped_for_who_is_below() -> None:
     assert sorted(found.stopped) == ["a5", "a6", "a7", "a8"]
     assert found.order == ("a1", "a2", "a3", "a4", "b9")
     assert found.stopped["a8"] == (
-        "preemption to fair share: 'A' held 1 of the pool, its fair share is 0.5; cpu: needs 1, 0 are free"
+        "preemption to fair share: 'A' held 1 of the pool, its fair share is 0.5; 'b9' of 'B' takes its place"
     )
 
 
@@ -82,7 +82,9 @@ def test_what_is_protected_yields_to_a_more_urgent_job() -> None:
     rows = [*[runs("A", 1)] * 4, *[runs("B", 1)] * 4, waits("C", 2, 1)]
     found = decided(cluster(rows), protected_fraction_of_fair_share=F(5))
     assert set(found.stopped) == {"a4", "b8"}  # of the lowest class, from whoever has most
-    assert found.stopped["a4"] == "urgency-based preemption: 'c9' of 'C' has priority 1, and it has 0"
+    assert found.stopped["a4"] == (
+        "urgency-based preemption: 'c9' of 'C', of priority 1, took its place, and it has priority 0"
+    )
 
 
 def test_classes_that_are_not_preemptible_stay_and_the_lowest_class_goes_first() -> None:
@@ -136,43 +138,39 @@ def test_settings_that_are_none_are_refused() -> None:
         decided(cluster([waits("A", 1)], settings={"protectedFractionOfFairShare": "much"}))
 
 
-def test_one_class_on_one_node_is_as_in_the_model_of_the_ledger() -> None:
-    dice, stopped = Random(11), 0
-    for _ in range(400):
-        cpus, memory = dice.randint(2, 9), dice.randint(2, 9)
-        jobs, left = [], [cpus, memory]
-        for _ in range(dice.randint(1, 9)):
-            needs = dice.randint(1, 4), dice.randint(0, 4)
-            fits = all(has >= need for has, need in zip(left, needs, strict=True)) and dice.random() < 0.6
-            left = [has - need * fits for has, need in zip(left, needs, strict=True)]
-            jobs.append(Job(dice.randrange(3), needs, 0 if fits else None))
-        jobs.sort(key=lambda job: job.node is None)  # what runs is older
-        weight = tuple(dice.randint(1, 3) for _ in range(3))
+@pytest.mark.parametrize(("classes", "sizes"), [(1, (1, 4)), (2, (1, 1)), (3, (1, 4))])
+def test_a_round_on_one_node_is_as_in_the_code(classes: int, sizes: tuple[int, int]) -> None:
+    """Every job needs something of each resource: else the code stops some that have nothing of what is short."""
+    dice, stopped = Random(classes), 0
+    for _ in range(300):
+        total = dice.randint(3, 10), dice.randint(3, 10)
+        preemptible = [dice.random() < 0.6 for _ in range(classes)]
+        jobs, left = [], total
+        for _ in range(dice.randint(2, 11)):
+            needs = dice.randint(*sizes), dice.randint(*sizes)
+            runs = dice.random() < 0.55 and all(need <= has for need, has in zip(needs, left, strict=True))
+            left = (left[0] - needs[0] * runs, left[1] - needs[1] * runs)
+            tier = dice.randrange(classes)
+            jobs.append(Job(dice.randrange(3), needs, tier, preemptible[tier], runs))
+        jobs.sort(key=lambda job: not job.runs)  # what runs is older
+        weight, protected = [dice.randint(1, 3) for _ in range(3)], dice.choice([F(0), F(1, 2), F(1), F(5)])
         gangs = Gangs.of(
             ["ABC"[job.queue] for job in jobs],
             [job.needs[0] for job in jobs],
             users=["A", "B", "C"],
             types=["cpu"],
-            on=["cpu" if job.node == 0 else None for job in jobs],
+            tier=[job.tier for job in jobs],
+            preemptible=[job.preemptible for job in jobs],
+            on=["cpu" if job.runs else None for job in jobs],
             other={"memory": [job.needs[1] for job in jobs]},
         )
-        weights = dict(zip("ABC", weight, strict=True))
-        goods = {Good("memory", "all"): memory}
+        weights, goods = dict(zip("ABC", weight, strict=True)), {Good("memory", "all"): total[1]}
         owed = Entitlements.of(["A", "B", "C"], ["cpu"], goods=goods, gangs=gangs, borrow_weight=weights)
-        market = Market.of([[1]] * 3, [cpus], users=["A", "B", "C"], types=["cpu"], entitlements=owed)
-        protected = dice.choice([F(0), F(1, 2), F(1)])
+        market = Market.of([[1]] * 3, [total[0]], users=["A", "B", "C"], types=["cpu"], entitlements=owed)
         found = decided(market, protected_fraction_of_fair_share=protected)
-        active = {job.queue for job in jobs}
-        kept = sorted(active)  # the model counts all of its queues as active
-        own = State(
-            tuple(Job(kept.index(job.queue), job.needs, job.node) for job in jobs),
-            ((cpus, memory),),
-            tuple(weight[each] for each in kept),
-        )
-        after = cycle(own, protected)
-        assert [on >= 0 for on in found.gangs.on] == [job.node is not None for job in after.jobs]
+        assert {at for at, on in enumerate(found.gangs.on) if on >= 0} == runs_after(jobs, total, weight, protected)
         stopped += len(found.stopped)
-    assert stopped > 40
+    assert stopped > 30
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -99,58 +99,85 @@ def test_the_settings_say_which_actions_are_played_and_in_which_order() -> None:
     assert not decided(cluster(rows), preempt=None).stopped
 
 
-def test_random_sessions_stop_nobody_without_need() -> None:
+class Pod(NamedTuple):
+    """A job of one pod: its queue, what it needs, its priority, whether it runs, and whether it may be stopped."""
+
+    queue: str
+    needs: tuple[int, int]
+    tier: int
+    runs: bool
+    stops: bool
+
+
+def after(pods: list[Pod], running: set[int], total: tuple[int, int], limit: dict[str, int]) -> set[int]:
+    """Return which pods run after the action on one node, as SelectVictimsOnNode has it: slow, and independent.
+
+    ``running``: those that run after the action "allocate"; ``limit``: of each queue, of the first resource.
+    """
+
+    def fits(on: set[int], number: int) -> bool:
+        own = pods[number]
+        free = [there - sum(pods[each].needs[k] for each in on) for k, there in enumerate(total)]
+        held = sum(pods[each].needs[0] for each in on if pods[each].queue == own.queue)
+        return own.needs[0] <= free[0] and own.needs[1] <= free[1] and held + own.needs[0] <= limit[own.queue]
+
+    on, new = set(running), set[int]()
+    waiting = sorted(set(range(len(pods))) - on, key=lambda each: (pods[each].queue, -pods[each].tier, each))
+    for number in waiting:
+        own = pods[number]
+        able = [
+            each
+            for each in on - new
+            if pods[each].runs and pods[each].stops and pods[each].queue == own.queue and pods[each].tier < own.tier
+        ]
+        left, taken = set(on), list[int]()
+        for each in sorted(able, key=lambda each: (pods[each].tier, -each)):
+            if fits(left, number):
+                break
+            left.discard(each)
+            taken.append(each)
+        if not able or not fits(left, number):
+            continue
+        for each in reversed(taken):
+            left |= {each} if fits(left | {each}, number) else set()
+        on = left | {number}
+        new.add(number)
+    return on
+
+
+def test_sessions_on_one_node_are_as_in_the_code() -> None:
     dice, stopped = Random(5), 0
     for _ in range(300):
-        gpus, memory = dice.randint(4, 12), dice.randint(4, 20)
-        left, rows = [gpus, memory], []
-        for at in range(dice.randint(1, 10)):
-            size, takes, tier = dice.randint(0, 4), dice.randint(0, 5), dice.randint(0, 3)
-            runs = dice.random() < 0.6 and size <= left[0] and takes <= left[1]
-            left = [left[0] - size * runs, left[1] - takes * runs]
-            rows.append((f"g{at}", dice.choice(USERS), size, takes, tier, runs, dice.random() < 0.8))
+        total = left = dice.randint(4, 14), dice.randint(4, 14)
+        pods = []
+        for _ in range(dice.randint(2, 14)):
+            needs = dice.randint(1, 4), dice.randint(1, 4)
+            runs = dice.random() < 0.6 and needs[0] <= left[0] and needs[1] <= left[1]
+            left = (left[0] - needs[0] * runs, left[1] - needs[1] * runs)
+            pods.append(Pod(dice.choice(USERS), needs, dice.randint(0, 3), runs, dice.random() < 0.85))
+        pods.sort(key=lambda pod: not pod.runs)  # what runs is older
+        held = sum(pod.needs[0] for pod in pods if pod.queue == "A" and pod.runs)
+        limit = {"A": max(held, dice.randint(2, total[0])), "B": total[0]}
         gangs = Gangs.of(
-            [row[1] for row in rows],
-            [row[2] for row in rows],
+            [pod.queue for pod in pods],
+            [pod.needs[0] for pod in pods],
             users=USERS,
             types=["H100"],
-            names=[row[0] for row in rows],
-            tier=[row[4] for row in rows],
-            preemptible=[row[6] for row in rows],
-            on=["H100" if row[5] else None for row in rows],
-            other={"memory": [row[3] for row in rows]},
+            tier=[pod.tier for pod in pods],
+            preemptible=[pod.stops for pod in pods],
+            on=["H100" if pod.runs else None for pod in pods],
+            other={"memory": [pod.needs[1] for pod in pods]},
         )
-        cap = {"A": [dice.randint(gpus // 2, gpus), memory]} if dice.random() < 0.3 else {}
-        owed = Entitlements.of(USERS, ["H100"], goods={Good("memory", "all"): memory}, gangs=gangs, cap=cap)
-        market = Market.of([[1], [1]], [gpus], users=USERS, types=["H100"], entitlements=owed)
-        plain, found = decided(market, preempt=False), decided(market)
-        new = set(found.order) - set(plain.order)
-        by_name = {row[0]: row for row in rows}
-        assert set(plain.order) <= set(found.order)  # what starts beside others is not stopped again
-        assert not found.stopped or new
-        for name in found.stopped:
-            _, queue, _, _, tier, runs, may = by_name[name]
-            assert runs
-            assert may
-            assert any(by_name[each][1] == queue and by_name[each][4] > tier for each in new)
-        held = sum(by_name[name][2] for name, on in zip(gangs.names, found.gangs.on, strict=True) if on >= 0)
-        used = sum(by_name[name][3] for name, on in zip(gangs.names, found.gangs.on, strict=True) if on >= 0)
-        assert held <= gpus
-        assert used <= memory
-        if len(new) == 1:  # then whoever was stopped could not be left
-            (name,) = new
-            for victim in found.stopped:
-                more = held + by_name[victim][2], used + by_name[victim][3]
-                queue = by_name[name][1]
-                of_queue = sum(
-                    by_name[each][2]
-                    for each, on in zip(gangs.names, found.gangs.on, strict=True)
-                    if on >= 0 and by_name[each][1] == queue
-                )
-                limit = cap.get(queue, [gpus])[0]
-                assert more[0] > gpus or more[1] > memory or of_queue + by_name[victim][2] > limit
-        stopped += len(found.stopped)
-    assert stopped > 30
+        goods, cap = {Good("memory", "all"): total[1]}, {"A": [limit["A"], total[1]]}
+        owed = Entitlements.of(USERS, ["H100"], goods=goods, gangs=gangs, cap=cap)
+        market = Market.of([[1], [1]], [total[0]], users=USERS, types=["H100"], entitlements=owed)
+        plain, found = (
+            {at for at, on in enumerate(each.gangs.on) if on >= 0}
+            for each in (decided(market, preempt=False), decided(market))
+        )
+        assert found == after(pods, plain, total, limit)
+        stopped += len(plain - found)
+    assert stopped > 100
 
 
 def test_one_queue_of_many_gangs_is_decided_in_few_steps() -> None:
