@@ -248,11 +248,14 @@ def load(name: str) -> Any:
     """Return a command of the command line, ready to be invoked."""
     command = COMMANDS[name]
     gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the time
+    collected = COLLECTED
     try:
-        return _invocable(name, getattr(import_module(command.module), command.attribute))
+        module = import_module(command.module)
+        collected = getattr(module, "COLLECTED", COLLECTED)
+        return _invocable(name, getattr(module, command.attribute))
     finally:
         gc.enable()
-        gc.set_threshold(*COLLECTED)
+        gc.set_threshold(*collected)
 
 
 def plugged_in(name: str) -> Any:
