@@ -60,7 +60,7 @@ SLURM: Source = MappingProxyType(
         "qos.txt": ("sacctmgr", "show", "qos", "-P"),
         "partitions.txt": ("scontrol", "show", "partition"),
         "config.txt": ("scontrol", "show", "config"),
-        "squeue.txt": ("squeue", "-o", "%i|%P|%u|%a|%q|%T|%V|%D|%R|%b|%C|%l|%L|%y"),
+        "squeue.txt": ("squeue", "-o", "%i|%P|%u|%a|%q|%T|%V|%D|%R|%b|%C|%l|%L|%M|%y"),
     }
 )
 

@@ -64,7 +64,7 @@ _TAKEN: Mapping[SlurmCommand, frozenset[str]] = {
             SlurmCommand.JOB,
             "jobid account user userid partition state jobstate submit submittime reqtres alloctres trespernode "
             "tres_per_node gres nodelist nnodes numnodes cpus numcpus qos reason timelimit time_limit time_left "
-            "runtime nice",
+            "runtime time nice",
         ),
     )
 }

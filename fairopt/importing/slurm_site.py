@@ -166,7 +166,8 @@ def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Numbe
 
     limit = _seconds(first("timelimit", "time_limit"), f"{place}, TimeLimit")
     left = _seconds(first("time_left"), f"{place}, TimeLeft") if "time_left" in fields else ""
-    if not left and limit and (ran := _seconds(first("runtime", "elapsed"), f"{place}, RunTime")):
+    ran = _seconds(first("runtime", "elapsed", "time"), f"{place}, RunTime")
+    if not left and limit and ran:
         left = str(max(int(limit) - int(ran), 0))
     count, nice = first("nnodes", "numnodes").partition("-")[0], first("nice")
     return {
@@ -178,6 +179,7 @@ def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Numbe
             ("NumCPUs", str(int(cpus)) if cpus else ""),
             ("TimeLimit", limit),
             ("TimeLeft", left),
+            ("RunTime", "" if left or ran == "0" else ran),  # of a job without a limit
             ("NodeList", ",".join(nodes)),
             ("Nice", "" if nice in ("0", "") else str(integer(nice, f"{place}, Nice"))),
         )

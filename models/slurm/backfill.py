@@ -35,6 +35,10 @@ class Backfill:
         self.window = 60 * self.site.parameter("bf_window", DAY)
         #: Pieces of time, one after another, each with the nodes (M,) that are left.
         self._pieces: list[tuple[float, float, Array]] = [(0.0, self.window, np.ones(len(self.site.names), dtype=bool))]
+        tested = self.site.parameter("bf_max_job_test", MOST_TESTED)
+        size = self.site.parameter("bf_node_space_size", tested)
+        #: How many pieces there may be; a pass ends where a job is to be kept nodes, and there are so many.
+        self._most, self._full = size if size >= 2 else tested, False
         #: What running jobs hold: when they end, their numbers, a node, a type, GPUs and CPUs there.
         rows = [row for job in self.site.jobs.values() for row in self._of(job)]
         self._rows = np.array(sorted(rows)).reshape(len(rows), 6)
@@ -45,6 +49,8 @@ class Backfill:
         starter.makes_room.clear()
         waiting = [each for each in starter.queue if starter.waits(each[0])]
         for job, part in waiting[: self.site.parameter("bf_max_job_test", MOST_TESTED)]:
+            if self._full:
+                break
             if not starter.waits(job) or part.refuses(job):
                 continue
             if why := part.denies(job) or starter.limits.on_jobs(
@@ -116,7 +122,9 @@ class Backfill:
         return left, later
 
     def _keep(self, since: float, until: float, nodes: Array) -> None:
-        self._pieces = list(self._with(since, until, nodes))
+        self._full = len(self._pieces) >= self._most
+        if not self._full:
+            self._pieces = list(self._with(since, until, nodes))
 
     def _with(self, since: float, until: float, nodes: Array) -> Iterator[tuple[float, float, Array]]:
         for low, high, own in self._pieces:

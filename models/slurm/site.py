@@ -272,7 +272,7 @@ class SlurmSite:
                 whole_number(own, "Nice", 0),
                 kind=gang.on,
             )
-            job.ran = job.limit - job.left if job.left < inf and job.limit < inf else inf
+            job.ran = job.limit - job.left if job.left < inf and job.limit < inf else whole_number(own, "RunTime", inf)
             if gang.on >= 0 and self.by_node:
                 on = [place[node] for node in own.get("NodeList", "").split(",") if node in place]
                 job.on = dict(spread(job, on, [self.total[node, gang.on] for node in on]))

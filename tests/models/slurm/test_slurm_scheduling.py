@@ -144,6 +144,19 @@ def test_backfill_starts_what_ends_before_the_expected_start() -> None:
     soon = on | {"SchedulerParameters": "bf_window=60"}
     assert running(market(late, soon)) == ["1", "2", "4"]  # nobody plans for more than an hour ahead
     assert running(market(line, on | {"SchedulerParameters": "bf_max_job_test=1"})) == ["1", "2"]
+    # the first job that waits makes two pieces of one, and for the second there is no third
+    several = [*late, job("a/u", 1, TimeLimit=9000), job("b/v", 1, TimeLimit=600)]
+    assert running(market(several, on)) == ["1", "2", "6"]
+    assert running(market(several, on | {"SchedulerParameters": "bf_node_space_size=2"})) == ["1", "2"]
+
+
+def test_the_youngest_is_stopped_first_also_where_it_has_no_limit() -> None:
+    qos = {"QOS=low": "Priority=1", "QOS=high": "Priority=9 Preempt=low", "PreemptType": "preempt/qos"}
+    qos |= {"PreemptMode": "REQUEUE", "SchedulerParameters": "preempt_youngest_first"}
+    limited = job("b/v", 4, on="n1", QOS="low", TimeLimit=600, TimeLeft=590)
+    for ran, stopped in (("5", "2"), ("15", "1")):
+        asked = [limited, job("b/v", 4, on="n2", QOS="low", RunTime=ran), job("a/u", 4, QOS="high")]
+        assert list(decided(market(asked, qos)).stopped) == [stopped]
 
 
 def test_preemption_stops_the_lowest_and_no_more_than_it_needs() -> None:
