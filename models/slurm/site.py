@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import BadInput
 from fairopt.models.common.holdings import QueuedGang
 from fairopt.problem import Entitlements, Market
+from fairopt.problem.numbers import integer
 from fairopt.program import Array
 
 #: What the keys of the whole cluster's settings begin with; the others are options of slurm.conf.
@@ -53,11 +53,7 @@ def whole_number(says: Mapping[str, str], name: str, otherwise: Any) -> Any:
     -10
     """
     text = says.get(name)
-    if text is None:
-        return otherwise
-    if _WHOLE.fullmatch(text) is None:
-        raise BadInput(f"got {name}={text}", place="a setting of Slurm's", remedy="Give a whole number below 10^18")
-    return int(text)
+    return otherwise if text is None else integer(text, f"settings, {name}")
 
 
 @dataclass(frozen=True, eq=False)

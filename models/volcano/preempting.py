@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, by_queue
 from fairopt.problem import Entitlements
+from fairopt.problem.numbers import integer
 
 #: The plugins that say who may be preempted, where the settings do not name them: those of Volcano's Helm chart.
 ASKED = "priority, conformance"
@@ -112,7 +113,7 @@ class _Told(NamedTuple):
             name=gang.name,
             job=own.get("job", gang.name),
             tier=gang.tier,
-            priority=int(own.get("priority", "1")),
+            priority=integer(own.get("priority", "1"), "settings of a gang, priority"),
             beyond=own.get("beyond") == "true",
             preempts=own.get("preempts") != "false",
             stops=own.get("preemptable", str(gang.preemptible).lower()) == "true",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from fairopt import allocate
+from fairopt.errors import BadInput
 from fairopt.models.volcano.capacity import VolcanoCapacity
 from fairopt.models.volcano.proportion import VolcanoProportion
 from fairopt.policy import DecisionReason
@@ -84,6 +85,12 @@ def test_pods_beyond_the_least_of_a_group_yield_where_the_plugin_gang_is_asked()
     assert set(decided(cluster(rows)).stopped) == {"low"}  # as configured by default, gang is not asked
     found = decided(cluster(rows, actions="allocate, preempt", asked="gang, priority"), preempt=None)
     assert set(found.stopped) == {"low+1"}  # of a group the pods of the lowest priority
+
+
+def test_a_priority_that_is_no_number_is_refused() -> None:
+    rows = [("low", "A", 8, 1, True, {"priority": "high"}), ("new", "A", 8, 9, False)]
+    with pytest.raises(BadInput, match="settings of a gang, priority: got 'high', not a number"):
+        decided(cluster(rows, actions="allocate, preempt"), preempt=None)
 
 
 def test_who_is_beyond_the_least_or_may_never_preempt_waits() -> None:
