@@ -100,29 +100,19 @@ class Cycles:
         return self.queues[node]
 
     def _heads(self) -> Iterator[Assignment]:
-        """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside.
-
-        Where it is known that several in a row cannot, the ClusterQueue sleeps for as many cycles.
-        """
+        """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside."""
         for node in list(self._awake):
             own = self.queues[node]
-            if own.wakes > self._clock:
-                continue
-            own.wakes = self._clock
-            while (work := own.first()) is not None and still_hopeless(self.state, work):
+            if (work := own.first()) is None:
+                del self._awake[node]
+            elif not still_hopeless(self.state, work) and (found := nominate(self.state, work)) is not None:
+                own.take(work)
+                yield found
+            elif work is own.sticky:
                 own.take(work)
                 own.aside(work)
-                own.wakes += 1
-            if own.wakes > self._clock:
-                continue
-            if work is None:
-                del self._awake[node]
-                continue
-            own.take(work)
-            if (found := nominate(self.state, work)) is None:
-                own.aside(work)
             else:
-                yield found
+                own.pass_by(work)
 
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
@@ -331,15 +321,15 @@ class Cycles:
 class _Queue:
     """Workloads of a ClusterQueue that wait, in order; those before ``at`` are set aside until something is released.
 
-    ``sticky``: the one that waits for its preemptions. ``wakes``: in which cycle its head is asked next. ``mixed``:
-    whether those that are set aside and the others are in order only among themselves.
+    ``sticky``: the one that waits for its preemptions. ``mixed``: whether those that are set aside and the others are
+    in order only among themselves.
 
     Past use of LocalQueues comes before priority and age: cluster_queue.go, queueOrderingFunc.
     """
 
     def __init__(self, used: Mapping[str, Number], *, strict: bool) -> None:
         self.works: list[tuple[_Place, QueuedWork]] = []
-        self.at, self.wakes, self.strict, self.mixed = 0, 0, strict, False
+        self.at, self.strict, self.mixed = 0, strict, False
         self.failed: set[object] = set()
         self.sticky: QueuedWork | None = None
         self._used = used
@@ -377,6 +367,10 @@ class _Queue:
     def aside(self, work: QueuedWork) -> None:
         """Set the head, which was taken, aside; where it blocks, all behind it with it."""
         self.works.insert(self.at, (self._place(work), work))
+        self.pass_by(work)
+
+    def pass_by(self, work: QueuedWork) -> None:
+        """Set the head aside without taking it."""
         self.at += 1
         if self.strict:
             self.at = len(self.works)
@@ -385,7 +379,6 @@ class _Queue:
 
     def again(self) -> None:
         """Take those that were set aside back: something was released."""
-        self.wakes = 0
         if self.at:
             self.at, self.failed = 0, set()
             if self.mixed or self._used:

@@ -8,7 +8,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/cache/scheduler/resource_node.go and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from fractions import Fraction
 from itertools import product
 from math import lcm
@@ -22,6 +22,7 @@ UNLIMITED = 2**63 - 1
 #: The share of a borrower of weight 0, in a status.
 MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
+_NOBODY: frozenset[int] = frozenset()
 
 
 class DominantShare(NamedTuple):
@@ -109,6 +110,7 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
+        self._apart: dict[tuple[int, int], Sequence[int]] = {}
         #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
@@ -221,9 +223,10 @@ class CohortQuotas:
         root = self.paths[node][-1]
         return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
 
-    def above_below(self, node: int, columns: Iterable[int]) -> set[int]:
-        """Return the children of a node that use more than their quota of any of the columns."""
-        return set().union(*(self._above_below[column].get(node, ()) for column in columns))
+    def above_below(self, node: int, columns: Iterable[int]) -> Set[int]:
+        """Return the children of a node that use more than their quota of any of the columns; not to be changed."""
+        first, *others = [self._above_below[column].get(node, _NOBODY) for column in columns]
+        return frozenset().union(first, *others) if others else first
 
     def any_above(self, node: int, but: int, columns: Iterable[int]) -> bool:
         """Return whether any child of a node but one uses more than its quota of any of the columns."""
@@ -233,12 +236,23 @@ class CohortQuotas:
                 return True
         return False
 
+    def apart(self, node: int, other: int) -> Sequence[int]:
+        """Return what of the path of another node is below its lowest common ancestor with a node."""
+        if (found := self._apart.get((node, other))) is None:
+            own = self.paths[node]
+            found = self._apart[node, other] = tuple(each for each in self.paths[other] if each not in own)
+        return found
+
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:
         """Return how much more a node may take without preemption: `Available`, at least 0.
 
         ``counted``: what of its usage is not.
         """
+        if not counted:
+            root = self.paths[node][-1]
+            if self._shared[root][column]:
+                return max(0, self.subtree[root][column] - self.usage[root][column])
         least: int | None = None  # of what the nodes let through
         below = 0  # what is left of local quotas
         for usage, local, _, most in (self._steps if counted > 0 else self._bounds)[node][column]:
@@ -306,6 +320,17 @@ class CohortQuotas:
             if usage[column] > quota[column]:
                 return True
         return False
+
+    def all_over(self, nodes: Iterable[int], columns: Iterable[int]) -> bool:
+        """Return whether `over_any` is so of all nodes."""
+        for node in nodes:
+            usage, quota = self.usage[node], self.subtree[node]
+            for column in columns:
+                if usage[column] > quota[column]:
+                    break
+            else:
+                return False
+        return True
 
     def _with(self, node: int, more: Needs) -> list[int]:
         """Return what a node borrows of each resource, with ``more`` (may be negative) in use there."""
