@@ -101,7 +101,7 @@ def _attempt(
                 takes = takes and (while_borrowing or not borrowing)
                 # a ClusterQueue that borrows no more, or is below a cohort that does not, will not again
                 open_ = not (lower and each.priority >= work.priority)
-                open_ = open_ and not (takes and gone and not quotas.all_over(quotas.apart(work.queue, queue), columns))
+                open_ = open_ and not (takes and gone and quotas.borrows_no_more(work.queue, queue, columns))
             if not open_ or at + 1 == len(going):
                 heappop(heap)
             else:
@@ -178,7 +178,10 @@ def fill_back(
     }
     for at in range(len(gone) - 2, -1, -1):
         target, usage = gone[at]
-        if any(column in spare and amount > spare[column] for column, amount in usage):
+        fits = True
+        for column, amount in usage:
+            fits = fits and amount <= spare.get(column, amount)
+        if not fits:
             continue
         add(target.work.queue, usage)
         fits = len(spare) == len(needs) and (borrowing or target.work.queue != work.queue)

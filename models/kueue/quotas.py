@@ -94,6 +94,8 @@ class CohortQuotas:
         self.lendable = [summed[over] if over != TOP else [0] * len(self.resources) for over in parent]
         self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
+        #: Of each node, upwards: its usage.
+        self._rows = [[self.usage[at] for at in path] for path in self.paths]
         #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
         self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
         #: The same where that bounds anything: a limit, or what is not for others.
@@ -110,7 +112,8 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
-        self._apart: dict[tuple[int, int], Sequence[int]] = {}
+        #: Of two nodes: usage and quotas of the nodes from the second one up to their common ancestor.
+        self._apart: dict[tuple[int, int], Sequence[tuple[Sequence[int], Sequence[int]]]] = {}
         #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
@@ -181,9 +184,13 @@ class CohortQuotas:
 
     def lift(self, node: int, needs: Needs) -> None:
         """Take usage away for a while, as `remove`: what is noted of who is above the quota stays as it is."""
+        rows, shared = self._rows[node], self._shared[self.paths[node][-1]]
         for column, amount in needs:
-            for at in self.paths[node]:
-                usage = self.usage[at]
+            if shared[column]:
+                for usage in rows:
+                    usage[column] -= amount
+                continue
+            for at, usage in zip(self.paths[node], rows, strict=True):
                 above = usage[column] - self.local[at][column]
                 usage[column] -= amount
                 if above < amount:
@@ -193,9 +200,13 @@ class CohortQuotas:
 
     def put(self, node: int, needs: Needs) -> None:
         """Add usage again that was lifted."""
+        rows, shared = self._rows[node], self._shared[self.paths[node][-1]]
         for column, amount in needs:
-            for at in self.paths[node]:
-                usage = self.usage[at]
+            if shared[column]:
+                for usage in rows:
+                    usage[column] += amount
+                continue
+            for at, usage in zip(self.paths[node], rows, strict=True):
                 room = self.local[at][column] - usage[column]
                 usage[column] += amount
                 if room > 0:
@@ -236,12 +247,20 @@ class CohortQuotas:
                 return True
         return False
 
-    def apart(self, node: int, other: int) -> Sequence[int]:
-        """Return what of the path of another node is below its lowest common ancestor with a node."""
+    def borrows_no_more(self, node: int, other: int, columns: Iterable[int]) -> bool:
+        """Return whether another node, or one up to the common ancestor, is above its quota in none of the columns."""
         if (found := self._apart.get((node, other))) is None:
             own = self.paths[node]
-            found = self._apart[node, other] = tuple(each for each in self.paths[other] if each not in own)
-        return found
+            found = self._apart[node, other] = [
+                (self.usage[each], self.subtree[each]) for each in self.paths[other] if each not in own
+            ]
+        for usage, quota in found:
+            for column in columns:
+                if usage[column] > quota[column]:
+                    break
+            else:
+                return True
+        return False
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:
@@ -320,17 +339,6 @@ class CohortQuotas:
             if usage[column] > quota[column]:
                 return True
         return False
-
-    def all_over(self, nodes: Iterable[int], columns: Iterable[int]) -> bool:
-        """Return whether `over_any` is so of all nodes."""
-        for node in nodes:
-            usage, quota = self.usage[node], self.subtree[node]
-            for column in columns:
-                if usage[column] > quota[column]:
-                    break
-            else:
-                return False
-        return True
 
     def _with(self, node: int, more: Needs) -> list[int]:
         """Return what a node borrows of each resource, with ``more`` (may be negative) in use there."""
