@@ -53,8 +53,7 @@ class _Groups:
         gpus = size * best
         ratio = problem.rate / size
         limit = np.full(len(size), np.inf) if problem.demand is None else problem.demand / gpus
-        rounded = np.rint(relative * BITS)
-        keys = [*rounded, np.rint(ratio * BITS), np.where(np.isfinite(limit), np.rint(limit * BITS), -1.0)]
+        keys = np.rint(np.vstack((relative, ratio, limit)) * BITS)
         self.first, self.of = equal_users(keys)
         first, count = self.first, len(self.first)
         self.total = np.bincount(self.of, weights=gpus, minlength=count)
