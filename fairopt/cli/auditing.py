@@ -17,6 +17,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import STDIN, Certificates, Html, StandIn, input_file, input_option, require_page
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
+from fairopt.experiment.page import write_page
 from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, require_place, write_text
 
@@ -144,9 +145,9 @@ def audit(
     with tables.working("reading") as watch:
         found = audited(files, importer=importer, watch=watch, **how)
     if html is not None:
-        from fairopt.audit.page import write_page  # here, so that an audit without one begins sooner
+        from fairopt.audit.page import page  # here, so that an audit without one begins sooner
 
-        write_page(found, html, files)
+        write_page(page(found, files), html)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
     _write_metrics(found, metrics)
@@ -168,9 +169,9 @@ def _over_time(
     with tables.working("reading") as watch:
         found = audit_over_time(moments, watch=watch, **how)
     if html is not None:
-        from fairopt.audit.series_page import write_series_page
+        from fairopt.audit.series_page import series_page
 
-        write_series_page(found, html)
+        write_page(series_page(found), html)
     _write_metrics(found, metrics)
     if as_json:
         print_json(found.to_json())
@@ -226,9 +227,9 @@ def explain(
         with naming(place="--graphml"):
             write_text(graphml, as_graphml(graphs))
     if html is not None:
-        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
+        from fairopt.audit.page import page  # here, so that what has no page begins sooner
 
-        write_page(found, html, files)
+        write_page(page(found, files), html)
     show(json_, found.to_json, lambda: audit_tables.explanation(found))
 
 
@@ -280,9 +281,9 @@ def whatif(
         else:
             found = what_if(files[:1], after=files[1:], watch=watch, **how)
     if html is not None:
-        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
+        from fairopt.audit.page import page  # here, so that what has no page begins sooner
 
-        write_page(found, html, files)
+        write_page(page(found, files), html)
     if emitter is not None:
         written = emitter(found.before.market, found.after.market)
         show(json_, partial(WhatIf.form.json, found, emitted=written), lambda: print(written, end=""))
