@@ -99,9 +99,7 @@ class Box:
     def whole(self) -> LevelPoint:
         """Return the optimum by one program of all users, from the first prices. Errors: `NotSolved`."""
         problem = self.problem
-        at = self._vertex(problem, problem.need <= FAR * problem.capacity[:, None], self.level, self.prices)
-        choice = choose(problem, floored(problem, at.prices), at.level)
-        return replace(at, choice=choice, active=np.arange(len(problem.rate)))
+        return self._vertex(problem, problem.need <= FAR * problem.capacity[:, None], self.level, self.prices)
 
     def step(self) -> LevelPoint | None:
         """Return the optimum if it is in this box, else None and move on to the next box. Errors: `NotSolved`."""
