@@ -108,6 +108,15 @@ def here(contender: Contender, task: str, problem: Any, limit: float = 60.0) -> 
     return contender.solve(built)
 
 
+@pytest.mark.parametrize("kind", [cvxpy_highs.CvxpyHighs, pyomo_highs.PyomoHighs, linopy_highs.LinopyHighs])
+def test_highs_runs_with_another_number_of_threads_than_before(kind: type[Contender]) -> None:
+    market = MARKETS["weights"]
+    first = highs_direct.HighsDirect()
+    first.solve(first.build("max-min", first.prepare("max-min", market), time_limit=60, threads=2))
+    shares = here(kind(), "max-min", market)
+    assert worst("max-min", market, shares) < NEAR
+
+
 def quality(task: str, market: Market, shares: Any) -> Any:
     """Return what the task is about: a number, or all ratios from the least on."""
     floats = market.as_(float)
