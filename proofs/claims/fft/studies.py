@@ -104,7 +104,9 @@ def ftf(extent: Extent = WHOLE) -> Finding:
         "where the paper prints 70%. So it means Themis's part 1/N of each type, or N times the time on the whole "
         "cluster. Shares of jobs below 1, means of settings, with a part of 1/N: "
         f"{_levels(studies, _not_worse_off)}. Jobs shorter than a round of five minutes, of which trace 9 has none, "
-        "wait for it to begin, whoever decides.",
+        "wait for it to begin, whoever decides. What would turn it: what the time without the others is (the "
+        "70% come out with a part of 1/N only) and which Gavel is meant (the mean comes out beside max-min "
+        "only).",
         tuple(claim.line() for claim in claims),
     )
 
@@ -125,7 +127,9 @@ def starvation(extent: Extent = WHOLE) -> Finding:
         f"{_in_short(claims)} {_played(studies)} Longest waits in hours, means of settings: "
         f"{_levels(studies, _hours_waited, '')}. Tiresias by least attained service, as its own paper has it, starts "
         "whoever comes; the queues that FFT's paper calls Tiresias go by what remains. FFT as printed counts "
-        "compensation in squares of the job's unit of work, here a second, so that it outweighs all other terms.",
+        "compensation in squares of the job's unit of work, here a second, so that it outweighs all other "
+        "terms. What would turn it: which Tiresias and which PAL are meant (beside least attained service "
+        "nothing that is printed of them comes out) and another unit of work.",
         tuple(claim.line() for claim in claims),
     )
 
@@ -148,7 +152,9 @@ def migrations(extent: Extent = WHOLE) -> Finding:
     return Finding(
         ruling(claims),
         f"{_in_short(claims)} {_played(studies)} Of migrations between types, these lead to a faster one, means of "
-        f"settings: {_levels(studies, _to_faster)}. The paper does not say what counts as a switch.",
+        f"settings: {_levels(studies, _to_faster)}. The paper does not say what counts as a switch. What would "
+        "turn it: what a migration is (of those between types alone the 63% come out nowhere) and which Gavel "
+        "is meant (beside shortest first they do not either).",
         tuple(claim.line() for claim in claims),
     )
 
@@ -177,7 +183,8 @@ def fig13b(extent: Extent = WHOLE) -> Finding:
         f"{len(results.cells)} runs of {results.spec.traces[0].parameters['jobs']} jobs in two days, as the paper's, "
         f"{len(results.spec.seeds)} seeds, load 1 (trace 7 twice as much). The "
         f"paper gives neither sign nor distribution of the errors; played are {errors}. A job's error stays the same "
-        "until it is done.",
+        "until it is done. What would turn it: errors that all have one sign; above the bounds is only FFT in "
+        "rounds where every length is too short.",
         tuple(_kept(said, most, some) for said, (most, some) in lines.items()),
     )
 
