@@ -14,7 +14,7 @@ from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
 from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
-from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, beyond_limits, fits_flavor, pod_sets_of, text_of
+from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, alike_by, beyond_limits, fits_flavor, pod_sets_of
 from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.importing.kueue_topology import LEVELS, Topology, placed_late
 from fairopt.numbers import in_full, whole_as_int
@@ -66,7 +66,7 @@ def gangs_in(
         )
         for goods, after in dict.fromkeys((goods, name in late) for name, goods in listed.items())
     }
-    alike: dict[str, _Alike] = {}
+    alike: dict[bytes | str, _Alike] = {}
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
@@ -83,7 +83,7 @@ def gangs_in(
         if not admitted and not spec.flag("active", True):
             places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
             continue
-        asked, key = spec.text("queueName"), text_of(spec, status, admitted)
+        asked, key = spec.text("queueName"), alike_by(spec, status, admitted)
         same = alike.get(key)
         if same is None:
             if len(alike) >= MOST_ALIKE:
