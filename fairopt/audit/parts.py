@@ -61,6 +61,7 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
     on = grounds.gangs.on.copy()
     on[gangs] = part.gangs.on
     names, inside = owed.gangs.names, {owed.gangs.names[gang] for gang in gangs.tolist()}
+    asked = inside.union(part.order)
     of = tops_of(owed.parent, owed.upwards)
     tops = {of[user] for user in rows}
     at = [node for node, top in enumerate(of) if top in tops]
@@ -85,7 +86,7 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
         share=valued(grounds.share, part.share),
         stated={what: valued(own, part.stated.get(what, {})) for what, own in grounds.stated.items()},
         owed=rules,
-        order=(*(name for name in grounds.order if name not in inside.union(part.order)), *part.order),
+        order=(*(name for name in grounds.order if name not in asked), *part.order),
         waits=told(grounds.waits, part.waits),
         stopped=told(grounds.stopped, part.stopped),
     )
