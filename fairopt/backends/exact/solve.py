@@ -60,23 +60,13 @@ def searched(program: Program, deadline: float, near: Basis | None = None) -> So
     """
     if trivial := settle(program, NAME, forgiven=0):
         return _with_ray(program, trivial)
-    search = _Search(program, deadline)
+    search = Search(program, deadline)
     search.ask(near=near)
     search.tell()
     return search.answer()
 
 
-def searched_from(program: Program, basis: Basis | None, deadline: float, refinement: bool) -> Solution:
-    """Return the answer to a program, as `Exact.from_basis` does."""
-    trivial = settle(program, NAME, forgiven=0)
-    if trivial and trivial.status is Status.INFEASIBLE:
-        return trivial
-    search = _Search(program, deadline)
-    search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
-    return search.answer(refinement)
-
-
-class _Search:
+class Search:
     """The way to the answer of one program, step by step; the steps are those of the module's docstring."""
 
     def __init__(self, program: Program, deadline: float) -> None:
@@ -154,19 +144,19 @@ class _Search:
                 multipliers[kept] = proof
                 return self._refuted(multipliers)
             nearest = nearest_point(part)
-            found = _Search(nearest, self.deadline).optimum(len(nearest.rows.value) > INTERIOR_FROM)
+            found = Search(nearest, self.deadline).optimum(len(nearest.rows.value) > INTERIOR_FROM)
             if found is not None and objective(nearest, found[0]) > 0:
                 multipliers[kept] = found[1]
                 return self._refuted(multipliers)
         return None
 
     def _unbounded(self) -> Solution | None:
-        start = _Search(any_point(self.program), self.deadline).optimum()
+        start = Search(any_point(self.program), self.deadline).optimum()
         if start is None:
             return None
         self._point = start[0]
         direction = steepest_direction(self.program)
-        found = _Search(direction, self.deadline).optimum()
+        found = Search(direction, self.deadline).optimum()
         if found is None or not objective(direction, found[0]):
             return None
         return self._endless(start[0], found[0])
