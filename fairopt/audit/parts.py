@@ -72,6 +72,8 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
         rules = rules.copy()
         rules[at] = part.owed[here]
 
+    anew = inside.union(part.order)
+
     def told(old: Any, new: Any) -> dict[str, str]:
         both = {name: words for name, words in old.items() if name not in inside} | new
         return {name: both[name] for name in names if name in both}
@@ -85,7 +87,7 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
         share=valued(grounds.share, part.share),
         stated={what: valued(own, part.stated.get(what, {})) for what, own in grounds.stated.items()},
         owed=rules,
-        order=(*(name for name in grounds.order if name not in inside.union(part.order)), *part.order),
+        order=(*(name for name in grounds.order if name not in anew), *part.order),
         waits=told(grounds.waits, part.waits),
         stopped=told(grounds.stopped, part.stopped),
     )
