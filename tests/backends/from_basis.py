@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from fairopt.backends.exact.solve import NAME, ExactSearch, settle
+from fairopt.backends.exact.solve import NAME, _Search, settle
 from fairopt.backends.exact.vertex import slacks
 from fairopt.backends.solution import Basis, Solution, Status
 from fairopt.program import INFINITY, Program
@@ -23,6 +23,6 @@ def from_basis(
     trivial = settle(program, NAME, forgiven=0)
     if trivial and trivial.status is Status.INFEASIBLE:
         return trivial
-    search = ExactSearch(program, deadline)
+    search = _Search(program, deadline)
     search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
     return search.answer(refinement)

@@ -60,13 +60,13 @@ def searched(program: Program, deadline: float, near: Basis | None = None) -> So
     """
     if trivial := settle(program, NAME, forgiven=0):
         return _with_ray(program, trivial)
-    search = ExactSearch(program, deadline)
+    search = _Search(program, deadline)
     search.ask(near=near)
     search.tell()
     return search.answer()
 
 
-class ExactSearch:
+class _Search:
     """The way to the answer of one program, step by step; the steps are those of the module's docstring."""
 
     def __init__(self, program: Program, deadline: float) -> None:
@@ -144,19 +144,19 @@ class ExactSearch:
                 multipliers[kept] = proof
                 return self._refuted(multipliers)
             nearest = nearest_point(part)
-            found = ExactSearch(nearest, self.deadline).optimum(len(nearest.rows.value) > INTERIOR_FROM)
+            found = _Search(nearest, self.deadline).optimum(len(nearest.rows.value) > INTERIOR_FROM)
             if found is not None and objective(nearest, found[0]) > 0:
                 multipliers[kept] = found[1]
                 return self._refuted(multipliers)
         return None
 
     def _unbounded(self) -> Solution | None:
-        start = ExactSearch(any_point(self.program), self.deadline).optimum()
+        start = _Search(any_point(self.program), self.deadline).optimum()
         if start is None:
             return None
         self._point = start[0]
         direction = steepest_direction(self.program)
-        found = ExactSearch(direction, self.deadline).optimum()
+        found = _Search(direction, self.deadline).optimum()
         if found is None or not objective(direction, found[0]):
             return None
         return self._endless(start[0], found[0])

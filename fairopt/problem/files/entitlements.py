@@ -45,7 +45,6 @@ from fairopt.problem.files.schema import (
     ObjectPart,
     TableType,
     ValueType,
-    by_name,
     check_unique,
     number_schema,
     positive,
@@ -68,7 +67,22 @@ def _written_end(value: Any, place: str) -> Any:
     return UNLIMITED if value == INFINITY else written(value, place)
 
 
-_BY_NAME = by_name(ValueType(_end, _written_end, _END), "{TYPE = number}, or a list with a number for each type")
+def _by_name(each: ValueType, wanted: str) -> ValueType:
+    """Return what a column holds that has an ``each`` by name; ``wanted`` is what messages call such a table."""
+
+    def read(given: Any, place: str) -> Mapping[str, Any]:
+        if not isinstance(given, Mapping):
+            raise BadInput(f"got {shown(given)}", place=place, remedy=f"Give a table {wanted}")
+        return {str(name): each.read(value, f"{place}, {name!r}") for name, value in given.items()}
+
+    return ValueType(
+        read,
+        lambda given, place: {name: each.write(value, place) for name, value in given.items()},
+        {"anyOf": [{"type": "object", "additionalProperties": each.schema}]},
+    )
+
+
+_BY_NAME = _by_name(ValueType(_end, _written_end, _END), "{TYPE = number}, or a list with a number for each type")
 
 
 def _read_row(given: Any, place: str) -> Row:
@@ -81,7 +95,7 @@ def _read_row(given: Any, place: str) -> Row:
 _ROW = ValueType(_read_row, _BY_NAME.write, {"anyOf": [{"type": "array", "items": _END}, *_BY_NAME.schema["anyOf"]]})
 _INTEGER = ValueType(integer, lambda value, _: int(value), {"type": ["integer", "string"]})
 _WEIGHT = ValueType(amount, written, number_schema(minimum=0))
-_SETTINGS = by_name(TEXT, '{OPTION = "text"}')
+_SETTINGS = _by_name(TEXT, '{OPTION = "text"}')
 
 #: What users and groups may say.
 OF_NODES = (
@@ -121,7 +135,7 @@ GANG = TableType(
         Column("tier", _INTEGER, "Its priority; higher goes first.", 0),
         Column("preemptible", FLAG, "Whether it may be stopped.", True),
         Column("since", NUMBER, "When it was asked for, in seconds; left out: 0, and the order here decides.", 0),
-        Column("other", by_name(_WEIGHT, "{RESOURCE = number}"), "What else it takes, by resource: {cpu = 64}.", None),
+        Column("other", _by_name(_WEIGHT, "{RESOURCE = number}"), "What else it takes, by resource: {cpu = 64}.", None),
         Column("settings", _SETTINGS, "What the scheduler's own objects say of it; only its rule reads it.", None),
     ),
     "gangs",

@@ -183,21 +183,6 @@ def kind_of(kind: type | tuple[type, ...], wanted: str, called: str = "") -> Val
     return ValueType(read, schema={"type": called} if called else {})
 
 
-def by_name(each: ValueType, wanted: str) -> ValueType:
-    """Return what a column holds that has an ``each`` by name; ``wanted`` is what messages call such a table."""
-
-    def read(given: Any, place: str) -> Mapping[str, Any]:
-        if not isinstance(given, Mapping):
-            raise BadInput(f"got {shown(given)}", place=place, remedy=f"Give a table {wanted}")
-        return {str(name): each.read(value, f"{place}, {name!r}") for name, value in given.items()}
-
-    return ValueType(
-        read,
-        lambda given, place: {name: each.write(value, place) for name, value in given.items()},
-        {"anyOf": [{"type": "object", "additionalProperties": each.schema}]},
-    )
-
-
 # a dict is looked for first: asking an abstract class takes many times as long
 _OBJECT, _OBJECTS = kind_of((dict, Mapping), "an object of keys and values"), kind_of(list, "a list of objects")
 _WORDS, _INTEGER = kind_of(str, "text"), kind_of(int, "an integer")
