@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fairopt.benchmarks.peers.cvxpy_programs import LINEAR, CvxpyPeer
+from fairopt.benchmarks.peers.highs_direct import forget_threads
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class CvxpyHighs(CvxpyPeer):
 
     def options(self, time_limit: float, threads: int) -> Mapping[str, Any]:
         """Return the limits."""
+        forget_threads()
         return {"time_limit": float(time_limit), "threads": threads}
 
     def timed_out(self, status: str, raw: Any) -> bool:

@@ -14,13 +14,20 @@ from fairopt.benchmarks.peers.sparse_programs import LINEAR, PROGRAMS, SparsePro
 from fairopt.errors import NotSolved, OutOfTime
 
 
+def forget_threads() -> None:
+    """Let the next HiGHS have its own number of threads: else the first number holds for the whole process."""
+    import highspy
+
+    highspy.Highs.resetGlobalScheduler(True)
+
+
 def load(program: SparseProgram, options: dict[str, object], threads: int) -> Any:
     """Return a HiGHS that holds the program. Errors: `NotSolved` where it refuses an option or the program."""
     import highspy
 
     from fairopt.backends.silent_highs import SilentHighs
 
-    highspy.Highs.resetGlobalScheduler(True)  # otherwise the first number of threads holds for the whole process
+    forget_threads()
     highs = SilentHighs()
     for name, value in {"threads": threads, **options}.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:

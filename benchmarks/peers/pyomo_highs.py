@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairopt.benchmarks.peers.highs_direct import forget_threads
 from fairopt.benchmarks.peers.plain import Floats, Peer, SharedGpus
 from fairopt.errors import NotSolved, OutOfTime
 
@@ -123,6 +124,7 @@ class PyomoHighs(Peer):
         """Write the model and hand it to HiGHS."""
         from pyomo.contrib.appsi.solvers.highs import Highs
 
+        forget_threads()
         model = MODELS[task](prepared)
         solver = Highs()
         solver.config.time_limit = time_limit

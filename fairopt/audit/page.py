@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import singledispatch
 from hashlib import sha256
-from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +14,7 @@ from fairopt.audit.auditing import Audit
 from fairopt.audit.explaining import Explanation
 from fairopt.audit.status import EntitlementStatus, NodeStatus, on_type
 from fairopt.audit.whatif import WhatIf
-from fairopt.experiment.page import UNWRITABLE, templates
-from fairopt.problem.files.storage import naming, write_text
+from fairopt.experiment.page import rendered, templates
 from fairopt.program import INFINITY, Number, number_text
 from fairopt.properties.verdict import MARKS
 from fairopt.report import Statement
@@ -25,6 +23,7 @@ from fairopt.report import Statement
 NUMBERS = {"held": "holds", "owed": "owed", "cap": "cap", "asks": "asks", "short": "short", "borrows": "borrows"}
 #: The most lines of the table of users, and of every other table.
 LINES, OTHERS = 2_000, 200
+WHAT = "an audit's page"
 #: How a verdict reads.
 ANSWERS = {answer: words.lower() for answer, words in MARKS.items()}
 
@@ -38,26 +37,24 @@ class _PageLine(NamedTuple):
     broken: bool = False
 
 
-def write_page(found: Audit | Explanation | WhatIf, path: str | PathLike[str], files: Sequence[object] = ()) -> None:
-    """Write the page of an audit, an explanation or a what-if of ``files``.
-
-    Errors: `NotInstalled` without Jinja2; `BadInput`.
-    """
-    made: Mapping[type, Callable[[Any, Sequence[object]], str]] = {
-        Audit: page,
-        Explanation: explanation_page,
-        WhatIf: whatif_page,
-    }
-    with naming(path):
-        write_text(path, made[type(found)](found, files))
+@singledispatch
+def page(found: Any, files: Sequence[object] = ()) -> str:
+    """Return the page of an `Audit`, `Explanation` or `WhatIf` of ``files``. Errors: `NotInstalled` without Jinja2."""
+    raise TypeError(f"there is no page of a {type(found).__name__}")
 
 
-def page(found: Audit, files: Sequence[object] = ()) -> str:
-    """Return the page; the rest as `write_page`."""
+def audit_page(template: str, **values: Any) -> str:
+    """Return the page that a template makes of values; numbers of GPUs are written as in all pages of audits."""
+    words = {"gpus": gpus_text, "signed": signed, "digits": few_digits, "longest": longest}
+    return rendered(template, __package__, WHAT, words, **values)
+
+
+@page.register
+def _(found: Audit, files: Sequence[object] = ()) -> str:
     lines = list(_lines(found))
-    made = audit_templates()
-    script = made.get_template("audit_page.js").render()
-    text: str = made.get_template("audit_page.html").render(
+    script = templates(__package__, WHAT).get_template("audit_page.js").render()
+    return audit_page(
+        "audit_page.html",
         title=f"Audit of {', '.join(Path(str(file)).name for file in files) or 'a market'}",
         found=found,
         accounts=found.accounts,
@@ -73,16 +70,6 @@ def page(found: Audit, files: Sequence[object] = ()) -> str:
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
-    return UNWRITABLE.sub("\ufffd", text)
-
-
-@cache
-def audit_templates() -> Any:
-    """Return the templates of pages of audits. Errors: `NotInstalled` without Jinja2."""
-    made = templates(__package__, "an audit's page")
-    made.filters |= {"gpus": gpus_text, "signed": signed, "digits": few_digits}
-    made.globals |= {"longest": longest, "infinity": INFINITY}
-    return made
 
 
 def gpus_text(number: Number) -> str:
@@ -120,53 +107,45 @@ def longest(stands: Sequence[Statement]) -> float:
 
 
 # -- one user or group ----------------------------------------------------------------------------------------------
-def explanation_page(found: Explanation, files: Sequence[object] = ()) -> str:
-    """Return the page of an explanation; the rest as `write_page`."""
+@page.register
+def _(found: Explanation, files: Sequence[object] = ()) -> str:
     from fairopt.experiment.graph_pictures import graph_pictures, tree_pictures  # here, since few ask for it
 
     audited, name = found.found, found.row.name
-    text: str = (
-        audit_templates()
-        .get_template("explanation_page.html")
-        .render(
-            title=f"{name} in {Path(str(files[0])).name}" if files else name,
-            found=found,
-            row=found.row,
-            rules=[each for each in found.alternatives if not each.error],
-            numbers=NUMBERS,
-            most=OTHERS,
-            pictures=[
-                *tree_pictures(audited.accounts.said, name),
-                *graph_pictures(audited.market, audited.held, name, name),
-            ],
-        )
+    return audit_page(
+        "explanation_page.html",
+        title=f"{name} in {Path(str(files[0])).name}" if files else name,
+        found=found,
+        row=found.row,
+        rules=[each for each in found.alternatives if not each.error],
+        numbers=NUMBERS,
+        most=OTHERS,
+        pictures=[
+            *tree_pictures(audited.accounts.said, name),
+            *graph_pictures(audited.market, audited.held, name, name),
+        ],
     )
-    return UNWRITABLE.sub("\ufffd", text)
 
 
 # -- what would change ----------------------------------------------------------------------------------------------
-def whatif_page(found: WhatIf, files: Sequence[object] = ()) -> str:
-    """Return the page of a what-if; the rest as `write_page`."""
+@page.register
+def _(found: WhatIf, files: Sequence[object] = ()) -> str:
     lines = list(_changed(found))
     names = [Path(str(file)).name for file in files]
     of = f"What if {names[0]} were changed" if names and found.settings else "What changes"
-    text: str = (
-        audit_templates()
-        .get_template("whatif_page.html")
-        .render(
-            title=of if found.settings or len(names) != 2 else f"From {names[0]} to {names[1]}",
-            found=found,
-            statuses=list(EntitlementStatus),
-            lines=lines[:LINES],
-            left_out=max(0, len(lines) - LINES),
-            numbers=NUMBERS,
-            given=_given(found),
-            types=list(dict.fromkeys((*found.before.market.types, *found.after.market.types))),
-            answers=ANSWERS,
-            most=OTHERS,
-        )
+    return audit_page(
+        "whatif_page.html",
+        title=of if found.settings or len(names) != 2 else f"From {names[0]} to {names[1]}",
+        found=found,
+        statuses=list(EntitlementStatus),
+        lines=lines[:LINES],
+        left_out=max(0, len(lines) - LINES),
+        numbers=NUMBERS,
+        given=_given(found),
+        types=list(dict.fromkeys((*found.before.market.types, *found.after.market.types))),
+        answers=ANSWERS,
+        most=OTHERS,
     )
-    return UNWRITABLE.sub("\ufffd", text)
 
 
 def _changed(found: WhatIf) -> Iterator[_PageLine]:

@@ -61,7 +61,6 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
     on = grounds.gangs.on.copy()
     on[gangs] = part.gangs.on
     names, inside = owed.gangs.names, {owed.gangs.names[gang] for gang in gangs.tolist()}
-    asked = inside.union(part.order)
     of = tops_of(owed.parent, owed.upwards)
     tops = {of[user] for user in rows}
     at = [node for node, top in enumerate(of) if top in tops]
@@ -72,6 +71,8 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
         here = [bisect_left(rows, node) if node < n else node + before for node in at]
         rules = rules.copy()
         rules[at] = part.owed[here]
+
+    anew = inside.union(part.order)
 
     def told(old: Any, new: Any) -> dict[str, str]:
         both = {name: words for name, words in old.items() if name not in inside} | new
@@ -86,7 +87,7 @@ def joined(grounds: DecisionReason, part: DecisionReason, owed: Entitlements, ro
         share=valued(grounds.share, part.share),
         stated={what: valued(own, part.stated.get(what, {})) for what, own in grounds.stated.items()},
         owed=rules,
-        order=(*(name for name in grounds.order if name not in asked), *part.order),
+        order=(*(name for name in grounds.order if name not in anew), *part.order),
         waits=told(grounds.waits, part.waits),
         stopped=told(grounds.stopped, part.stopped),
     )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from fairopt.audit.page import ANSWERS, OTHERS, audit_templates
+from fairopt.audit.page import ANSWERS, OTHERS, audit_page
 from fairopt.audit.series import AuditSeries
 from fairopt.discovery import library
-from fairopt.experiment.page import UNWRITABLE, svg
+from fairopt.experiment.page import svg
 from fairopt.numbers import four_digits
-from fairopt.problem.files.storage import naming, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,34 +18,24 @@ if TYPE_CHECKING:
 LINES = 8
 
 
-def write_series_page(found: AuditSeries, path: str | PathLike[str]) -> None:
-    """Write the page. Errors: `NotInstalled` without Jinja2 or matplotlib; `BadInput`."""
-    with naming(path):
-        write_text(path, series_page(found))
-
-
 def series_page(found: AuditSeries) -> str:
-    """Return the page; the rest as `write_series_page`."""
+    """Return the page. Errors: `NotInstalled` without Jinja2 or matplotlib."""
     pictures = [svg(_drawing(found, kind), f"GPUs of {kind} over time", "a page") for kind in found.types]
     longest = sorted(found.names, key=lambda name: -sum(found.starved_seconds(name)))
     shown = [name for name in longest if found.starved(name) or any(found.gpu_seconds(name, "borrows"))]
-    text: str = (
-        audit_templates()
-        .get_template("series_page.html")
-        .render(
-            title=f"From {_said(found.moments[0].at)} to {_said(found.moments[-1].at)}",
-            found=found,
-            pictures=pictures,
-            names=shown[:OTHERS],
-            left_out=max(0, len(shown) - OTHERS),
-            groups={name for each in found.moments for name, row in each.rows.items() if row.is_group},
-            answers=ANSWERS,
-            said=_said,
-            hours=lambda seconds: four_digits(seconds / 3600),
-            most=OTHERS,
-        )
+    return audit_page(
+        "series_page.html",
+        title=f"From {_said(found.moments[0].at)} to {_said(found.moments[-1].at)}",
+        found=found,
+        pictures=pictures,
+        names=shown[:OTHERS],
+        left_out=max(0, len(shown) - OTHERS),
+        groups={name for each in found.moments for name, row in each.rows.items() if row.is_group},
+        answers=ANSWERS,
+        said=_said,
+        hours=lambda seconds: four_digits(seconds / 3600),
+        most=OTHERS,
     )
-    return UNWRITABLE.sub("\ufffd", text)
 
 
 def _said(at: datetime) -> str:

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -19,6 +19,9 @@ from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, require_place, write_text
+
+if TYPE_CHECKING:
+    from fairopt.audit import Audit, Explanation, WhatIf
 
 #: As in `fairopt.cli.app`: an audit makes next to no garbage, and looking for it takes a twentieth of the time.
 COLLECTED = (10_000_000, 50, 100)
@@ -143,10 +146,7 @@ def audit(
         _over_time(files, html, metrics, {"importer": importer, **how}, as_json=json_, in_full=verbose)
     with tables.working("reading") as watch:
         found = audited(files, importer=importer, watch=watch, **how)
-    if html is not None:
-        from fairopt.audit.page import write_page  # here, so that an audit without one begins sooner
-
-        write_page(found, html, files)
+    _write_page(found, files, html)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
     _write_metrics(found, metrics)
@@ -168,15 +168,25 @@ def _over_time(
     with tables.working("reading") as watch:
         found = audit_over_time(moments, watch=watch, **how)
     if html is not None:
-        from fairopt.audit.series_page import write_series_page
+        from fairopt.audit.series_page import series_page
+        from fairopt.experiment.page import write_page
 
-        write_series_page(found, html)
+        write_page(series_page(found), html)
     _write_metrics(found, metrics)
     if as_json:
         print_json(found.to_json())
     elif metrics != STDIN:
         audit_tables.series(found, in_full=in_full)
     raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
+
+
+def _write_page(found: Audit | Explanation | WhatIf, files: list[Path], html: Path | None) -> None:
+    """Write a page about what was found, where one is asked for."""
+    if html is not None:
+        from fairopt.audit.page import page  # here, so that what has no page begins sooner
+        from fairopt.experiment.page import write_page
+
+        write_page(page(found, files), html)
 
 
 def _write_metrics(found: Any, path: Path | None) -> None:
@@ -225,10 +235,7 @@ def explain(
             graphs["envy"] = envy_graph(market, found.found.held)
         with naming(place="--graphml"):
             write_text(graphml, as_graphml(graphs))
-    if html is not None:
-        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
-
-        write_page(found, html, files)
+    _write_page(found, files, html)
     show(json_, found.to_json, lambda: audit_tables.explanation(found))
 
 
@@ -279,10 +286,7 @@ def whatif(
             found = what_if(files, settings, watch=watch, **how)
         else:
             found = what_if(files[:1], after=files[1:], watch=watch, **how)
-    if html is not None:
-        from fairopt.audit.page import write_page  # here, so that what has no page begins sooner
-
-        write_page(found, html, files)
+    _write_page(found, files, html)
     if emitter is not None:
         written = emitter(found.before.market, found.after.market)
         show(json_, partial(WhatIf.form.json, found, emitted=written), lambda: print(written, end=""))

@@ -37,6 +37,7 @@ from fairopt.experiment.bench.records import (
 )
 from fairopt.experiment.bench.spec import Spec, specifications
 from fairopt.experiment.journal import RecordsFile, TrialStatus, line_of
+from fairopt.experiment.page import write_page
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.report import SCHEMA_KEY, VERSION, Key, ResultForm, listed
 
@@ -293,10 +294,10 @@ def _read(results: list[Path]) -> list[Record]:
 
 
 def _write_report(records: list[Record], path: Path, title: str) -> None:
-    from fairopt.experiment.bench.page import write_report
+    from fairopt.experiment.bench.page import report
 
     with working(f"writing {path}"):
-        write_report(records, path, title)
+        write_page(report(records, title), path)
     say(f"wrote {path}")
 
 

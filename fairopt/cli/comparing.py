@@ -22,6 +22,7 @@ from fairopt.compare import Row, decided_on
 from fairopt.compare import compare as compared
 from fairopt.compare.answer import answer, together
 from fairopt.errors import BadInput, NotSolved
+from fairopt.experiment.page import write_page
 from fairopt.numbers import counted
 from fairopt.policy import Policy
 from fairopt.problem import Cluster, Market, Queue, Trace, exact, read_market
@@ -156,9 +157,9 @@ def compare(
     if certificates is not None:
         evidence_files.write_certificates(rows, wanted, certificates)
     if html is not None:
-        from fairopt.experiment.comparison_page import write_page  # here, so that a table begins sooner
+        from fairopt.experiment.comparison_page import page  # here, so that a table begins sooner
 
-        write_page(problem, rows, wanted, html, Path(str(file)).name)
+        write_page(page(problem, rows, wanted, Path(str(file)).name), html)
     if json_:
         said = {row.policy.name: _row_json(problem, row) for row in rows}
         alike = [[row.policy.name for row in group] for group in together(problem, rows)]

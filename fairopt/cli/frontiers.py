@@ -16,6 +16,7 @@ from fairopt.cli.exits import Exit
 from fairopt.cli.given import Certificates, Columns, Html, Normalise, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.errors import BadInput
+from fairopt.experiment.page import write_page
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.frontiers import decimal
 from fairopt.numbers import counted
@@ -97,9 +98,9 @@ def frontier_command(
 
         _draw(drawn(found), out)
     if html is not None:
-        from fairopt.experiment.frontier_page import write_page  # here, so that a table begins sooner
+        from fairopt.experiment.frontier_page import page  # here, so that a table begins sooner
 
-        write_page(found, html, f"Frontier of {Path(str(market)).name}")
+        write_page(page(found, f"Frontier of {Path(str(market)).name}"), html)
     if certificates is not None:
         evidence_files.write_items(((item.name, item) for item in found.certificates()), certificates)
     if json_:

@@ -24,6 +24,7 @@ from fairopt.cli.settings import Playing, Settings, grouped, read_trace_on
 from fairopt.compare import Row
 from fairopt.configuring import configured
 from fairopt.errors import BadInput, FairoptError
+from fairopt.experiment.page import write_page
 from fairopt.policy import chosen
 from fairopt.problem import Cluster, Queue, Trace, exact
 from fairopt.program import INFINITY
@@ -130,10 +131,10 @@ def run_command(
         for book in books:
             book.end(play.snapshot(), outcome)
     if html is not None:
-        from fairopt.experiment.comparison_page import write_page
+        from fairopt.experiment.comparison_page import page
 
         row = Row(policy=rule, outcome=seen[0].result(play.index), numbers=found.row())
-        write_page(Setting(there, given, mechanics, seconds), [row], (), html, trace.name)
+        write_page(page(Setting(there, given, mechanics, seconds), [row], (), trace.name), html)
     if json_:
         whole.end_document(
             standing=standings(play.snapshot(), given, there),

@@ -22,6 +22,7 @@ from fairopt.compare import verify as verified
 from fairopt.configuring import configured
 from fairopt.deadline import time_limit as within
 from fairopt.errors import BadInput, NotCapable, NotSolved
+from fairopt.experiment.page import write_page
 from fairopt.policy import Allocation, Policy, uniqueness
 from fairopt.policy.decision import DecisionReason
 from fairopt.policy.optima import UNKNOWN
@@ -128,11 +129,11 @@ def solve(
     if graphml is not None:
         evidence_files.write_graphs(problem, decision.shares, graphml)
     if html is not None:
-        from fairopt.experiment.comparison_page import write_page  # here, so that a table begins sooner
+        from fairopt.experiment.comparison_page import page  # here, so that a table begins sooner
 
         got = metrics(problem, decision.shares)
         row = Row(policy=rule, outcome=decision, metrics=got, numbers={"total_efficiency": got.total_efficiency})
-        write_page(problem, [row], (), html, market.name)
+        write_page(page(problem, [row], (), market.name), html)
     if json_:
         print_json(forms.decision(decision, only or UNKNOWN, worst, exact=exact))
     else:

@@ -21,6 +21,7 @@ from fairopt.errors import BadInput
 from fairopt.experiment.bench.records import environments
 from fairopt.experiment.journal import RecordsFile, TrialStatus, read_records
 from fairopt.experiment.machine import Environment
+from fairopt.experiment.page import write_page
 from fairopt.experiment.runner import place
 from fairopt.experiment.studies.cells import KINDS, WHOLE, StudyCell, planned, progress_text, run_study, shard_of
 from fairopt.experiment.studies.results import StudyResults, require_whole
@@ -147,14 +148,14 @@ def _check_outputs(page: Path | None, table: Sequence[Path] | None) -> None:
 
 def _tell(results: StudyResults, json_: bool, page: Path | None, table: Sequence[Path] | None, *, pairs: bool) -> None:
     """Print what was found, write it, and leave with status 3 where cells failed."""
-    from fairopt.experiment.studies.page import write_page
+    from fairopt.experiment.studies import page as pages
 
     for path in table or ():
         study_tables.write_table(results, path)
         say(f"wrote {path}")
     if page is not None:
         with working(f"writing {page}"):
-            write_page(results, page)
+            write_page(pages.page(results), page)
         say(f"wrote {page}")
     if json_:
         print_json(StudyResults.form.json(results))

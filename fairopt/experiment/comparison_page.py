@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from os import PathLike
 from typing import Any
 
 from fairopt.compare import Row
@@ -20,7 +19,6 @@ from fairopt.experiment.graph_pictures import graph_pictures
 from fairopt.experiment.page import rendered, svg
 from fairopt.experiment.studies.playing import Observed, observe
 from fairopt.policy import Allocation
-from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import Number, number_text
 from fairopt.properties import Answer, Property
 from fairopt.simulation.history import History
@@ -31,19 +29,11 @@ LINES = (("queue", "Jobs that wait"), ("utilisation", "Part of the GPUs in use")
 USERS = 40
 
 
-def write_page(
-    problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property], path: str | PathLike[str], name: str
-) -> None:
-    """Write the page of a comparison; ``name`` is that of what was compared on. Without properties, of one outcome.
-
-    Errors: `NotInstalled` without Jinja2; `BadInput` for the place.
-    """
-    with naming(path):
-        write_text(path, page(problem, rows, properties, name))
-
-
 def page(problem: Any, rows: Sequence[Row[Any]], properties: Sequence[Property], name: str) -> str:
-    """Return the page; the rest as `write_page`."""
+    """Return the page of a comparison; ``name`` is that of what was compared on. Without properties, of one outcome.
+
+    Errors: `NotInstalled` without Jinja2.
+    """
     groups = together(problem, rows)
     held = held_by_all(groups, properties)
     some = [each for each in properties if each not in held]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from os import PathLike
 
 from fairopt.experiment import plot
 from fairopt.experiment.page import rendered, svg
 from fairopt.frontier.frontiers import Frontier, decimal
 from fairopt.frontier.goals import GOALS
 from fairopt.frontier.relaxed import RELAXED
-from fairopt.problem.files.storage import naming, write_text
 from fairopt.program import number_text
 
 #: The most lines of each table.
@@ -19,14 +17,8 @@ LINES = 500
 WHAT = "a frontier's page"
 
 
-def write_page(found: Frontier, path: str | PathLike[str], title: str = "Frontier") -> None:
-    """Write the page of a frontier. Errors: `NotInstalled` without Jinja2 or matplotlib; `BadInput` for the place."""
-    with naming(path):
-        write_text(path, page(found, title))
-
-
 def page(found: Frontier, title: str = "Frontier") -> str:
-    """Return the page; the rest as `write_page`."""
+    """Return the page of a frontier. Errors: `NotInstalled` without Jinja2 or matplotlib."""
     goals = dict.fromkeys([*(curve.goal for curve in found.curves), *(goal for goal, _ in found.failed)])
     return rendered(
         "frontier_page.html",

@@ -8,10 +8,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from html import escape
+from os import PathLike
 from typing import Any
 from zlib import crc32
 
 from fairopt.discovery import library
+from fairopt.problem.files.storage import naming, write_text
 
 #: Characters that no page may hold: control characters, and halves of pairs, which UTF-8 cannot write.
 UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -30,6 +32,12 @@ def rendered(template: str, package: str, what: str, words: Mapping[str, Any], /
     made.filters |= words
     text: str = made.get_template(template).render(**words, **values)
     return UNWRITABLE.sub("\ufffd", text)
+
+
+def write_page(text: str, path: str | PathLike[str]) -> None:
+    """Write a page to a file. Errors: `BadInput` for the place."""
+    with naming(path):
+        write_text(path, text)
 
 
 @cache

@@ -73,7 +73,7 @@ def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bo
         yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"), left, spare, placed)
 
 
-def alike_by(spec: ObjectPart, status: ObjectPart, admitted: str) -> bytes | str:
+def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str | bytes:
     """Return what stands for all that decides which gangs a Workload is; errors as `pod_sets_of`."""
     sets, said = spec.value.get("podSets"), []
     for each in spec.parts("podSets"):

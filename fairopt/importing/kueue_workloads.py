@@ -14,7 +14,7 @@ from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
 from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
-from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, alike_by, beyond_limits, fits_flavor, pod_sets_of
+from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, beyond_limits, fits_flavor, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.importing.kueue_topology import LEVELS, Topology, placed_late
 from fairopt.numbers import in_full, whole_as_int
@@ -66,7 +66,7 @@ def gangs_in(
         )
         for goods, after in dict.fromkeys((goods, name in late) for name, goods in listed.items())
     }
-    alike: dict[bytes | str, _Alike] = {}
+    alike: dict[str | bytes, _Alike] = {}
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
@@ -83,7 +83,7 @@ def gangs_in(
         if not admitted and not spec.flag("active", True):
             places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
             continue
-        asked, key = spec.text("queueName"), alike_by(spec, status, admitted)
+        asked, key = spec.text("queueName"), text_of(spec, status, admitted)
         same = alike.get(key)
         if same is None:
             if len(alike) >= MOST_ALIKE:
@@ -95,11 +95,10 @@ def gangs_in(
         queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
         if queue in counted:
             tally[queue, let_run, same] += 1
-        gang = ImportedGang(
-            name, queue, 0, None, None, {}, spec.whole("priority", 0, least=-(2**31)),
-            since=part.part("metadata").read("creationTimestamp", SECONDS, 0),
-            about=() if admitted else (("workload", name), ("local", own)),
+        tier, since = (
+            spec.whole("priority", 0, least=-(2**31)), part.part("metadata").read("creationTimestamp", SECONDS, 0)
         )  # fmt: skip
+        about = () if admitted else (("workload", name), ("local", own))
         if not queue:
             places.note("Workload, spec.queueName", name, asked, "its LocalQueue is not in the file")
         elif queue not in queues:
@@ -118,7 +117,9 @@ def gangs_in(
             made, notes = same.gangs[own_flavors]
             for where, value, why in notes:
                 places.note(where, name, value, why)
-            made_of = [gang._replace(name=name + called, **more) for called, more in made]
+            made_of = [
+                ImportedGang(name + called, queue, tier=tier, since=since, about=about, **more) for called, more in made
+            ]
             gangs += made_of if queue not in by_use else _ordered(made_of, past, own, same.pod_sets)
     for (name, let_run, same), times in tally.items():
         _count(counted[name], same, times, let_run=let_run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -15,7 +14,7 @@ from fairopt.program import Array
 SEED = 7
 
 
-def equal_users(keys: Sequence[Array]) -> tuple[Array, Array]:
+def equal_users(keys: Array) -> tuple[Array, Array]:
     """Return the first user of each group that `equal_runs` finds, in its order, and the group of each user (n,)."""
     order, starts = equal_runs(keys)
     group = np.empty_like(order)
@@ -23,26 +22,23 @@ def equal_users(keys: Sequence[Array]) -> tuple[Array, Array]:
     return order[starts], group
 
 
-def equal_runs(keys: Sequence[Array]) -> tuple[Array, Array]:
-    """Return an order of users in which those that are equal in all ``keys`` stand together, and where each run begins.
+def equal_runs(keys: Array) -> tuple[Array, Array]:
+    """Return an order of users in which those equal in all ``keys`` (q, n) stand together, and where each run begins.
 
     They are sorted by a random mixture of the keys, then compared; if others have the same, equal ones may be apart.
     """
     # summed one after the other, so that equal users have equal sums
-    mixed = np.zeros(len(keys[0]))
-    for key, by in zip(keys, _mixture(len(keys)), strict=True):
-        mixed += np.where(np.isfinite(key), key, 0.0) * by
+    mixed = np.add.reduce(np.where(np.isfinite(keys), keys, 0.0) * _mixture(len(keys)), axis=0)
     order = np.argsort(mixed, kind="stable")
-    new = np.ones(len(order), dtype=bool)
-    close = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]]) + 1
-    one, other = order[close], order[close - 1]
-    new[close] = np.any([key[one] != key[other] for key in keys], axis=0)
+    rising, new = mixed[order], np.ones(len(order), dtype=bool)
+    if len(close := np.flatnonzero(rising[1:] == rising[:-1]) + 1):
+        new[close] = (keys[:, order[close]] != keys[:, order[close - 1]]).any(axis=0)
     return order, np.flatnonzero(new)
 
 
 @lru_cache(maxsize=64)
-def _mixture(count: int) -> tuple[float, ...]:
-    return tuple(np.random.default_rng(SEED).uniform(1, 2, count).tolist())
+def _mixture(count: int) -> Array:
+    return np.random.default_rng(SEED).uniform(1, 2, (count, 1))
 
 
 def identical_rows(table: Array) -> tuple[Array, Array]:

@@ -177,7 +177,7 @@ class IncrementalLP:
             word = self._highs.modelStatusToString(self._highs.getModelStatus())
             failed = Solution(status=Status.FAILED, raw_status=word, backend="highs")
             raise NotSolved(f"HiGHS ended {self._program.name} with {word}", failed)
-        self.iterations += max(0, int(self._highs.getInfo().simplex_iteration_count))
+        self.iterations += max(0, self._highs.getInfoValue("simplex_iteration_count")[1])
         self.x, self.dual, self.reduced = found
 
     def _run(self) -> tuple[Array, Array, Array] | None:
@@ -222,10 +222,11 @@ class IncrementalLP:
         order = self._highs.getBasicVariables()[1]
         held, slots = order >= 0, np.maximum(order, 0)
         point, multipliers = np.zeros(len(columns)), np.zeros(len(positions))
-        for _ in range(1 + REFINED):
+        for refined in range(1 + REFINED):
             left, short = np.where(tight, side, 0.0).astype(np.longdouble), gain.astype(np.longdouble)
-            np.subtract.at(left, r, entry * point[c])
-            np.subtract.at(short, c, entry * multipliers[r])
+            if refined:
+                np.subtract.at(left, r, entry * point[c])
+                np.subtract.at(short, c, entry * multipliers[r])
             point[order[held]] += _solved(self._highs.getBasisSolve, left)[held]
             more = _solved(self._highs.getBasisTransposeSolve, np.where(held, short[slots], 0.0))
             multipliers += np.where(tight, more, 0.0)
@@ -238,6 +239,8 @@ class IncrementalLP:
     def _table(self) -> tuple[Array, Array, Array, tuple[Array, Array]]:
         """Return row, column and value of all entries, added rows included, and the rows' bounds."""
         rows = self._program.rows
+        if not self._added:
+            return rows.row, rows.column, rows.value, (rows.lower, rows.upper)
         parts, first = [(rows.row, rows.column, rows.value, rows.lower, rows.upper)], len(rows)
         for (line, place, entry), lower, upper in self._added:
             parts.append((line + first, place, entry, lower, upper))

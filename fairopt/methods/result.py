@@ -7,7 +7,7 @@ value that took ``count`` operations on positive numbers is safe when it is move
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
@@ -112,7 +112,11 @@ class StageClock:
         """Whether the limit has passed."""
         return self.left == 0.0
 
-    def stamped(self, solution: Solution) -> Solution:
-        """Return the solution with the seconds of "solve", and those of the other stages in its effort."""
+    def told(self, effort: Mapping[str, float]) -> dict[str, Any]:
+        """Return the seconds of "solve", and the effort with those of the other stages, as a `Solution` has them."""
         others = {"prepare": self.stages.get("build", 0.0), "certify": self.stages.get("certify", 0.0)}
-        return replace(solution, seconds=self.stages.get("solve", 0.0), effort={**solution.effort, **others})
+        return {"seconds": self.stages.get("solve", 0.0), "effort": {**effort, **others}}
+
+    def stamped(self, solution: Solution) -> Solution:
+        """Return the solution with what is `told` of the stages."""
+        return replace(solution, **self.told(solution.effort))

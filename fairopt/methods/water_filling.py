@@ -14,9 +14,7 @@ Source: Radunovic and Le Boudec, A Unified Framework for Max-Min and Min-Max Fai
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import chain
 from time import perf_counter
 
 import numpy as np
@@ -25,7 +23,7 @@ from fairopt.backends.solution import Solution
 from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.level import raise_level
 from fairopt.methods.level.problem import AskedLevel
-from fairopt.methods.level.solve import MOST_STEPS, affordable, ceiling, raise_by_program
+from fairopt.methods.level.solve import MOST_STEPS, affordable, ceiling
 from fairopt.methods.result import duals_of, ends_of, gap_of, proven, rounded_down, rounded_up
 from fairopt.program import INFINITY, ROUNDING, Array, Number
 
@@ -39,14 +37,9 @@ DEAR = 1e-8
 CLEARLY = 1e-6
 #: A user is barred from a type where its ratio is proved to gain no more than this part by it.
 BARRED = 1e-10
-#: Users are raised by prices, and by a program of all users where prices fail or leave a gap above `GAP`. Fixed users
-#: keep their levels less a small part, so that rounding cannot make that impossible: the next part is tried where it
-#: does. What they give up is counted in `_Filling.doubt`.
-LADDER: tuple[tuple[Callable[..., Solution], tuple[float, ...]], ...] = (
-    (raise_level, (1e-15, 1e-13, 1e-10)),
-    (raise_by_program, (1e-15, 1e-13, 1e-10)),
-)
-GAP = 1e-10
+#: Fixed users keep their levels less a small part, so that rounding cannot make that impossible: the next part is tried
+#: where it does. What they give up is counted in `_Filling.doubt`.
+GIVEN_UP = (1e-15, 1e-13, 1e-10)
 #: A level that rounding may have changed by more than this part is refused.
 DOUBT = 1e-8
 #: A level counts as reached that is short by no more than this part.
@@ -86,10 +79,6 @@ def fill(speedup: Array, capacity: Array, fair: Array, demand: Array | None = No
     return filling.solution(begun)
 
 
-#: A level, and the part that fixed users give up for it.
-Attempt = tuple[Solution, float]
-
-
 class _Filling:
     """The state between rounds: who is fixed where, and who may still use what."""
 
@@ -107,7 +96,7 @@ class _Filling:
         #: The part by which each user's level may be off, because levels before it are.
         self.doubt = np.zeros(n)
         self.rounds: list[Solution] = []
-        self.effort = {"rounds": 0.0, "programs": 0.0, "fallbacks": 0.0}
+        self.effort = {"rounds": 0.0, "programs": 0.0}
         #: Shares with which all have their levels or that of the last round.
         self.shares = np.zeros_like(self.speedup)
 
@@ -201,39 +190,32 @@ class _Filling:
 
     def _raised_or_lower(
         self, target: AskedLevel, speedup: Array, open_: Array, cap: Array, top: float
-    ) -> Attempt | float:
+    ) -> tuple[Solution, float] | float:
         """Return the level of a target; or a level lower than ``top``, where the caps are more than there is."""
-        attempts = self._attempts(target)
-        first = next(attempts)
-        if isinstance(first, NotSolved):
+        try:
+            return self._raised(target)
+        except NotSolved:
             # exact prices of all targets say whether, and by how much, the caps are more than there is
             targets = np.where(open_, np.minimum(cap, top), 0.0) * self.fair
             kept = np.where(open_, 0.0, self.level) * self.fair
-            everybody = AskedLevel(speedup, self.capacity, targets, kept, self.demand)
-            together, _ = _best(self._attempts(everybody))
+            together, _ = self._raised(AskedLevel(speedup, self.capacity, targets, kept, self.demand))
             reached, most = ends_of(together)
-            if reached < 1 - REACHED:
-                lower = affordable(duals_of(together, "target")[0] * self.fair, most, cap, open_)
-                if lower < top:
-                    return lower
-        return _best(chain([first], attempts))
+            lower = affordable(duals_of(together, "target")[0] * self.fair, most, cap, open_)
+            if reached < 1 - REACHED and lower < top:
+                return lower
+            raise
 
-    def _attempts(self, target: AskedLevel) -> Iterator[Attempt | NotSolved]:
-        """Yield the outcome of each rung of `LADDER`: a level, or why there is none. A method ends with its first."""
-        for method, parts in LADDER:
-            for part in parts:
-                try:
-                    result = self._attempt(method, part, target)
-                except NotSolved as failure:
-                    _log.debug("%s failed (%s); the next rung of the ladder is tried", method.__name__, failure)
-                    yield failure
-                else:
-                    yield result, part
-                    break
-            self.effort["fallbacks"] += 1
+    def _raised(self, target: AskedLevel) -> tuple[Solution, float]:
+        """Return the level of a target, and the part that fixed users give up for it: the first of `GIVEN_UP`."""
+        for part in GIVEN_UP[:-1]:
+            try:
+                return self._raised_for(target, part), part
+            except NotSolved as failure:
+                _log.debug("no level (%s); the next part is given up", failure)
+        return self._raised_for(target, GIVEN_UP[-1]), GIVEN_UP[-1]
 
-    def _attempt(self, method: Callable[..., Solution], part: float, target: AskedLevel) -> Solution:
-        """Raise users by a ``method``, the others keeping what they have less a ``part`` of it."""
+    def _raised_for(self, target: AskedLevel, part: float) -> Solution:
+        """Raise users, the others keeping what they have less a ``part`` of it."""
         self.effort["programs"] += 1
         speedup, rate, kept = target.speedup, target.rate, target.floor
         assert kept is not None
@@ -249,7 +231,7 @@ class _Filling:
             raise NotSolved("users are to keep more than there is")
         if not (rate > 0).any():
             raise NotSolved("numbers too far apart for floats: nobody is left to be raised")
-        result = method(speedup, left, rate, floor=floor if floor.any() else None, demand=target.demand)
+        result = raise_level(speedup, left, rate, floor=floor if floor.any() else None, demand=target.demand)
         result.values["share"][users, type_] = gpus
         return result
 
@@ -341,19 +323,3 @@ class _Filling:
         barred = (speedup > 0) & ((leak <= BARRED) | exact_fallback) & ((speedup > 0).sum(axis=1) > 1)[:, None]
         self.usable &= ~barred
         self.leaks.append(np.where(barred, leak, 0.0).max(axis=1))
-
-
-def _best(attempts: Iterator[Attempt | NotSolved]) -> Attempt:
-    """Return the first attempt with a small gap, or else the one with the smallest. Errors: the last `NotSolved`."""
-    best: Attempt | None = None
-    failure = NotSolved("nothing was tried")
-    for attempt in attempts:
-        if isinstance(attempt, NotSolved):
-            failure = attempt
-        elif best is None or gap_of(attempt[0]) < gap_of(best[0]):
-            best = attempt
-        if best is not None and gap_of(best[0]) <= GAP:
-            return best
-    if best is None:
-        raise failure
-    return best

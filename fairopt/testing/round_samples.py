@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from fairopt.policy import Policy
-from fairopt.problem import Cluster, Jobs, Outage, Pattern, Trace
-from fairopt.program import INFINITY, Number
+from fairopt.problem import Cluster, Jobs, Outage, Pattern, Queue, Spots, Trace
+from fairopt.program import INFINITY, Number, fractions, objects
 from fairopt.simulation import History, Mechanics, Round, Setting, run
 from fairopt.simulation.document import document
 
@@ -39,10 +42,9 @@ def sample_settings(
     for number in range(count):
         random = Random(f"{seed}/{number}")
         cluster = sample_cluster(random, types, hosts)
-        drawn = sample_jobs(random, cluster, random.randint(*jobs), most, ties)
         yield Setting(
             cluster,
-            Trace(drawn, _outages(random, cluster, drawn) if outages else ()),
+            sample_trace(random, cluster, jobs, most, outages=outages, ties=ties),
             Mechanics(
                 restart=Fraction(random.choice([0, 2, 5])),
                 launch=Fraction(random.choice([0, 1, 3])),
@@ -67,6 +69,59 @@ def sample_cluster(random: Random, types: tuple[int, int], hosts: tuple[int, int
         bandwidth=[random.choice([1, 2, Fraction(5, 2), None]) for _ in gpu_type],
         hosts=[f"host-{number}" for number in range(len(gpu_type))],
     )
+
+
+def sample_trace(
+    random: Random, cluster: Cluster, jobs: tuple[int, int], most: int = 8, *, outages: bool = True, ties: bool = True
+) -> Trace:
+    """Return a trace on a cluster; see `sample_settings`."""
+    drawn = sample_jobs(random, cluster, random.randint(*jobs), most, ties)
+    return Trace(drawn, _outages(random, cluster, drawn) if outages else ())
+
+
+def sample_queue(random: Random) -> Queue:
+    """Return a queue in the middle of a run: some jobs ran, some hold leases, hosts may be down."""
+    cluster = sample_cluster(random, (1, 3), (1, 5))
+    jobs, now = sample_jobs(random, cluster, random.randint(1, 6), 8, True), LENGTH * random.randint(0, 5)
+    count = len(jobs)
+    jobs = replace(jobs, arrival=objects(min(each, now) for each in jobs.arrival))
+    fresh = Queue.fresh(jobs, cluster, length=LENGTH, now=now, index=int(now / LENGTH))
+    fresh = replace(fresh, up=np.array([random.random() < 0.75 for _ in cluster.hosts], dtype=bool))
+    running = sample_placements(random, fresh)
+    before = sample_placements(random, replace(fresh, up=np.ones(len(cluster.hosts), dtype=bool)))
+    last = tuple(running.get(row, before.get(row, ())) for row in range(count))
+    extra = [Fraction(each) for each in ("0", "0", "1", "3/2", "8")]
+    lease = [now + random.choice(extra) if row in running else now for row in range(count)]
+    return replace(
+        fresh,
+        remaining=jobs.work * objects(random.choice([Fraction(1), Fraction(1, 2), Fraction(1, 10)]) for _ in last),
+        attained=fractions([random.choice([0, 1, Fraction(7, 4), 12]) if spots else 0 for spots in last]),
+        setup=fractions([random.choice([0, Fraction(1, 3), 5]) if row in running else 0 for row in range(count)]),
+        last=last,
+        running=np.array([row in running for row in range(count)], dtype=bool),
+        lease=fractions(lease),
+        started=tuple(now / 2 if spots else None for spots in last),
+    )
+
+
+def sample_placements(random: Random, queue: Queue) -> dict[int, Spots]:
+    """Return, for some jobs of a queue, GPUs of one type that are free and that they can run on."""
+    left, out, rows = queue.free(), dict[int, Spots](), list(range(len(queue)))
+    random.shuffle(rows)
+    for row in rows:
+        spots, missing = [], int(queue.jobs.gpus[row])
+        suited = np.flatnonzero(queue.suits[row]).tolist()
+        gpu_types = [each for each in suited if left[list(queue.cluster.of_type(each))].sum() >= missing]
+        if not gpu_types or random.random() < 0.5:
+            continue
+        for host in queue.cluster.of_type(random.choice(gpu_types)):
+            here = min(missing, int(left[host]))
+            if here:
+                spots.append((host, here))
+                left[host] -= here
+                missing -= here
+        out[row] = tuple(spots)
+    return out
 
 
 def sample_jobs(random: Random, cluster: Cluster, count: int, most: int, ties: bool) -> Jobs:

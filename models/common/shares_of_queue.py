@@ -21,14 +21,14 @@ from fairopt.program import INFINITY, Array, Number, cast
 DIGITS = 12
 
 
-def per_gpu(queue: Queue, rows: Sequence[int], runs: Array) -> Array:
+def per_gpu(queue: Queue, rows: Sequence[int] | Array, runs: Array) -> Array:
     """Return the throughput per GPU of each of ``rows`` (n, k): the gang's over its size; 0 unless it ``runs``.
 
     ``runs`` (all jobs, k) is `Queue.allowed` where a gang is on one type, `Queue.suits` where types may mix.
 
     Source: OEF Sec. 2.3 (speedups are of one worker).
     """
-    at = list(rows)
+    at = np.asarray(rows, dtype=np.int64)
     sizes = cast(queue.jobs.gpus[at], queue.number)
     return np.asarray(queue.jobs.throughput[at] / sizes[:, None] * runs[at])
 
@@ -154,8 +154,8 @@ class JobMarket:
 
         ``by_tenant``: each tenant's weight is divided among its jobs here, in proportion to their own weights.
         """
-        rows = queue.able
-        if not rows:
+        rows = np.array(queue.able)
+        if not len(rows):
             return None
         weight = queue.jobs.weight[rows]
         if by_tenant:
@@ -163,17 +163,18 @@ class JobMarket:
             whole = queue.jobs.tenant_weight * 0
             np.add.at(whole, tenant, weight)
             weight = weight / whole[tenant] * queue.jobs.tenant_weight[tenant]
+        names = tuple(map(queue.jobs.names.__getitem__, queue.able))
         market = Market(
             speedup=per_gpu(queue, rows, queue.allowed),
             capacity=cast(queue.capacity, queue.number),
             weight=weight,
-            users=tuple(queue.jobs.names[row] for row in rows),
+            users=names,
             types=queue.cluster.types,
             demand=cast(queue.jobs.gpus[rows], queue.number),
-            owner=tuple(queue.jobs.names[row] for row in rows),
+            owner=names,
         )
         columns = (queue.remaining[rows], queue.jobs.work[rows], queue.now - queue.jobs.arrival[rows])
-        return cls(tuple(rows), market, *map(np.asarray, columns))
+        return cls(tuple(queue.able), market, *map(np.asarray, columns))
 
     def as_(self, number: type) -> JobMarket:
         """Return the same in ``float`` or in ``Fraction``."""

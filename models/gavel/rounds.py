@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -55,15 +56,26 @@ class GavelState:
     always: tuple[int, ...] = ()
     index: int = 0
 
+    @cached_property
+    def columns(self) -> dict[str, Array]:
+        """The columns ``fraction``, ``rounds``, ``owed`` (k, n) and ``seen`` (n,) by name, to compute with."""
+        return {name: np.array(getattr(self, name)) for name in ("fraction", "rounds", "owed", "seen")}
+
+    def changed(self, columns: dict[str, Array], **others: Any) -> GavelState:
+        """Return the state with other ``columns``, and what else is given."""
+        for name, column in columns.items():
+            others[name] = tuple(column.tolist() if column.ndim == 1 else map(tuple, column.tolist()))
+        made = replace(self, **others)
+        vars(made)["columns"] = self.columns | columns
+        return made
+
     def before(self, index: int) -> GavelState:
         """Return the state when round ``index`` begins."""
         if not self.always:
             return self
-        more = index - self.index
-        rounds = np.array(self.rounds, dtype=np.int64)
+        more, rounds = index - self.index, self.columns["rounds"].copy()
         rounds[list(self.always), np.arange(len(self.always))] += more
-        seen = tuple([each + more for each in self.seen])
-        return replace(self, rounds=tuple(map(tuple, rounds.tolist())), seen=seen, always=())
+        return self.changed({"rounds": rounds, "seen": self.columns["seen"] + more}, always=())
 
 
 @dataclass(frozen=True)
@@ -170,23 +182,23 @@ class GavelRounds(Policy):
             return False
         if not len(queue) or (place < 0).any() or queue.holds.any():
             return False
-        part = _column(queue, state.fraction)[:, place] > 0
+        part = state.columns["fraction"][:, place] > 0
         return bool((part.sum(axis=0) == 1).all() and part[on, np.arange(len(queue))].all())
 
     def _served(self, queue: Queue, state: GavelState, place: Array, on: Array, placements: Placements) -> GavelState:
         """Return the state after the round: all have seen one more, and those that run have received it."""
-        rounds = np.array(state.rounds, dtype=np.int64)
+        rounds = state.columns["rounds"].copy()
         if len(state.jobs):
             rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
             for row in rows[queue.holds[rows] & (place[rows] >= 0)].tolist():
                 rounds[list(queue.gpu_types(placements[row])), place[row]] += 1
             rows = rows[~queue.holds[rows]]
             rounds[on[rows], place[rows]] += 1
-        return replace(state, rounds=tuple(map(tuple, rounds.tolist())), seen=tuple([each + 1 for each in state.seen]))
+        return state.changed({"rounds": rounds, "seen": state.columns["seen"] + 1})
 
     def _claims(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Shared | None]:
-        names, able = queue.jobs.names, queue.able
-        names = names if len(able) == len(names) else tuple(names[row] for row in able)
+        names, able = queue.jobs.names, np.array(queue.able, dtype=np.int64)
+        names = names if len(able) == len(names) else tuple(names[row] for row in queue.able)
         capacity = tuple(queue.capacity.tolist())
         if (names, capacity) == (state.jobs, state.capacity):
             return state, None
@@ -198,30 +210,26 @@ class GavelRounds(Policy):
         number = solve.number if solve.method is None else float
         start = (jobs.market.types, (np.array(state.prices), float(state.value))) if state.prices else None
         program, answer = self.objective.shares(jobs.as_(number), solve, start)
-        sizes, shares = queue.jobs.gpus[list(jobs.rows)], np.asarray(answer.values["share"])
+        sizes, shares = queue.jobs.gpus[able], np.asarray(answer.values["share"])
         if not arithmetic(number).exact:
             shares = np.where(shares > NOISE * sizes[:, None], shares, 0.0)
         fractions = cast(shares, queue.number) / sizes[:, None]
         value, bound = (queue.number(each or 0) for each in (answer.objective, answer.bound))
-        before = places(queue, state.jobs)[queue.able]
+        before = places(queue, state.jobs)[able]
         known = before >= 0
         before = before[known]
         got, seen = np.zeros((len(capacity), len(names)), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
         owed = cast(got, queue.number)
         if len(before):
-            earlier = [_column(queue, state.owed), np.array(state.rounds), np.array(state.seen)]
-            told, had, lasted = (column[..., before] for column in earlier)
+            told, had, lasted = (state.columns[name][..., before] for name in ("owed", "rounds", "seen"))
             if self.reset:
-                told = told + _column(queue, state.fraction)[:, before] * lasted - had
+                told = told + state.columns["fraction"][:, before] * lasted - had
             else:
                 got[:, known], seen[known] = had, lasted
             owed[:, known] = told
-        made = GavelState(
+        made = GavelState().changed(
+            {"fraction": fractions.T, "rounds": got, "owed": owed, "seen": seen},
             jobs=names,
-            fraction=tuple(map(tuple, fractions.T.tolist())),
-            rounds=tuple(map(tuple, got.tolist())),
-            owed=tuple(map(tuple, owed.tolist())),
-            seen=tuple(seen.tolist()),
             capacity=capacity,
             since=queue.now,
             value=value,
@@ -241,16 +249,21 @@ class GavelRounds(Policy):
         able = np.take_along_axis(queue.allowed[rows], types, axis=1)
         rows, types = np.repeat(rows, types.shape[1]).reshape(types.shape)[able], types[able]
         pair = types, place[rows]
-        part, owed = (_column(queue, column)[pair] for column in (state.fraction, state.owed))
-        begun, seen = np.array(state.rounds)[pair] + ahead, np.array(state.seen)[pair[1]]
+        part, owed = (state.columns[name][pair] for name in ("fraction", "owed"))
+        begun, seen = state.columns["rounds"][pair] + ahead, state.columns["seen"][pair[1]]
         kept = np.ones(len(rows), dtype=bool) if self.backfill else part > 0
         some = begun != 0
         priority = part.copy()
         priority[some] = part[some] * np.maximum(seen, 1)[some] / begun[some]
         order = ordered(np.flatnonzero(kept), some | ~(part > 0), -priority, -owed, -part)
+        rows, types = rows[order], types[order]
+        first = np.sort(np.unique(rows, return_index=True)[1])  # of the pairs of each job
+        asked = np.bincount(types[first], weights=queue.jobs.gpus[rows[first]], minlength=len(queue.room))
+        if (asked <= queue.room).all():  # each job runs on the type that comes first for it
+            return Requests(rows[first], types[first])
         left, sizes = queue.room.tolist(), queue.jobs.gpus.tolist()
         requests: dict[int, int] = {}
-        for row, gpu_type in zip(rows[order].tolist(), types[order].tolist(), strict=True):
+        for row, gpu_type in zip(rows.tolist(), types.tolist(), strict=True):
             if row not in requests and left[gpu_type] >= sizes[row]:
                 left[gpu_type] -= sizes[row]
                 requests[row] = gpu_type
@@ -265,7 +278,3 @@ def places(queue: Queue, names: Sequence[str]) -> Array:
         return np.arange(len(names))
     number = {name: at for at, name in enumerate(names)}
     return np.fromiter((number.get(name, -1) for name in queue.jobs.names), dtype=np.int64, count=len(queue))
-
-
-def _column(queue: Queue, values: ByType) -> Array:
-    return np.array(values, dtype=queue.remaining.dtype)

@@ -25,7 +25,7 @@ Moves = Callable[[int, Needs], None]
 _Phase = tuple[list[list[Candidate]], bool]
 
 
-def classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places) -> list[Target]:
+def classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places | None) -> list[Target]:
     """Return `targets_of` without fair sharing: over whom the preemptor has the better right, others, its own.
 
     Of what is needed in other ``columns`` only what is beyond the quota matters: there is room for it now, and the
@@ -42,16 +42,22 @@ def classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], pla
 
 
 def _classic(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], right: int, places: Places
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], right: int, places: Places | None
 ) -> list[Target]:
     quotas, rules = state.quotas, state.rules(work.queue)
     forbidden = rules.borrow_within_cohort is Preempts.NEVER
-    nominal = _may_be_nominal(state, work, needs)
+    own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
+    left = dict(needs)  # of what is needed, with all of the own ClusterQueue gone that may go
+    for _, _, usage, _ in own:
+        for column, amount in usage:
+            if column in left:
+                left[column] -= amount
+    nominal = not any(quotas.over(work.queue, column, amount) for column, amount in left.items())
+    enough = not any(left[column] > 0 and left[column] > quotas.available(work.queue, column) for column in columns)
     under = nominal or not forbidden
     for column in columns if under and forbidden else ():
         under = under and quotas.usage[work.queue][column] < quotas.nominal[work.queue][column]
     better, others = _from_cohorts(state, work, needs, columns, right, only_better=not under)
-    own: list[Candidate] | None = None
     if not (better or others) or not under:
         attempts: tuple[bool, ...] = (True,)
     else:
@@ -59,9 +65,7 @@ def _classic(
     for borrowing in attempts:
         # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
         some = [] if borrowing and forbidden else others
-        if (borrowing or nominal) and (better or some or _enough(state, work, needs, columns)):
-            if own is None:
-                own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
+        if (borrowing or nominal) and (better or some or enough):
             phases = ((better, True), (some, False), ([own], True))
             if targets := _attempt(state, work, needs, columns, phases, places, borrowing=borrowing):
                 return targets
@@ -69,7 +73,7 @@ def _classic(
 
 
 def _attempt(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase], places: Places,
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase], places: Places | None,
     *, borrowing: bool,
 ) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
@@ -97,7 +101,7 @@ def _attempt(
                 takes = takes and (while_borrowing or not borrowing)
                 # a ClusterQueue that borrows no more, or is below a cohort that does not, will not again
                 open_ = not (lower and each.priority >= work.priority)
-                open_ = open_ and not (takes and gone and not _valid(state, work, queue, columns))
+                open_ = open_ and not (takes and gone and quotas.borrows_no_more(work.queue, queue, columns))
             if not open_ or at + 1 == len(going):
                 heappop(heap)
             else:
@@ -109,45 +113,12 @@ def _attempt(
                 gone.append((Target(each, reason), usage))
                 for column, amount in usage:
                     lacks[column] -= amount
-                if max(lacks.values()) <= 0 and has_room(state, work, needs, borrowing=borrowing) and places(gone):
+                enough = max(lacks.values()) <= 0 and has_room(state, work, needs, borrowing=borrowing)
+                if enough and (places is None or places(gone)):
                     gone = fill_back(state, work, needs, gone, quotas.put, quotas.lift, places, borrowing=borrowing)
                     return put_back(quotas.put, gone)
     put_back(quotas.put, gone)
     return []
-
-
-def _enough(state: State, work: QueuedWork, needs: Needs, columns: set[int]) -> bool:
-    """Return whether there may be room in the columns with all of the own ClusterQueue gone that may go, or more."""
-    own = state.yields(work)
-    for column, amount in needs:
-        if (
-            column in columns
-            and amount > own[column]
-            and amount > own[column] + state.quotas.available(work.queue, column)
-        ):
-            return False
-    return True
-
-
-def _may_be_nominal(state: State, work: QueuedWork, needs: Needs) -> bool:
-    """Return whether needs may be within the quota with all of the own ClusterQueue gone that may go."""
-    own = state.yields(work)
-    for column, amount in needs:  # noqa: SIM110 - any() takes three times as long
-        if state.quotas.over(work.queue, column, amount - own[column]):
-            return False
-    return True
-
-
-def _valid(state: State, work: QueuedWork, queue: int, columns: set[int]) -> bool:
-    """Return whether all up to the common ancestor still borrow: candidateIsValid."""
-    quotas = state.quotas
-    own = quotas.paths[work.queue]
-    for node in quotas.paths[queue]:
-        if node in own:
-            break
-        if not quotas.over_any(node, columns):
-            return False
-    return True
 
 
 def _from_cohorts(
@@ -191,19 +162,36 @@ def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, st
 
 
 def fill_back(
-    state: State, work: QueuedWork, needs: Needs, gone: list[Gone], add: Moves, remove: Moves, places: Places, *,
-    borrowing: bool = True,
+    state: State, work: QueuedWork, needs: Needs, gone: list[Gone], add: Moves, remove: Moves,
+    places: Places | None, *, borrowing: bool = True,
 ) -> list[Gone]:  # fmt: skip
     """Return those that are gone without those that can stay, the last ones first: fillBackWorkloads.
 
     ``add`` and ``remove``: how usage comes back and goes.
     """
+    quotas = state.quotas
+    #: What is left in columns where all is for everybody: who takes more cannot stay.
+    spare = {
+        column: room - amount
+        for column, amount in needs
+        if len(gone) > 1 and (room := quotas.shared_room(work.queue, column)) is not None
+    }
     for at in range(len(gone) - 2, -1, -1):
         target, usage = gone[at]
+        fits = True
+        for column, amount in usage:
+            fits = fits and amount <= spare.get(column, amount)
+        if not fits:
+            continue
         add(target.work.queue, usage)
-        if has_room(state, work, needs, borrowing=borrowing) and places(gone[:at] + gone[at + 1 :]):
+        fits = len(spare) == len(needs) and (borrowing or target.work.queue != work.queue)
+        fits = fits or has_room(state, work, needs, borrowing=borrowing)
+        if fits and (places is None or places(gone[:at] + gone[at + 1 :])):
             gone[at] = gone[-1]
-            gone = gone[:-1]
+            gone.pop()
+            for column, amount in usage:
+                if column in spare:
+                    spare[column] -= amount
         else:
             remove(target.work.queue, usage)
     return gone

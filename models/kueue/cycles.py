@@ -100,29 +100,19 @@ class Cycles:
         return self.queues[node]
 
     def _heads(self) -> Iterator[Assignment]:
-        """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside.
-
-        Where it is known that several in a row cannot, the ClusterQueue sleeps for as many cycles.
-        """
+        """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside."""
         for node in list(self._awake):
             own = self.queues[node]
-            if own.wakes > self._clock:
-                continue
-            own.wakes = self._clock
-            while (work := own.first()) is not None and still_hopeless(self.state, work):
+            if (work := own.first()) is None:
+                del self._awake[node]
+            elif not still_hopeless(self.state, work) and (found := nominate(self.state, work)) is not None:
+                own.take(work)
+                yield found
+            elif work is own.sticky:
                 own.take(work)
                 own.aside(work)
-                own.wakes += 1
-            if own.wakes > self._clock:
-                continue
-            if work is None:
-                del self._awake[node]
-                continue
-            own.take(work)
-            if (found := nominate(self.state, work)) is None:
-                own.aside(work)
             else:
-                yield found
+                own.pass_by(work)
 
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
@@ -203,9 +193,16 @@ class Cycles:
     def _process(self, found: Assignment) -> Sequence[Target]:
         """Admit a workload, preempt for it and return whom, or put it back: processEntry."""
         work = found.work
+        if found.mode is Mode.FIT and not found.spots:
+            work.tried = found.tried
+            (self._admit if self._fits(found) else self._skip)(found)
+            return ()
         if self._overlaps(found):
-            with self.state.removed(self._gone(work).values()):
-                found = assign(self.state, work, [found.flavor])
+            if work.alone is not None and self._fits(Assignment(work, needs=found.needs)):
+                found.mode = Mode.FIT
+            else:
+                with self.state.removed(self._gone(work).values()):
+                    found = assign(self.state, work, [found.flavor])
             if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
                 work.tried = -1
                 self._reserve(found, found.needs)
@@ -221,7 +218,7 @@ class Cycles:
                 self._reserve(found, self._to_reserve(found))
             self._aside(work)
         elif self._overlaps(found) or not self._fits(found) or not self._places(found):
-            self.queues[work.queue].push(work)  # skipped: it is tried again in the next cycle
+            self._skip(found)
         elif found.targets:
             work.tried = -1
             self._stop(work, found.targets)
@@ -229,15 +226,24 @@ class Cycles:
             self._stick(work)
             return found.targets
         else:
-            work.flavor, work.admitted, work.step, work.spots = found.flavor, self._clock, found.step, found.spots
-            work.tried = -1
-            self.state.add(work)
-            self.turns.append((self._clock, work))
-            self.stopped.pop(work.number, None)
-            if work.local:
-                self._used[work.local] = self._used.get(work.local, 0) + work.adds
-                self.queues[work.queue].reorder()
+            self._admit(found)
         return ()
+
+    def _skip(self, found: Assignment) -> None:
+        """Put a workload back: it is tried again in the next cycle."""
+        self.queues[found.work.queue].push(found.work)
+
+    def _admit(self, found: Assignment) -> None:
+        """Let a workload run."""
+        work = found.work
+        work.flavor, work.admitted, work.step, work.spots = found.flavor, self._clock, found.step, found.spots
+        work.tried = -1
+        self.state.add(work)
+        self.turns.append((self._clock, work))
+        self.stopped.pop(work.number, None)
+        if work.local:
+            self._used[work.local] = self._used.get(work.local, 0) + work.adds
+            self.queues[work.queue].reorder()
 
     def _stop(self, work: QueuedWork, targets: Sequence[Target]) -> None:
         """Note who is stopped for a workload at the end of the cycle."""
@@ -250,10 +256,8 @@ class Cycles:
         self._targets += targets
 
     def _overlaps(self, found: Assignment) -> bool:
-        if not found.targets:
-            return False
-        gone = self._gone(found.work)
-        return any(target.work.number in gone for target in found.targets)
+        numbers = [target.work.number for target in found.targets]
+        return bool(numbers) and not self._gone(found.work).keys().isdisjoint(numbers)
 
     def _fits(self, found: Assignment) -> bool:
         """Return whether there is room without those who are stopped, column by column."""
@@ -331,15 +335,14 @@ class Cycles:
 class _Queue:
     """Workloads of a ClusterQueue that wait, in order; those before ``at`` are set aside until something is released.
 
-    ``sticky``: the one that waits for its preemptions. ``wakes``: in which cycle its head is asked next. ``mixed``:
-    whether those that are set aside and the others are in order only among themselves.
+    ``sticky``: the one that waits for its preemptions. ``mixed``: whether those set aside and the others may be mixed.
 
     Past use of LocalQueues comes before priority and age: cluster_queue.go, queueOrderingFunc.
     """
 
     def __init__(self, used: Mapping[str, Number], *, strict: bool) -> None:
         self.works: list[tuple[_Place, QueuedWork]] = []
-        self.at, self.wakes, self.strict, self.mixed = 0, 0, strict, False
+        self.at, self.strict, self.mixed = 0, strict, False
         self.failed: set[object] = set()
         self.sticky: QueuedWork | None = None
         self._used = used
@@ -377,6 +380,10 @@ class _Queue:
     def aside(self, work: QueuedWork) -> None:
         """Set the head, which was taken, aside; where it blocks, all behind it with it."""
         self.works.insert(self.at, (self._place(work), work))
+        self.pass_by(work)
+
+    def pass_by(self, work: QueuedWork) -> None:
+        """Set the head aside where it stands."""
         self.at += 1
         if self.strict:
             self.at = len(self.works)
@@ -385,7 +392,6 @@ class _Queue:
 
     def again(self) -> None:
         """Take those that were set aside back: something was released."""
-        self.wakes = 0
         if self.at:
             self.at, self.failed = 0, set()
             if self.mixed or self._used:

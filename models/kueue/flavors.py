@@ -71,42 +71,44 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
 
 
 def nominate(state: State, work: QueuedWork) -> Assignment | None:
-    """Return what `assign` does for a head; None where one column alone shows that it would only be set aside.
+    """Return what `assign` does for a head; None where the columns show that it would only be set aside.
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
     """
     quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
-    if state.fair or len(work.needs) != 1 or work.fewer is not None or work.topology:
+    if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)
-    if rules.borrow_within_cohort is not Preempts.NEVER:
-        return assign(state, work)
-    ((flavor, (own, apart)),) = work.needs.items()
-    needs, borrows, fits = (*own, *apart), 0, True
+    flavor, needs = work.alone
+    nominal, top, lacks = quotas.nominal[queue], len(quotas.paths[queue]) - 1, {}
     for column, amount in needs:
-        free = quotas.available(queue, column)
-        if amount > free:
-            fits = False
-            if _hopeless(state, work, rules, column, amount, free):
+        if amount > (free := quotas.available(queue, column)):
+            if nominal[column] < amount and quotas.level(queue, column, amount) == top:
                 work.hopeless = column, state.moves(queue, column)
-                return None
-        elif fits:
-            borrows = max(borrows, _height(state, queue, column, amount))
-    return Assignment(work, Mode.FIT, flavor, borrows, needs) if fits else assign(state, work)
-
-
-def _hopeless(state: State, work: QueuedWork, rules: Rules, column: int, amount: int, free: int) -> bool:
-    """Return whether a column, of which too little is free, shows that a workload would only be set aside."""
-    quotas, queue = state.quotas, work.queue
-    nominal, used = quotas.nominal[queue][column], quotas.usage[queue][column]
-    if quotas.level(queue, column, amount) + 1 < len(quotas.paths[queue]):
-        return rules.reclaim_within_cohort is Preempts.ANY and not _preempts(state, work, rules)
-    if nominal < amount:
-        return True  # Mode.NO_FIT
-    if rules.reclaim_within_cohort is not Preempts.ANY:
-        return False  # room may be held back for it
-    left = amount - (state.yields(work)[column] if _preempts(state, work, rules) else 0)
-    return left > free and (used >= nominal or quotas.over(queue, column, left))
+                return None  # Mode.NO_FIT
+            lacks[column] = free
+    if not lacks:
+        level = max([quotas.level(queue, column, amount) for column, amount in needs], default=0)
+        return Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
+    if rules.reclaim_within_cohort is Preempts.ANY:  # else room may be held back for it
+        if state.barred and not _preempts(state, work, rules):
+            return None
+        usage, quota, yields = quotas.usage[queue], quotas.subtree[queue], state.yields(work)
+        enough = within = True
+        for column, amount in needs:
+            left = amount - yields[column]
+            fits = usage[column] + left <= quota[column]
+            if column in lacks:
+                fits = fits and usage[column] < nominal[column]
+                if left > lacks[column]:
+                    enough = False
+                    if not fits and quotas.level(queue, column, amount) == top:
+                        work.hopeless = column, state.moves(queue, column)
+                        return None
+            within = within and fits
+        if not (enough or within) and quotas.level_of_all(queue, needs) >= top:
+            return None
+    return assign(state, work)
 
 
 def still_hopeless(state: State, work: QueuedWork) -> bool:

@@ -118,6 +118,7 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
     columns = (gangs.user, gangs.kinds, gangs.on, gangs.tier, gangs.preemptible, gangs.moments)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     fewer: dict[tuple[object, ...], FewerPods | None] = {}
+    alone: dict[tuple[object, ...], tuple[int, Needs] | None] = {}
     asks: dict[str, tuple[PodPlacement, ...]] = {"": ()}
     nothing: Mapping[str, str] = {}
     for number, (user, takes, on, tier, preemptible, since) in enumerate(rows):
@@ -138,6 +139,10 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
 
             asked[same] = needs({})
             fewer[same] = _fewer(fewer_pods(text, f"settings of {gangs.names[number]!r}, {FEWER}"), needs)
+            several = len(asked[same]) != 1 or placing or fewer[same] is not None
+            alone[same] = (
+                None if several else next((kind, (*own, *apart)) for kind, (own, apart) in asked[same].items())
+            )
         works.append(
             QueuedWork(
                 gangs.names[number],
@@ -155,6 +160,7 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                 adds=_number(said, "local_adds"),
                 topology=asks[placing],
                 spots={each.name: each.at for each in asks[placing]} if on >= 0 else {},
+                alone=alone[same],
             )
         )
     return works

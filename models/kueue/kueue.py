@@ -302,7 +302,10 @@ def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
     units = [unit_of[name] for name in resource]
 
     def whole(row: Array) -> list[int]:
-        return [UNLIMITED if each == INFINITY else int(each * unit) for each, unit in zip(row, units, strict=True)]
+        return [
+            UNLIMITED if each == INFINITY else each.numerator * (unit // each.denominator)
+            for each, unit in zip(row, units, strict=True)
+        ]
 
     rows = range(len(owed.nodes))
     guaranteed, caps, reserves = (

@@ -39,11 +39,11 @@ def targets_of(
     """
 
     def places(gone: Sequence[Gone]) -> bool:
-        if flavor is None or not work.topology:
-            return True
+        assert flavor is not None
         return state.topologies.place(work, flavor, [target.work for target, _ in gone]) is not None
 
-    return (_fair if state.fair else classic)(state, work, needs, columns, places)
+    asked = places if flavor is not None and work.topology else None
+    return (_fair if state.fair else classic)(state, work, needs, columns, asked)
 
 
 class _TargetQueues:
@@ -152,7 +152,7 @@ class _TargetQueues:
         return not infinite, -share, 2 if node == self.queue else 1, left[0][0] if left else ()
 
 
-def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places) -> list[Target]:
+def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places | None) -> list[Target]:
     """Return `targets_of` with fair sharing: by the first strategy, then those that it left by the second."""
     quotas, rules = state.quotas, state.rules(work.queue)
     own = state.candidates(work.queue, rules.within_cluster_queue, work, columns)
@@ -179,7 +179,7 @@ def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int], place
 
 
 def _first(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues, places: Places
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], queues: _TargetQueues, places: Places | None
 ) -> tuple[bool, list[Gone], dict[int, list[Candidate]]]:
     """Return whether it fits now, who goes, and whom rule S2-b may ask again: runFirstFsStrategy."""
     quotas, strategy = state.quotas, state.strategies[0]
@@ -213,14 +213,19 @@ def _first(
         if first is not None:
             quotas.remove(queue, first[2])
             gone.append((Target(first[1], reason), first[2]))
-            if quotas.fits(work.queue, needs, counted=True) and places(gone):
+            if quotas.fits(work.queue, needs, counted=True) and (places is None or places(gone)):
                 return True, gone, {}
         queues.changed(queue)
     return False, gone, retry
 
 
 def _second(
-    state: State, work: QueuedWork, needs: Needs, retry: dict[int, list[Candidate]], gone: list[Gone], places: Places
+    state: State,
+    work: QueuedWork,
+    needs: Needs,
+    retry: dict[int, list[Candidate]],
+    gone: list[Gone],
+    places: Places | None,
 ) -> bool:
     """Add who goes by rule S2-b, one of each ClusterQueue, and return whether it fits: runSecondFsStrategy."""
     quotas = state.quotas
@@ -233,7 +238,7 @@ def _second(
         if new_share < old_share:
             quotas.remove(queue, usage)
             gone.append((Target(first, FAIR), usage))
-            if quotas.fits(work.queue, needs, counted=True) and places(gone):
+            if quotas.fits(work.queue, needs, counted=True) and (places is None or places(gone)):
                 return True
         queues.changed(queue)
         if new_share > old_share:  # nobody else below the ancestor has a higher share

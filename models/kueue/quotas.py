@@ -8,7 +8,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/cache/scheduler/resource_node.go and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from fractions import Fraction
 from itertools import product
 from math import lcm
@@ -22,6 +22,7 @@ UNLIMITED = 2**63 - 1
 #: The share of a borrower of weight 0, in a status.
 MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
+_NOBODY: frozenset[int] = frozenset()
 
 
 class DominantShare(NamedTuple):
@@ -93,6 +94,8 @@ class CohortQuotas:
         self.lendable = [summed[over] if over != TOP else [0] * len(self.resources) for over in parent]
         self.times = [self._times(node, self.children[over] if over != TOP else ()) for node, over in enumerate(parent)]
         self.usage = [[0] * self.width for _ in nodes]
+        #: Of each node, upwards: its usage.
+        self._rows = [[self.usage[at] for at in path] for path in self.paths]
         #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
         self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
         #: The same where that bounds anything: a limit, or what is not for others.
@@ -109,6 +112,8 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
+        #: Of two nodes: usage and quotas of the nodes from the second one up to their common ancestor.
+        self._apart: dict[tuple[int, int], Sequence[tuple[Sequence[int], Sequence[int]]]] = {}
         #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
@@ -179,9 +184,13 @@ class CohortQuotas:
 
     def lift(self, node: int, needs: Needs) -> None:
         """Take usage away for a while, as `remove`: what is noted of who is above the quota stays as it is."""
+        rows, shared = self._rows[node], self._shared[self.paths[node][-1]]
         for column, amount in needs:
-            for at in self.paths[node]:
-                usage = self.usage[at]
+            if shared[column]:
+                for usage in rows:
+                    usage[column] -= amount
+                continue
+            for at, usage in zip(self.paths[node], rows, strict=True):
                 above = usage[column] - self.local[at][column]
                 usage[column] -= amount
                 if above < amount:
@@ -191,9 +200,13 @@ class CohortQuotas:
 
     def put(self, node: int, needs: Needs) -> None:
         """Add usage again that was lifted."""
+        rows, shared = self._rows[node], self._shared[self.paths[node][-1]]
         for column, amount in needs:
-            for at in self.paths[node]:
-                usage = self.usage[at]
+            if shared[column]:
+                for usage in rows:
+                    usage[column] += amount
+                continue
+            for at, usage in zip(self.paths[node], rows, strict=True):
                 room = self.local[at][column] - usage[column]
                 usage[column] += amount
                 if room > 0:
@@ -221,9 +234,10 @@ class CohortQuotas:
         root = self.paths[node][-1]
         return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
 
-    def above_below(self, node: int, columns: Iterable[int]) -> set[int]:
-        """Return the children of a node that use more than their quota of any of the columns."""
-        return set().union(*(self._above_below[column].get(node, ()) for column in columns))
+    def above_below(self, node: int, columns: Iterable[int]) -> Set[int]:
+        """Return the children of a node that use more than their quota of any of the columns; not to be changed."""
+        first, *others = [self._above_below[column].get(node, _NOBODY) for column in columns]
+        return frozenset().union(first, *others) if others else first
 
     def any_above(self, node: int, but: int, columns: Iterable[int]) -> bool:
         """Return whether any child of a node but one uses more than its quota of any of the columns."""
@@ -233,12 +247,31 @@ class CohortQuotas:
                 return True
         return False
 
+    def borrows_no_more(self, node: int, other: int, columns: Iterable[int]) -> bool:
+        """Return whether another node, or one up to the common ancestor, is above its quota in none of the columns."""
+        if (found := self._apart.get((node, other))) is None:
+            own = self.paths[node]
+            found = self._apart[node, other] = [
+                (self.usage[each], self.subtree[each]) for each in self.paths[other] if each not in own
+            ]
+        for usage, quota in found:
+            for column in columns:
+                if usage[column] > quota[column]:
+                    break
+            else:
+                return True
+        return False
+
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:
         """Return how much more a node may take without preemption: `Available`, at least 0.
 
         ``counted``: what of its usage is not.
         """
+        if not counted:
+            root = self.paths[node][-1]
+            if self._shared[root][column]:
+                return max(0, self.subtree[root][column] - self.usage[root][column])
         least: int | None = None  # of what the nodes let through
         below = 0  # what is left of local quotas
         for usage, local, _, most in (self._steps if counted > 0 else self._bounds)[node][column]:

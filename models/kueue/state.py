@@ -103,7 +103,7 @@ class State:
     since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
     #: How often somebody left a tree (by its root), or came to a ClusterQueue, by column.
-    _moves: dict[tuple[int, int], int] = field(default_factory=dict)
+    _moves: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     #: Those that may be preempted, by ClusterQueue and column (of the column -1 all), in the order in which they go.
     _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
@@ -149,12 +149,12 @@ class State:
 
     def _moved(self, node: int, work: QueuedWork) -> None:
         for column, _ in work.usage:
-            self._moves[node, column] = self._moves.get((node, column), 0) + 1
+            self._moves[node, column] += 1
 
     def moves(self, queue: int, column: int) -> int:
         """Return how often somebody left the tree of a ClusterQueue, or came to that itself, who uses a column."""
         root = self.quotas.paths[queue][-1]
-        return self._moves.get((root, column), 0) + self._moves.get((queue, column), 0)
+        return self._moves[root, column] + self._moves[queue, column]
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
@@ -211,13 +211,10 @@ class State:
                     yield from inside(child)
                 return
             going = self._listed(node, columns)
-            if len(columns) == 1:
-                if going:
-                    yield going
-                return
-            uses = (at for at, each in enumerate(going) if not columns.isdisjoint(each[3]))
-            first = next(uses, None)
-            if first is not None:
+            first = 0
+            while first < len(going) and columns.isdisjoint(going[first][3]):
+                first += 1
+            if first < len(going):
                 yield going[first:] if first else going
 
         return self.known(

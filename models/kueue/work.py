@@ -86,7 +86,8 @@ class QueuedWork:
     after each; ``step``: after which of them it runs. ``local``: its LocalQueue, "" where past use orders nothing;
     ``adds``: what its admission adds to the past use of that. ``topology``: what its pods ask of the topology;
     ``spots``: where they are while it runs. ``tried``: after which of its flavors the search goes on, -1 for none.
-    ``hopeless``: in which column it cannot get room, as of which move there (`State.moves`).
+    ``alone``: its flavor and all that it takes, where it has one flavor, cannot start with fewer pods, and asks nothing
+    of a topology. ``hopeless``: in which column it cannot get room, as of which move there (`State.moves`).
     """
 
     name: str
@@ -107,6 +108,7 @@ class QueuedWork:
     spots: Spots = field(default_factory=dict)
     tried: int = -1
     hopeless: tuple[int, int] = (-1, -1)
+    alone: tuple[int, Needs] | None = None
 
     @property
     def place(self) -> Place:

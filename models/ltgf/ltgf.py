@@ -77,27 +77,32 @@ def rho_orders(held: Array, due: Array, rate: Array) -> tuple[Array, Array]:
     return first, second
 
 
-def rates(queue: Queue, kinds: Sequence[ShareBasis], counts: Array, demand_cap: bool) -> Rates:
+def rates(queue: Queue, kinds: tuple[ShareBasis, ...], counts: Array, demand_cap: bool) -> Rates:
     """Return the GPU time due per unit of time, to every tenant (m, T) and to a job of each kind (m, K), in numbers.
 
     ``counts`` (m, K) are the active jobs of each of the ``kinds`` in each of m spans of time; of a kind without any
     nothing is due. M is all GPUs of the cluster, whether their hosts work or not.
     Source: Eq. (6)-(8), (13), (14), (16).
     """
-    place = {name: at for at, name in enumerate(queue.jobs.tenants)}
-    owner = np.array([place[tenant] for tenant, _, _ in kinds], dtype=np.int64)
-    size = _column(queue, [gpus for _, gpus, _ in kinds])
-    weight = _column(queue, [each for _, _, each in kinds])
-    demand, weights = (cast(np.zeros((len(place), len(counts))), queue.number) for _ in range(2))
-    np.add.at(demand, owner, (counts * size).T)
-    np.add.at(weights, owner, (counts * weight).T)
-    demand, weights, none = demand.T, weights.T, _column(queue, [queue.now * 0])
+    owner, size, weight = _columns(kinds, queue.jobs.tenants, queue.number)
+    sums = queue.arithmetic.zeros((len(queue.jobs.tenants), 2 * len(counts)))
+    np.add.at(sums, owner, np.concatenate((counts * size, counts * weight)).T)
+    demand, weights, none = sums.T[: len(counts)], sums.T[len(counts) :], _column(queue, [queue.now * 0])
     own = _column(queue, _quotas(tuple(queue.jobs.tenant_weight.tolist()), int(queue.cluster.gpus.sum()), queue.number))
     tenants = np.minimum(demand, own) if demand_cap else np.broadcast_to(own, demand.shape)
     # a job's fair GPUs: its part of the tenant's by weight, at most its own
     there = (counts > 0) & (weights[:, owner] != 0)
     jobs = np.where(there, tenants[:, owner] * weight / np.where(there, weights[:, owner], 1), none)
     return tenants, np.minimum(jobs, size)
+
+
+@lru_cache(maxsize=8)  # there are the same ones for many rounds
+def _columns(kinds: tuple[ShareBasis, ...], tenants: tuple[str, ...], number: type) -> tuple[Array, Array, Array]:
+    """Return the owner of each kind, by its place, and its GPUs and weight (K,) in numbers."""
+    place = {name: at for at, name in enumerate(tenants)}
+    owner = np.array([place[tenant] for tenant, _, _ in kinds], dtype=np.int64)
+    size, weight = (cast(objects(each), number) for each in ([gpus for _, gpus, _ in kinds], [w for _, _, w in kinds]))
+    return owner, size, weight
 
 
 @lru_cache(maxsize=64)  # a trace has the same ones throughout
@@ -108,16 +113,17 @@ def _quotas(weights: Sequence[Number], gpus: int, number: type) -> list[Number]:
 
 
 @lru_cache(maxsize=2)  # the jobs are the same while nobody comes and nobody is done
-def share_bases(jobs: Jobs) -> tuple[list[ShareBasis], list[ShareBasis], Array]:
+def share_bases(jobs: Jobs) -> tuple[list[ShareBasis], tuple[ShareBasis, ...], Array]:
     """Return what each job's fair share depends on; these without repetition, and the place (n,) of each in them."""
     names = map(jobs.tenants.__getitem__, jobs.tenant.tolist())
     of_each = list(zip(names, jobs.gpus.tolist(), jobs.weight.tolist(), strict=True))
-    place = {each: at for at, each in enumerate(dict.fromkeys(of_each))}
-    return of_each, list(place), np.array([place[each] for each in of_each], dtype=np.int64)
+    place: dict[ShareBasis, int] = {}
+    kind = [place.setdefault(each, len(place)) for each in of_each]
+    return of_each, tuple(place), np.array(kind, dtype=np.int64)
 
 
-def updated(books: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAccounts:
-    """Return the books brought up to now, without the accounts of jobs that have left.
+def updated(books: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> tuple[GpuTimeAccounts, Rates]:
+    """Return the books brought up to now, without the accounts of jobs that have left, and what is due from now on.
 
     A job is active from its arrival. A completed job counts as active, and as holding its GPUs, until the end of its
     last round. That is when the scheduler notices, and when its GPUs become free for others. (The measures of a run end
@@ -134,24 +140,28 @@ def updated(books: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAc
         known = np.array([place.get(name, -1) for name in books.jobs], dtype=np.int64)
         fresh = np.array([name not in before for name in there], dtype=bool)
     stays = known >= 0
-    gone = [books.bases[at] for at in np.flatnonzero(~stays).tolist()]
+    left = np.flatnonzero(~stays).tolist()
+    gone = [books.bases[at] for at in left]
     attained = queue.attained[rows]
     # while a job is present, its held time is known exactly, failures included
     held_before = _column(queue, books.job_held)
     now_held = held_before.copy()
     now_held[stays] = attained[known[stays]]
-    for at in np.flatnonzero(~stays).tolist():
+    for at in left:
         now_held[at] += books.bases[at][1] * (books.end - books.begin) if books.ran[at] else zero
-    number = {name: at for at, name in enumerate(tenants)}
     held = _column(queue, [books.held.get(name, zero) for name in tenants])
     np.add.at(held, queue.jobs.tenant[rows[fresh]], attained[fresh])  # only if the books were opened late
-    owners = queue.jobs.tenant[rows[known]] if not gone else np.array([number[each[0]] for each in books.bases])
+    if gone:
+        number = {name: at for at, name in enumerate(tenants)}
+        owners = np.array([number[tenant] for tenant, _, _ in books.bases])
+    else:
+        owners = queue.jobs.tenant[rows[known]]
     np.add.at(held, owners, now_held - held_before)
     # what was due since the last round to a job that was there all the time, and that before a new one came
     new, closing = np.flatnonzero(fresh).tolist(), min(books.end, queue.now)
     came = {at: max(queue.jobs.arrival[rows[at]], books.begin) for at in new}
     times = sorted({books.begin, *([closing] if gone else []), *came.values(), queue.now})
-    all_kinds = list(dict.fromkeys((*kinds, *gone)))
+    all_kinds = tuple(dict.fromkeys((*kinds, *gone))) if gone else kinds
     counts = np.zeros((len(times), len(all_kinds)), dtype=np.int64)
     counts[0, : len(kinds)] = np.bincount(kind[rows[~fresh]], minlength=len(kinds))
     for basis, many in Counter(gone).items():
@@ -161,15 +171,16 @@ def updated(books: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAc
     since = {time: at for at, time in enumerate(times)}
     for row, time in came.items():
         counts[since[time], kind[rows[row]]] += 1
-    spans = np.diff(_column(queue, times))[:, None]
-    to_tenants, to_jobs = rates(queue, all_kinds, counts.cumsum(axis=0)[:-1], demand_cap)
-    due = _added(_column(queue, [books.due.get(name, zero) for name in tenants]), to_tenants * spans)[-1]
-    owed = _added(_column(queue, [zero] * len(all_kinds)), to_jobs * spans)
+    moments = _column(queue, times)
+    spans = (moments[1:] - moments[:-1])[:, None]
+    to_tenants, to_jobs = rates(queue, all_kinds, counts.cumsum(axis=0), demand_cap)
+    due = _added(_column(queue, [books.due.get(name, zero) for name in tenants]), to_tenants[:-1] * spans)[-1]
+    owed = _added(_column(queue, [zero] * len(all_kinds)), to_jobs[:-1] * spans)
     owing = owed[-1][kind[rows]]
     for at in new:  # a job that came at this very moment is owed nothing yet
         owing[at] = owing[at] - owed[since[came[at]], kind[rows[at]]]
     owing[known[stays]] = _column(queue, books.job_due)[stays] + owing[known[stays]]
-    return GpuTimeAccounts(
+    new_books = GpuTimeAccounts(
         begun=books.begun,
         begin=queue.now,
         end=queue.end,
@@ -180,11 +191,12 @@ def updated(books: GpuTimeAccounts, queue: Queue, demand_cap: bool) -> GpuTimeAc
         job_held=tuple(attained.tolist()),
         job_due=tuple(owing.tolist()),
     )
+    return new_books, (to_tenants[-1], to_jobs[-1, : len(kinds)])
 
 
 def _added(first: Array, more: Array) -> Array:
     """Return the sums of a row (K,) and of none, one, ... of those after it (m, K), added one by one."""
-    return np.add.accumulate(np.vstack((first, more)), axis=0)
+    return np.add.accumulate(np.concatenate((first[None], more)), axis=0)
 
 
 def _column(queue: Queue, values: Sequence[Number]) -> Array:
@@ -279,12 +291,12 @@ class LongTermGpuTimeFairness(Policy):
 
     def decide(self, problem: Queue, state: Any, solve: Session) -> Schedule:
         """Bring the books up to now, select and place; see `Policy.decide`."""
-        books = updated(state, problem, not self.adjusted)
-        requests, refused = self._select(problem, books)
+        books, due = updated(state, problem, not self.adjusted)
+        requests, refused = self._select(problem, books, due)
         placements = placed(problem, requests, self.placement)
         if len(placements) < np.count_nonzero(problem.holds) + len(requests):
             # a placement may need more than free GPUs of a type, so it is asked about each job in turn, as in line 9
-            requests, refused = self._in_turn(problem, books, Room(problem, staying_first, self.placement))
+            requests, refused = self._in_turn(problem, books, due, Room(problem, staying_first, self.placement))
             placements = placed(problem, requests, self.placement)
         rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
         ran = np.zeros(len(problem), dtype=bool)
@@ -299,41 +311,31 @@ class LongTermGpuTimeFairness(Policy):
             notes=dict.fromkeys(refused, "selected, and did not fit"),
         )
 
-    def _rates(self, queue: Queue) -> Rates:
-        """Return what is due now, to tenants (T,) and to jobs by kind (K,)."""
-        _, kinds, kind = share_bases(queue.jobs)
-        counts = np.bincount(kind[queue.fitting], minlength=len(kinds))
-        tenants, jobs = rates(queue, kinds, counts[None], not self.adjusted)
-        return tenants[0], jobs[0]
-
-    def _select(self, queue: Queue, books: GpuTimeAccounts) -> tuple[Sequence[Request], list[int]]:
+    def _select(self, queue: Queue, books: GpuTimeAccounts, due: Rates) -> tuple[Sequence[Request], list[int]]:
         """Return the jobs that get a lease now, in order, and those selected that do not fit. Source: Algorithm 1."""
         rows = np.flatnonzero(queue.can & ~queue.holds)
         first = staying_first.first(queue)
         asked = np.bincount(first[rows], weights=queue.jobs.gpus[rows], minlength=len(queue.room))
         if (asked > queue.room).any():
-            return self._in_turn(queue, books, Room(queue, staying_first))
+            return self._in_turn(queue, books, due, Room(queue, staying_first))
         # each gets the type that it asks for first, whenever it is its turn: the order says who chooses a host first
         if not (queue.running[rows] & (queue.last_type[rows] == first[rows])).all():
-            due = self._rates(queue)
             rows, tenants = self._pending(queue, books, due)
-            term = lease_length(queue, self.lease)
-            keys = [np.zeros_like(queue.remaining[rows]) for _ in range(2)]
+            terms, names = queue.jobs.gpus[rows] * lease_length(queue, self.lease), queue.jobs.tenants
+            parts = []
             for begin, end in pairwise([*np.flatnonzero(np.diff(tenants, prepend=-1)).tolist(), len(rows)]):
-                name = queue.jobs.tenants[tenants[begin]]
-                terms = [each * term for each in queue.jobs.gpus[rows[begin : end - 1]].tolist()]
-                held = np.add.accumulate(_column(queue, [books.held[name], *terms]))
-                owed, rate = _column(queue, [books.due[name], due[0][tenants[begin]]])[:, None].repeat(len(held), 1)
-                of_tenant = rho_orders(held, owed, rate)
-                for key, column in zip(keys, of_tenant, strict=True):
-                    key[begin:end] = column
+                grows = [books.held[names[tenants[begin]]], *terms[begin : end - 1].tolist()]
+                parts.append(np.add.accumulate(_column(queue, grows)))
+            owed = _column(queue, [books.due[name] for name in names])
+            keys = rho_orders(np.concatenate(parts), owed[tenants], due[0][tenants])
             # what a tenant holds only grows, so that its jobs keep their order
             rows = rows[ordered(range(len(rows)), *keys, tenants)]
         return Requests(rows, first[rows]), []
 
-    def _in_turn(self, queue: Queue, books: GpuTimeAccounts, room: Room) -> tuple[Sequence[Request], list[int]]:
+    def _in_turn(
+        self, queue: Queue, books: GpuTimeAccounts, due: Rates, room: Room
+    ) -> tuple[Sequence[Request], list[int]]:
         """Return the same, where a job may find no room when it is its turn."""
-        due = self._rates(queue)
         names, term = queue.jobs.tenants, lease_length(queue, self.lease)  # t_lease
         pending: dict[int, deque[int]] = {}  # T: the tenants that are still considered
         for row, tenant in zip(*(column.tolist() for column in self._pending(queue, books, due)), strict=True):

@@ -74,14 +74,36 @@ def _way(room: Holdings, refused: Callable[[int, Amounts], str], job: QueuedGang
     return None, why
 
 
-def actions_of(owed: Entitlements, *, preempt: bool | None, reclaim: bool | None) -> list[str]:
+def session(
+    room: Holdings,
+    owed: Entitlements,
+    key: Callable[[int], tuple[Any, ...]],
+    refused: Callable[[int, Amounts], str],
+    overused: Callable[[int], str],
+    reclaiming: Callable[[], Reclaiming],
+    **asked: bool | None,
+) -> None:
+    """Play "allocate", and the actions that are played beside it: queues take turns by ``key``, the least first.
+
+    ``refused`` and ``overused`` as in `allocate`; ``reclaiming``: the plugin's action; ``asked``: as in `actions_of`.
+    """
+    starves = allocate(room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused, overused)
+    for action in actions_of(owed, **asked):
+        if action == "preempt":
+            from fairopt.models.volcano.preempting import preempt  # here, since few clusters have the action
+
+            starves = preempt(room, owed, starves, key, refused)
+        else:
+            reclaiming().play([job for job in starves if job.on < 0 and may_reclaim(owed, job)], key)
+
+
+def actions_of(owed: Entitlements, **asked: bool | None) -> list[str]:
     """Return which of the actions "preempt" and "reclaim" are played, in order.
 
-    They are as given; None is what the cluster's settings say of ``actions``, of which an action has its place.
+    They are as ``asked``; None is what the cluster's settings say of ``actions``, of which an action has its place.
     """
     said = owed.settings.get("", {}).get("actions", "").split(", ")
-    given = {"preempt": preempt, "reclaim": reclaim}
-    played = [name for name, own in given.items() if (name in said if own is None else own)]
+    played = [name for name, own in asked.items() if (name in said if own is None else own)]
     return sorted(played, key=lambda name: said.index(name) if name in said else len(said))
 
 
@@ -116,6 +138,7 @@ class Reclaiming(ABC):
     the last that started. Queues with such jobs stand in the order in which they are asked, of each column and below
     each group; a queue's place changes with what it holds, and in a tie the queue that is listed first comes first.
 
+    ``deserved`` (N, W): what nodes deserve. ``key``: the order of turns; queues are asked the other way around.
     ``local``: whether which jobs yield depends on the queue that reclaims.
 
     Source: volcano pkg/scheduler/actions/reclaim/reclaim.go, Execute and reclaimForTask.
@@ -123,8 +146,8 @@ class Reclaiming(ABC):
 
     local: bool = False
 
-    def __init__(self, room: Holdings) -> None:
-        self.room = room
+    def __init__(self, room: Holdings, deserved: list[list[Any]], key: Callable[[int], tuple[Any, ...]]) -> None:
+        self.room, self.deserved, self.key = room, deserved, key
         self.victims = {queue: list(jobs) for queue, jobs in by_queue(self._may_stop()).items()}
         self._keys: dict[int, tuple[tuple[Any, ...], set[int]]] = {}
         self._lines: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
@@ -141,20 +164,21 @@ class Reclaiming(ABC):
         """Say whether a queue may reclaim for so much."""
 
     @abstractmethod
-    def over(self, queue: int) -> bool:
-        """Say whether any job of a queue may be stopped at all."""
-
-    @abstractmethod
     def yields(self, queue: int, takes: Amounts, job: QueuedGang, left: Left) -> bool:
         """Say whether a job may be stopped for a queue that takes so much, by what is ``left`` to nodes before that."""
-
-    @abstractmethod
-    def standing(self, victim: int) -> tuple[Any, ...]:
-        """Return the order of victims' queues, least first."""
 
     def path(self, queue: int) -> Sequence[int]:
         """Return a queue and the groups above it, where those below the same group are asked first."""
         return ()
+
+    def over(self, node: int, left: Left | None = None) -> bool:
+        """Say whether a node holds of something more than it deserves, or what it deserves nothing of."""
+        held = self.room.held[node] if left is None else left.get(node, self.room.held[node])
+        return any(has > due for has, due in zip(held, self.deserved[node], strict=True))
+
+    def standing(self, victim: int) -> tuple[Any, ...]:
+        """Return the order of victims' queues: the last to get a turn first. Source: VictimQueueOrderFn."""
+        return _negated(self.key(victim))
 
     # -- whom it asks ------------------------------------------------------------------------------------------------
     def place(self, queue: int) -> None:
@@ -233,3 +257,7 @@ class Reclaiming(ABC):
                         now[column] -= amount
                 lacking = {c: lack - has.get(c, 0) for c, lack in lacking.items() if lack > has.get(c, 0)}
         return None if lacking else victims
+
+
+def _negated(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_negated(each) if isinstance(each, tuple) else -each for each in key)

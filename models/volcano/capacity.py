@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
-from fairopt.models.volcano.actions import Left, Reclaiming, actions_of, allocate, may_reclaim, share, within
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, entitlements_of, light
+from fairopt.models.volcano.actions import Left, Reclaiming, session, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.problem.entitled_rows import TOP
@@ -107,15 +107,10 @@ class VolcanoCapacity(Computed):
             """Source: checkQueueAllocatableHierarchically."""
             return next((why for q in room.above(queue) if (why := within(room, q, most[q], takes, "may have"))), "")
 
-        starves = allocate(room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused)
-        for action in actions_of(owed, preempt=self.preempt, reclaim=self.reclaim):
-            if action == "preempt":
-                from fairopt.models.volcano.preempting import preempt  # here, since few clusters have the action
+        def reclaiming() -> Reclaiming:
+            return _ByCapacity(room, deserved, kept, most, self.ancestor_reclaim_level, key)
 
-                starves = preempt(room, owed, starves, key, refused)
-            else:
-                able = [job for job in starves if job.on < 0 and may_reclaim(owed, job)]
-                _ByCapacity(room, deserved, kept, most, self.ancestor_reclaim_level, key).play(able, key)
+        session(room, owed, key, refused, lambda queue: "", reclaiming, preempt=self.preempt, reclaim=self.reclaim)
         k = len(owed.types)
         share = {name: each[0] for name, each in zip(owed.nodes, opening, strict=True)}
         owes = objects(part for row in deserved for part in row[:k]).reshape(-1, k)
@@ -144,10 +139,10 @@ class _ByCapacity(Reclaiming):
         level: int,
         key: Callable[[int], tuple[Any, ...]],
     ) -> None:
-        self.deserved, self.guarantee, self.most, self.level, self.key = deserved, guarantee, most, level, key
+        self.guarantee, self.most, self.level = guarantee, most, level
         self.local = bool(level)
         self._paths: dict[int, list[int]] = {}
-        super().__init__(room)
+        super().__init__(room, deserved, key)
 
     def may(self, queue: int, takes: Amounts) -> bool:
         """Say whether the queue, or a group above it, would then still hold at most what it deserves of something.
@@ -157,11 +152,6 @@ class _ByCapacity(Reclaiming):
         if within(self.room, queue, self.most[queue], takes, ""):
             return False
         return any(self._below(node, takes) for node in (queue, *self._groups(queue)))
-
-    def over(self, queue: int) -> bool:
-        """Say whether it holds of something more than it deserves, or what it deserves nothing of."""
-        held, owed = self.room.held[queue], self.deserved[queue]
-        return any(has > due for has, due in zip(held, owed, strict=True))
 
     def yields(self, queue: int, takes: Amounts, job: QueuedGang, left: Left) -> bool:
         """Say whether a job may be stopped.
@@ -183,10 +173,6 @@ class _ByCapacity(Reclaiming):
             return False
         now, kept = left.get(mine, self.room.held[mine]), self.guarantee[mine]
         return all(now[c] - has.get(c, 0) >= least for c, least in enumerate(kept))
-
-    def standing(self, victim: int) -> tuple[Any, ...]:
-        """Return the order of victims' queues: the last to get a turn first. Source: VictimQueueOrderFn."""
-        return _negated(self.key(victim))
 
     def path(self, queue: int) -> list[int]:
         """Return the queue and those above it: the nearest relatives are asked first. Source: getQueueLevel."""
@@ -215,7 +201,3 @@ class _ByCapacity(Reclaiming):
     def _exceeds(self, held: Sequence[Any], has: Amounts, node: int) -> bool:
         owed = self.deserved[node]
         return any(held[c] > owed[c] > 0 for c in has)
-
-
-def _negated(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(_negated(each) if isinstance(each, tuple) else -each for each in key)

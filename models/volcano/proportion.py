@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import NotCapable
-from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, TreeTurns, entitlements_of, light, quick
-from fairopt.models.volcano.actions import Left, Reclaiming, actions_of, allocate, may_reclaim, share, within
+from fairopt.models.common.holdings import Amounts, Holdings, QueuedGang, entitlements_of, light
+from fairopt.models.volcano.actions import Left, Reclaiming, session, share, within
 from fairopt.policy import Claim, Computed, DecisionReason, Trait
 from fairopt.problem import Entitled, Market
 from fairopt.program import Array, objects
@@ -125,7 +125,7 @@ class VolcanoProportion(Computed):
         shares = {owed.users[q]: share(room.held[q], parts[q]) for q in range(n)}
 
         def key(queue: int) -> tuple[Any, ...]:
-            return -tier[queue], share(room.held[queue], parts[queue])
+            return -tier[queue], share(room.held[queue], parts[queue]), queue
 
         def refused(queue: int, takes: Amounts) -> str:
             return within(room, queue, parts[queue], takes, "deserves")
@@ -134,52 +134,34 @@ class VolcanoProportion(Computed):
             over = all(due <= has for due, has in zip(parts[queue], room.held[queue], strict=True))
             return f"{room.names[queue]!r} holds all that it deserves" if over else ""
 
-        starves = allocate(
-            room, TreeTurns.flat(room.waiting, lambda queue: tuple(quick(key(queue)))), refused, overused
-        )
-        for action in actions_of(owed, preempt=self.preempt, reclaim=self.reclaim):
-            if action == "preempt":
-                from fairopt.models.volcano.preempting import preempt  # here, since few clusters have the action
+        def reclaiming() -> Reclaiming:
+            return _ByProportion(room, parts, lambda *of: not overused(of[0]) and not refused(*of), key)
 
-                starves = preempt(room, owed, starves, key, refused)
-            else:
-                able = [job for job in starves if job.on < 0 and may_reclaim(owed, job)]
-                _ByProportion(room, parts, lambda *of: not overused(of[0]) and not refused(*of), key).play(able, key)
+        session(room, owed, key, refused, overused, reclaiming, preempt=self.preempt, reclaim=self.reclaim)
         owes = objects([part for row in parts for part in row[: len(owed.types)]]).reshape(n, -1)
         return room.decided(problem, "allocated / deserved", shares, owed=owes)
 
 
 class _ByProportion(Reclaiming):
-    """What the plugin says of reclaiming, by what queues deserve: ``parts`` (n, W). Source: AddReclaimableFn."""
+    """What the plugin says of reclaiming, by what queues deserve. Source: AddReclaimableFn."""
 
     def __init__(
         self,
         room: Holdings,
-        parts: list[list[Any]],
+        deserved: list[list[Any]],
         able: Callable[[int, Amounts], bool],
         key: Callable[[int], tuple[Any, ...]],
     ) -> None:
-        self.parts, self.able, self.key = parts, able, key
-        super().__init__(room)
+        self.able = able
+        super().__init__(room, deserved, key)
 
     def may(self, queue: int, takes: Amounts) -> bool:
         """Say whether the queue stays within what it deserves."""
         return self.able(queue, takes)
 
-    def over(self, queue: int) -> bool:
-        """Say whether it holds more than it deserves of something."""
-        return self._over(self.room.held[queue], queue)
-
     def yields(self, queue: int, takes: Amounts, job: QueuedGang, left: Left) -> bool:
         """Say whether the job's queue would still hold more than it deserves of something."""
-        return self._over(left.get(job.queue, self.room.held[job.queue]), job.queue)
-
-    def standing(self, victim: int) -> tuple[Any, ...]:
-        """Return the order of victims' queues: the last to get a turn first, in a tie the last that is listed."""
-        return *(-each for each in self.key(victim)), -victim
-
-    def _over(self, held: Sequence[Any], queue: int) -> bool:
-        return any(has > due for has, due in zip(held, self.parts[queue], strict=True))
+        return self.over(job.queue, left)
 
 
 def _deserved(room: Holdings, market: Market) -> list[list[Any]]:

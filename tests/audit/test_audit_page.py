@@ -11,8 +11,9 @@ from browser import CHROMIUM, EACH_SCREEN, asked, browsed
 from clusters import GANGS, cluster
 
 from fairopt.audit import audit
-from fairopt.audit.page import page, write_page
+from fairopt.audit.page import page
 from fairopt.errors import BadInput
+from fairopt.experiment.page import write_page
 from fairopt.importing.imported import UNPLACED, Imported
 from fairopt.problem import Entitlements, Gangs, Market
 
@@ -80,4 +81,4 @@ def test_a_script_of_others_would_not_run(html: str) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere"):
-        write_page(audit(cluster(), policies=[]), tmp_path / "nowhere" / "page.html")
+        write_page(page(audit(cluster(), policies=[])), tmp_path / "nowhere" / "page.html")

@@ -8,7 +8,7 @@ import pytest
 from browser import CHROMIUM, EACH_SCREEN, asked, browsed
 
 from fairopt.audit import explain
-from fairopt.audit.page import explanation_page
+from fairopt.audit.page import page
 from fairopt.problem import Entitlements, Gangs, Market
 
 pytest.importorskip("jinja2", reason="needs the extra bench")
@@ -30,7 +30,7 @@ def html() -> str:
     guarantee = {"train": [4, 2], "batch": [2, 6], "chem <&>": [2, 0]}
     owed = Entitlements.of(USERS, TYPES, group=group, guarantee=guarantee, gangs=gangs)
     market = Market.of([[3, 1], [1, 1], [2, 1]], [8, 8], users=USERS, types=TYPES, entitlements=owed)
-    return explanation_page(explain(market, "train", policies=["kueue"]), ["now.toml"])
+    return page(explain(market, "train", policies=["kueue"]), ["now.toml"])
 
 
 def test_it_says_how_the_user_stands_and_shows_it(html: str) -> None:

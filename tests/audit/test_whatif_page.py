@@ -11,9 +11,9 @@ from browser import CHROMIUM, EACH_SCREEN, asked, browsed
 from clusters import cluster
 
 from fairopt.audit import whatif
-from fairopt.audit.page import whatif_page as page
-from fairopt.audit.page import write_page
+from fairopt.audit.page import page
 from fairopt.errors import BadInput
+from fairopt.experiment.page import write_page
 from fairopt.problem import Entitlements, Gangs, Market
 
 pytest.importorskip("jinja2", reason="needs the extra bench")
@@ -92,4 +92,4 @@ def test_a_browser_shows_it_to_everybody(html: str, tmp_path: Path, options: lis
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere"):
-        write_page(whatif(cluster(), CHANGES, policies=[]), tmp_path / "nowhere" / "page.html")
+        write_page(page(whatif(cluster(), CHANGES, policies=[])), tmp_path / "nowhere" / "page.html")

@@ -94,8 +94,7 @@ pickle.dump(answers, sys.stdout.buffer)
 def elsewhere(*jobs: tuple[Contender, str, Any, float]) -> list[Any]:
     """Return what contenders answer in a process of their own: contender, task, problem, time limit each."""
     ran = subprocess.run([sys.executable, "-c", CHILD], input=pickle.dumps(jobs), capture_output=True, check=True)
-    answers: list[Any] = pickle.loads(ran.stdout)
-    return answers
+    return list(pickle.loads(ran.stdout))
 
 
 def here(contender: Contender, task: str, problem: Any, limit: float = 60.0) -> Any:
@@ -106,6 +105,13 @@ def here(contender: Contender, task: str, problem: Any, limit: float = 60.0) -> 
     except NotCapable as error:
         pytest.skip(str(error))  # no algorithm of its own yet
     return contender.solve(built)
+
+
+@pytest.mark.parametrize("kind", [cvxpy_highs.CvxpyHighs, pyomo_highs.PyomoHighs, linopy_highs.LinopyHighs])
+def test_highs_runs_with_another_number_of_threads_than_before(kind: type[Contender]) -> None:
+    market, first = MARKETS["weights"], highs_direct.HighsDirect()
+    first.solve(first.build("max-min", first.prepare("max-min", market), time_limit=60, threads=2))
+    assert worst("max-min", market, here(kind(), "max-min", market)) < NEAR
 
 
 def quality(task: str, market: Market, shares: Any) -> Any:

@@ -14,7 +14,8 @@ import pytest
 
 from fairopt import Market, frontier
 from fairopt.errors import BadInput, NotSolved
-from fairopt.experiment.frontier_page import page, write_page
+from fairopt.experiment.frontier_page import page
+from fairopt.experiment.page import write_page
 from fairopt.frontier import Frontier
 from fairopt.program import number_text
 
@@ -82,7 +83,7 @@ def test_names_from_files_are_text(html: str) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(found: Frontier, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere"):
-        write_page(found, tmp_path / "nowhere" / "page.html")
+        write_page(page(found), tmp_path / "nowhere" / "page.html")
 
 
 @pytest.mark.slow

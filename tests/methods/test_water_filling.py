@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,11 +15,13 @@ from fairopt.benchmarks.float_samples import even, large_market, odd_market, spa
 from fairopt.errors import NotCapable, NotSolved
 from fairopt.methods import water_filling as filling
 from fairopt.methods.level.problem import AskedLevel
-from fairopt.methods.level.solve import raise_by_program, raise_level
+from fairopt.methods.level.solve import raise_level
 from fairopt.methods.water_filling import fill
 from fairopt.models import WaterFilling
 from fairopt.policy import uniqueness
 from fairopt.problem import Market
+from fairopt.problem.share_variables import shares_of
+from fairopt.program import Formulation
 
 #: What lies six orders of magnitude apart in some of the small markets.
 FAR = ("units", "demands")
@@ -160,32 +161,32 @@ def test_one_user_and_one_type():
     assert allocate(WaterFilling(), Market.of([[3]], [4], demand=[1])).utilities == pytest.approx([3])
 
 
-def test_the_attempt_that_is_taken_says_what_it_gave_up(monkeypatch):
-    def rough(gap):
-        def method(*arguments, **options):
-            raised = raise_level(*arguments, **options)
-            return replace(raised, upper=raised.upper * (1 + gap))
+def test_what_is_given_up_is_the_first_part_that_lets_others_be_raised(monkeypatch):
+    def strict(*arguments, floor, **options):
+        if floor.max() > 1 - 1e-14:
+            raise NotSolved("they keep too much")
+        return raise_level(*arguments, floor=floor, **options)
 
-        return method
-
-    # the second has the larger gap: the first is taken, and what it gave up counts
-    monkeypatch.setattr(filling, "LADDER", ((rough(1e-9), (1e-7,)), (rough(1e-8), (1e-15,))))
+    monkeypatch.setattr(filling, "raise_level", strict)
     speedup, capacity, fair = np.array([[1.0, 2], [1, 3]]), np.array([2.0, 2]), np.ones(2)
     target = AskedLevel(speedup, capacity, np.array([1.0, 0]), np.array([0, 1.0]), None)
-    _, given_up = filling._best(filling._Filling(speedup, capacity, fair, None)._attempts(target))
-    assert given_up == 1e-7
+    _, given_up = filling._Filling(speedup, capacity, fair, None)._raised(target)
+    assert given_up == 1e-13
 
 
-def test_the_plain_program_agrees_with_prices():
+def test_a_plain_program_agrees_with_prices():
     for seed in range(30):
         market = odd_market(seed, apart=FAR)
         fair = market.fair_utility()
         floor = np.where(np.arange(len(fair)) % 3 == 0, 0.5 * fair, 0.0)
-        plain = raise_by_program(market.speedup, market.capacity, fair, floor=floor, demand=market.demand)
         prices = raise_level(market.speedup, market.capacity, fair, floor=floor, demand=market.demand)
-        assert plain.lower == pytest.approx(prices.lower, rel=1e-6)
-        assert plain.lower <= prices.upper * (1 + 1e-12)
-        assert prices.lower <= plain.upper * (1 + 1e-12)
+        p = Formulation("a level")
+        share, level = shares_of(p, market), p.variable("level")
+        p.maximize(level)
+        p.constrain("reached", (market.speedup * share).sum(axis=1) >= floor + fair * level)
+        plain = Highs().solve(p.program()).objective
+        assert plain == pytest.approx(prices.lower, rel=1e-6)
+        assert plain == pytest.approx(prices.upper, rel=1e-6)
 
 
 def test_a_float_decision_is_certified_in_fractions():

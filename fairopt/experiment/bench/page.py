@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -28,26 +27,17 @@ from fairopt.experiment.machine import Environment
 from fairopt.experiment.page import rendered, svg
 from fairopt.experiment.statistics import SAMPLES
 from fairopt.experiment.words import seconds_text
-from fairopt.problem.files.storage import naming, write_text
 
 
-def write_report(
-    records: Iterable[Record], path: str | PathLike[str], title: str = "Benchmark", *, baseline: str | None = None
-) -> None:
-    """Write the page of measurements and their environments to ``path``.
+def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str | None = None) -> str:
+    """Return the page of measurements and their environments.
 
     ``baseline`` is the contender, as tables call it, that others are compared with; by default the first that a goal
     of the specification names, else the one that solved most.
 
     Errors: `BadInput` if nothing was measured, for a measurement that cannot be (place "record 3"), and for an unknown
-    baseline and for the place; `NotInstalled` without Jinja2, SciPy or matplotlib.
+    baseline; `NotInstalled` without Jinja2, SciPy or matplotlib.
     """
-    with naming(path):
-        write_text(path, report(records, title, baseline=baseline))
-
-
-def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str | None = None) -> str:
-    """Return the page; the rest as `write_report`."""
     found = studies(records)
     names = list(dict.fromkeys(name for study in found for name in study.contenders))
     if baseline is not None and baseline not in names:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from fairopt.experiment.studies.playing import MEASURES, POINTS, Observed
 from fairopt.experiment.studies.results import StudyResults
 from fairopt.experiment.studies.spec import StudySetting
 from fairopt.experiment.words import digits
-from fairopt.problem.files.storage import naming, write_text
 from fairopt.simulation.measures import WORDS
 
 #: What pictures call the measures whose distributions are kept; the value to be marked, if any.
@@ -31,15 +29,6 @@ DISTRIBUTIONS = {
 OVER_TIME = {"utilisation": "utilisation", "queue": "jobs that wait"}
 
 
-def write_page(results: StudyResults, path: str | PathLike[str]) -> None:
-    """Write the page of a study.
-
-    Errors: `NotInstalled` without Jinja2, SciPy or matplotlib; `BadInput` for the place.
-    """
-    with naming(path):
-        write_text(path, page(results))
-
-
 def require_libraries() -> None:
     """Refuse a page that could not be made. Errors: `NotInstalled`."""
     library("jinja2", "a study's page")
@@ -48,7 +37,7 @@ def require_libraries() -> None:
 
 
 def page(results: StudyResults) -> str:
-    """Return the page; the rest as `write_page`."""
+    """Return the page of a study. Errors: `NotInstalled` without Jinja2, SciPy or matplotlib."""
     return rendered(
         "study_page.html",
         "fairopt.experiment",

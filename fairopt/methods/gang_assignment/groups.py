@@ -62,7 +62,7 @@ class Groups:
         if len(jobs) < len(gangs):
             cost, gangs = cost[jobs], gangs[jobs]
         first = np.arange(len(jobs) + 1)
-        order, starts = equal_runs([*cost.T, gangs])
+        order, starts = equal_runs(np.vstack((cost.T, gangs)))
         if len(starts) < len(jobs):
             first = np.append(starts, len(jobs))
             jobs, gangs, cost = jobs[order], gangs[order[starts]], cost[order[starts]]

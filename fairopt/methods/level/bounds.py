@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.backends.solution import Solution
 from fairopt.errors import NotSolved
 from fairopt.methods.level.problem import BLOCK, AskedLevel
-from fairopt.methods.result import proven, rounded_down, rounded_up, summed
+from fairopt.methods.result import StageClock, proven, rounded_down, rounded_up, summed
 from fairopt.program import Array
 
 #: Prices that all types together are worth less than this part of the level come of demands and say nothing of types.
@@ -24,6 +24,7 @@ def proved(
     prices: Array,
     demand_duals: Array,
     *,
+    clock: StageClock,
     effort: Mapping[str, float] | None = None,
     ended: bool = True,
 ) -> Solution:
@@ -32,10 +33,11 @@ def proved(
     All users reach the level ``lower`` with the shares, and the largest level is at most ``upper``. The duals
     "capacity" (k,), "demand" (n,) and "target" (n,) are the level gained by one GPU more of a type, by one more of
     demand, and lost by one unit of throughput more that a user must have. A market of the same types can begin at the
-    `Solution.warm_start`, prices and level.
+    `Solution.warm_start`, prices and level. It takes the stage "certify" of the ``clock``.
     """
     upper, prices, demand_duals, targets = upper_bound(asked, prices, demand_duals)
     lower = lower_bound(asked, shares)
+    clock.lap("certify")
     return proven(
         "prices",
         lower,
@@ -43,8 +45,8 @@ def proved(
         ended=ended,
         values={"share": shares},
         duals={"capacity": prices, "demand": demand_duals, "target": targets},
-        effort=effort or {},
         warm_start=(prices, lower),
+        **clock.told(effort or {}),
     )
 
 

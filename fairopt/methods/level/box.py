@@ -33,6 +33,10 @@ ROUGH, FINE = 1e-4, 1e-6
 MOST_BOXES = 60
 #: What users could save by choosing otherwise is rounding below this part of the level.
 NEGLIGIBLE = 1e-12
+#: Less of its throughput is rounding: on a type that is sold out, a bound takes even that for more than there is.
+CRUMB = 1e-14
+#: Of a type of which it needs more times all GPUs for what its best type gives it, a user gets nothing that counts.
+FAR = 1e12
 #: A box may be as wide as this, relative to the prices.
 WIDEST = 0.999
 
@@ -53,8 +57,7 @@ class _Groups:
         gpus = size * best
         ratio = problem.rate / size
         limit = np.full(len(size), np.inf) if problem.demand is None else problem.demand / gpus
-        rounded = np.rint(relative * BITS)
-        keys = [*rounded, np.rint(ratio * BITS), np.where(np.isfinite(limit), np.rint(limit * BITS), -1.0)]
+        keys = np.rint(np.vstack((relative, ratio, limit)) * BITS)
         self.first, self.of = equal_users(keys)
         first, count = self.first, len(self.first)
         self.total = np.bincount(self.of, weights=gpus, minlength=count)
@@ -96,9 +99,7 @@ class Box:
     def whole(self) -> LevelPoint:
         """Return the optimum by one program of all users, from the first prices. Errors: `NotSolved`."""
         problem = self.problem
-        at = self._vertex(problem, np.ones(problem.shape, dtype=bool), self.level, self.prices)
-        choice = choose(problem, floored(problem, at.prices), at.level)
-        return replace(at, choice=choice, active=np.arange(len(problem.rate)))
+        return self._vertex(problem, problem.need <= FAR * problem.capacity[:, None], self.level, self.prices)
 
     def step(self) -> LevelPoint | None:
         """Return the optimum if it is in this box, else None and move on to the next box. Errors: `NotSolved`."""
@@ -191,7 +192,7 @@ class Box:
         solver.solve()
         solver.polish(POLISHED)
         held = np.zeros((types, members))
-        held[type_, group] = np.maximum(solver.x[amounts], 0.0)
+        held[type_, group] = np.where(solver.x[amounts] > CRUMB, solver.x[amounts], 0.0)
         demand_dual = None
         if problem.demand is not None:
             demand_duals = np.zeros(members)

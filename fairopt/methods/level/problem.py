@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.methods.grouping import equal_users
+from fairopt.methods.grouping import equal_runs, equal_users
 from fairopt.program import Array
 
 #: Users are treated in blocks of this size: the rows of a block stay in the processor's cache.
@@ -84,6 +84,8 @@ class AskedLevel:
     def shares(self, shares: Array) -> Array:
         """Return the shares (n, k) of all users and types that the caller knows, for those of the problem (k, n)."""
         _, of, part = self._merged
+        if shares.T.shape == self.speedup.shape:  # nobody was left out or merged
+            return np.ascontiguousarray(shares.T)
         all_shares = np.zeros(self.speedup.shape)
         for type_, amount in zip(self.types.tolist(), shares, strict=True):
             all_shares[self.users, type_] = amount[of] * part
@@ -179,19 +181,18 @@ class LevelProblem:
         """
         n = len(self.rate)
         few = self if n < 2 * SAMPLED else self.select(np.arange(0, n, n // SAMPLED))
-        first, of = few._equal()
-        if len(first) > DISTINCT * len(few.rate):
+        if len(equal_runs(few._keys())[1]) > DISTINCT * len(few.rate):
             return self, slice(None), 1.0
-        if few is not self:
-            first, of = self._equal()
+        first, of = equal_users(self._keys())
         size = self.size
         total = np.bincount(of, weights=size, minlength=len(first))
         return replace(self.select(first, total / size[first]), unit=self.unit), of, size / total[of]
 
-    def _equal(self) -> tuple[Array, Array]:
-        """Return the first user of each group that is equal up to size, and the group of each user (n,)."""
+    def _keys(self) -> Array:
+        """Return numbers (q, n) that are the same for users that are equal up to size."""
         size = self.size
-        return equal_users([self.rate / size, *self.need, *([] if self.demand is None else [self.demand / size])])
+        more = () if self.demand is None else (self.demand / size,)
+        return np.vstack((self.rate / size, self.need, *more))
 
     def sample(self, count: int) -> LevelProblem:
         """Return the problem of about ``count`` users drawn by size, who stand for all; always the same ones."""

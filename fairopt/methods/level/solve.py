@@ -22,7 +22,6 @@ import numpy as np
 
 from fairopt.backends.solution import Solution
 from fairopt.errors import NotSolved, OutOfTime
-from fairopt.methods.incremental_lp import Blocks, IncrementalLP, places
 from fairopt.methods.level.bounds import near_start, proved, upper_bound
 from fairopt.methods.level.box import NEGLIGIBLE, ROUGH, Box, one_demand_dual
 from fairopt.methods.level.price_simplex import bound, near_prices, sifted
@@ -75,7 +74,7 @@ def raise_level(
     effort = {"steps": 0.0, "boxes": 0.0, "largest": 0.0, "restarts": 0.0}
     near: tuple[Array, float] | None = None
     try:
-        found, near = _directly(problem, effort)
+        found, prices = _directly(problem, effort)
         if found is not None:
             clock.lap("solve")
             try:
@@ -85,6 +84,7 @@ def raise_level(
             else:
                 if gap_of(result) <= DIGITS:
                     return result
+        near = None if prices is None else _with_bound(problem, prices)
         first = near if problem.demand is None else None
         if first is None and start is not None:
             first = near_start(start, asked)
@@ -102,9 +102,8 @@ def _proved(
     asked: AskedLevel, found: LevelPoint, effort: dict[str, float], clock: StageClock, *, ended: bool = True
 ) -> Solution:
     duals = asked.duals(found.prices, found.demand_dual, asked.problem.unit)
-    result = proved(asked, asked.shares(_all_shares(found, asked.problem.shape)), *duals, effort=effort, ended=ended)
-    clock.lap("certify")
-    return clock.stamped(result)
+    shares = asked.shares(_all_shares(found, asked.problem.shape))
+    return proved(asked, shares, *duals, clock=clock, effort=effort, ended=ended)
 
 
 def _proved_by_then(asked: AskedLevel, found: LevelPoint, effort: dict[str, float], clock: StageClock) -> Solution:
@@ -117,31 +116,39 @@ def _proved_by_then(asked: AskedLevel, found: LevelPoint, effort: dict[str, floa
     return min(proofs, key=attrgetter("upper"))
 
 
-def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoint | None, tuple[Array, float] | None]:
+def _directly(problem: LevelProblem, effort: dict[str, float]) -> tuple[LevelPoint | None, Array | None]:
     """Return the optimum where no demand matters, or one user's alone does; None where that is not seen.
 
-    Also prices near the optimum without demands and the level that they bound, None where they say nothing. Errors:
-    `OutOfTime`, with a guess.
+    Also prices near the optimum without demands, None where numbers are too far apart. Errors: `OutOfTime`, with a
+    guess.
     """
     if _far_apart(problem):
         return None, None
-    free, prices = problem if problem.demand is None else replace(problem, demand=None), None
+    limited = problem.demand is not None
+    free, prices = replace(problem, demand=None) if limited else problem, None
     with np.errstate(all="ignore"):
         try:
             prices = 1.0 / problem.capacity if _plenty(problem) else near_prices(free)
-            near = prices, bound(free, prices)
-            if near[1] >= problem.highest:
-                return (_limited_by_one(problem) if problem.need.size > WHOLE else None), near
+            if limited and bound(free, prices) >= problem.highest:
+                return (_limited_by_one(problem) if problem.need.size > WHOLE else None), prices
         except OutOfTime as over:
             prices = over.solution if prices is None else prices
             over.solution = LevelPoint(prices, bound(free, prices), problem.need[:, :0])
             raise
         at = sifted(free, prices) if len(problem.rate) <= STEPPED else None
-        near = near if at is None else (at.prices, bound(free, at.prices))
-    if at is not None and at.only and (_all_shares(at, problem.shape).sum(axis=0) <= problem.limit).all():
-        effort["steps"] += at.steps
-        return at, near
-    return None, near if np.isfinite(near[1]) else None
+    if at is None:
+        return None, prices
+    if not at.only or (limited and (_all_shares(at, problem.shape).sum(axis=0) > problem.limit).any()):
+        return None, at.prices
+    effort["steps"] += at.steps
+    return at, at.prices
+
+
+def _with_bound(problem: LevelProblem, prices: Array) -> tuple[Array, float] | None:
+    """Return prices (k,) with the level that they bound without demands; None where they say nothing."""
+    with np.errstate(all="ignore"):
+        level = bound(problem, prices)
+    return (prices, level) if np.isfinite(level) else None
 
 
 def _plenty(problem: LevelProblem) -> bool:
@@ -294,43 +301,3 @@ def _all_shares(found: LevelPoint, shape: tuple[int, int]) -> Array:
             shares[type_[some], some] = np.maximum(amount[some], 0.0)
     shares[:, slice(None) if found.active is None else found.active] = found.shares
     return shares
-
-
-def raise_by_program(
-    speedup: Array, capacity: Array, rate: Array, *, floor: Array | None = None, demand: Array | None = None
-) -> Solution:
-    """Return what `raise_level` does, by HiGHS on a program of its own, all users in it; the bounds are as rigorous."""
-    n, k = speedup.shape
-    floors = np.zeros(n) if floor is None else floor
-    needy = (rate > 0) | (floors > 0)
-    user, type_ = np.nonzero((speedup > 0) & (capacity > 0) & needy[:, None])
-    worth = speedup * capacity
-    unit = np.where(needy, worth.max(axis=1), 1.0)
-    rates = n * rate / unit
-    scale = float(rates.sum()) / n
-    limited = np.flatnonzero(needy & (floors >= 0) & np.isfinite(demand)) if demand is not None else np.arange(0)
-    limits = np.ones(n) if demand is None else demand
-
-    lp = Blocks()
-    # shares are counted in n-th parts of a type, so that all numbers are about 1
-    level, parts = lp.columns(np.ones(1)), lp.columns(np.zeros(len(user)))
-    within_capacity = lp.rows(-INFINITY, float(n), k)
-    reaches_target = lp.rows(n * floors / unit, INFINITY, n)
-    within_demand = lp.rows(-INFINITY, 1.0, len(limited))
-    lp.entries(within_capacity[type_], parts, np.ones(len(user)))
-    lp.entries(reaches_target[user], parts, worth[user, type_] / unit[user])
-    lp.entries(reaches_target, np.repeat(level, n), -rates / scale)
-    row = places(n, limited)[user]
-    some = row >= 0
-    lp.entries(within_demand[row[some]], parts[some], (capacity[type_] / (n * limits[user]))[some])
-
-    solver = IncrementalLP(lp.program("a round of water filling"), presolve=True)
-    solver.solve()
-    shares = np.zeros((n, k))
-    shares[user, type_] = np.maximum(solver.x[parts], 0.0) * capacity[type_] / n
-    prices, demand_duals = np.zeros(k), np.zeros(n)
-    there = capacity > 0
-    # the bound holds for any prices, so that their common unit does not matter
-    prices[there] = np.maximum(solver.dual[within_capacity], 0.0)[there] / capacity[there]
-    demand_duals[limited] = np.maximum(solver.dual[within_demand], 0.0) / (n * limits[limited])
-    return proved(AskedLevel(speedup, capacity, rate, floor, demand), shares, prices, demand_duals)

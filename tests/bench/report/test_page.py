@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
 from fairopt.experiment.bench import Judgement
-from fairopt.experiment.bench.page import report, write_report
+from fairopt.experiment.bench.page import report
 from fairopt.experiment.bench.records import Record, measurements
 from fairopt.experiment.bench.results import Study, studies, to_answer
 from fairopt.experiment.bench.tables import outcomes
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Clock
-from fairopt.experiment.page import UNWRITABLE
+from fairopt.experiment.page import UNWRITABLE, write_page
 
 
 class Reader(HTMLParser):
@@ -118,7 +118,7 @@ class TestPage:
         assert page.count("stopped after 10 s") == 1  # six times the same
 
     def test_it_is_written_as_a_file(self, run: list[Record], page: str, tmp_path: Path) -> None:
-        write_report(run, tmp_path / "r.html", "A title")
+        write_page(report(run, "A title"), tmp_path / "r.html")
         assert (tmp_path / "r.html").read_bytes() == page.encode()
 
     def test_markup_in_names_and_messages_is_shown_and_not_obeyed(self) -> None:

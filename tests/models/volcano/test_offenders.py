@@ -17,7 +17,7 @@ class Told(Reclaiming):
 
     def __init__(self, parent: list[int], standing: dict[int, Any], over: set[int], columns: dict[int, list[int]]):
         self.ranks, self.offenders, self.parent = standing, over, parent
-        super().__init__(Holdings([], [], parent, [], [], {}))
+        super().__init__(Holdings([], [], parent, [], [], {}), [], standing.__getitem__)
         self.victims = {queue: jobs(queue, own) for queue, own in columns.items()}
         for queue in columns:
             self.place(queue)
@@ -25,8 +25,8 @@ class Told(Reclaiming):
     def may(self, *_: Any) -> bool:
         return True
 
-    def over(self, queue: int) -> bool:
-        return queue in self.offenders
+    def over(self, node: int, left: Any = None) -> bool:
+        return node in self.offenders
 
     def yields(self, *_: Any) -> bool:
         return True
