@@ -54,14 +54,3 @@ def fair_shares(
         left = sum(spare, Fraction(0))
     whole = sum(weight)
     return tuple(Fraction(own) / whole for own in weight), tuple(capped), tuple(uncapped)
-
-
-def theoretical_share(weight: Sequence[Exact], demand: Sequence[Exact], priority: Exact) -> Fraction:
-    """Return the part of the pool that a new queue of priority factor ``priority`` would have with endless demand.
-
-    Source: scheduling.go, ``CalculateTheoreticalShare``, 207cc9e0.
-
-    >>> print(theoretical_share([1, 1], [10, 10], 1))
-    1/3
-    """
-    return fair_shares([*weight, 1 / Fraction(priority)], [*demand, 10**9])[1][-1]

@@ -48,11 +48,6 @@ def load_per_gpu(jobs: Iterable[tuple[int, Number]], gpus: int) -> Number:
     return load
 
 
-def job_tickets(per_gpu: Number, gpus: int) -> Number:
-    """Return a job's tickets. Source: Gandiva_fair Eq. (3)."""
-    return per_gpu * gpus
-
-
 def entitled(tickets: Mapping[User, Number], demand: Mapping[User, int], gpus: int) -> dict[User, Number]:
     """Return the mean number of GPUs over time, out of ``gpus``, to which each user of ``demand`` is entitled.
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from from_basis import from_basis
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,13 +92,13 @@ def any_basis_will_do(program, seed):
     program = program.as_(Fraction)
     wanted = Exact().solve(program)
     for basis in (None, random_basis(program, seed)):
-        found = Exact().from_basis(program, basis)
+        found = from_basis(program, basis)
         assert (found.status, found.objective if wanted.status is Status.OPTIMAL else None) == (
             wanted.status,
             wanted.objective if wanted.status is Status.OPTIMAL else None,
         )
         if found.status is Status.OPTIMAL:
-            again = Exact().from_basis(program, found.basis)
+            again = from_basis(program, found.basis)
             assert "after 0 refinements and 0 exact pivots" in again.raw_status  # the basis returned is the optimal one
             assert again.objective == found.objective
 
@@ -126,7 +127,7 @@ def test_cooperative_oef_is_exact_without_pivots(seed):
 
 def test_pivots_from_the_slacks_reach_the_optimum_of_highs():
     program = envy_free(5, 3, 1)
-    solution = Exact().from_basis(program, None)
+    solution = from_basis(program, None)
     assert "after 0 " not in solution.raw_status
     assert solution.objective == Exact().solve(program).objective
 
@@ -140,7 +141,7 @@ def test_a_float_optimum_that_is_none_is_corrected():
     p.constrain("sum", x.sum() <= 1)
     program = p.program()
     first = Basis(np.array([Position.BASIC, Position.LOWER]), np.array([Position.UPPER]))
-    solution = Exact().from_basis(program, first)
+    solution = from_basis(program, first)
     assert solution.objective == 1 + gain
     assert "after 1 refinements and 0 exact pivots" in solution.raw_status
     assert Exact().solve(program).objective == 1 + gain
@@ -191,7 +192,7 @@ def test_a_conflict_is_one(case):
 
 def test_the_time_limit_stops_the_pivots():
     program = envy_free(8, 4, 2)
-    solution = Exact().from_basis(program, None, deadline=time.perf_counter())
+    solution = from_basis(program, None, deadline=time.perf_counter())
     assert solution.status is Status.LIMIT
     assert program.violations(solution.x) == {}
 

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
+from from_basis import from_basis
 
 from fairopt.backends.exact import Exact
 from fairopt.backends.exact import solve as stages
@@ -70,7 +71,7 @@ def drawn(kind: str, seed: int) -> Program:
 
 
 def same_as_pivots(program: Program) -> Status:
-    found, wanted = Exact().solve(program), Exact().from_basis(program, None, refinement=False)
+    found, wanted = Exact().solve(program), from_basis(program, None, refinement=False)
     assert (found.status, found.objective if found.bound is not None else None) == (
         wanted.status,
         wanted.objective if wanted.bound is not None else None,
@@ -151,7 +152,7 @@ def test_a_perturbed_basis_is_refined():
     columns, rows = best.basis.columns.copy(), best.basis.rows.copy()
     columns[np.flatnonzero(columns == Position.BASIC)[0]] = Position.LOWER
     rows[np.flatnonzero(rows != Position.BASIC)[0]] = Position.BASIC
-    found = Exact().from_basis(program, Basis(columns, rows))
+    found = from_basis(program, Basis(columns, rows))
     assert DIRECT not in found.raw_status
     assert "and 0 exact pivots" in found.raw_status
     assert found.objective == best.objective
@@ -167,7 +168,7 @@ def test_ties_far_below_the_tolerance_are_decided(power):
     p.constrain("second", x[1] <= gain)
     program = p.program()
     first = Basis(np.array([1, 0, 0], dtype=np.int8), np.array([2, 1], dtype=np.int8))
-    found = Exact().from_basis(program, first)
+    found = from_basis(program, first)
     assert found.status is Status.OPTIMAL
     assert found.x.tolist() == [0, gain, 1 - gain]
 
@@ -183,13 +184,13 @@ def test_what_is_no_basis_is_replaced(columns):
     basis = Basis(np.array(columns, dtype=np.int8), np.array([2, 2], dtype=np.int8))
     assert vertex_of(program, basis) is None
     for refinement in (True, False):
-        assert Exact().from_basis(program, basis, refinement=refinement).objective == 2
+        assert from_basis(program, basis, refinement=refinement).objective == 2
 
 
 def test_pivots_take_over_where_refinement_ends(monkeypatch):
     program = cooperative(5, 3)
     monkeypatch.setattr("fairopt.backends.exact.refinement.MOST_ROUNDS", 0)
-    found = Exact().from_basis(program, None)
+    found = from_basis(program, None)
     assert "after 0 refinements" in found.raw_status
     assert "and 0 exact pivots" not in found.raw_status
     assert found.objective == Exact().solve(program).objective
@@ -242,7 +243,7 @@ def test_users_who_differ_by_rounding_only_are_decided():
 def test_pivots_that_are_too_many_end_with_a_bound(monkeypatch):
     program = cooperative(6, 3)
     monkeypatch.setattr(stages, "MOST_WORK", 3 * len(program.rows.value))
-    found = Exact().from_basis(program, None, refinement=False)
+    found = from_basis(program, None, refinement=False)
     best = Exact().solve(program)
     assert found.status is Status.LIMIT
     assert found.objective <= best.objective <= found.bound

@@ -25,10 +25,9 @@ from fairopt.experiment.bench.records import (
     Measurement,
     measurements,
     read_results,
-    record_of,
     rows,
 )
-from fairopt.experiment.journal import RecordsFile, TrialStatus, line_of
+from fairopt.experiment.journal import RecordsFile, TrialStatus, line_of, record_in
 from fairopt.experiment.machine import Clock
 
 SPEC = """
@@ -72,13 +71,13 @@ def measurement(**changes: Any) -> Measurement:
 
 # -- lines and files --------------------------------------------------------------------------------------------------
 def test_lines_come_back_as_they_were() -> None:
-    found = record_of(line_of(measurement()))
+    found = record_in(line_of(measurement()), KINDS)
     assert isinstance(found, Measurement)
     assert line_of(found) == line_of(measurement())
     assert found.judgement is not None
     assert found.judgement.gap != found.judgement.gap
     assert found.seconds == measurement().seconds
-    assert record_of(line_of(environment())) == environment()
+    assert record_in(line_of(environment()), KINDS) == environment()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ def test_without_a_file_a_table_is_printed_and_dash_is_standard_output(
     assert "uniform (users 4, types 2)" in table
     assert "solved" in table
     assert command(path, "--json", "-", monkeypatch=monkeypatch) == 0
-    lines = [record_of(line) for line in capsys.readouterr().out.splitlines()]
+    lines = [record_in(line, KINDS) for line in capsys.readouterr().out.splitlines()]
     assert [each.status for each in measurements(lines)] == [TrialStatus.SOLVED]
 
 

@@ -61,18 +61,6 @@ class Exact(Backend):
         deadline = INFINITY if options.time_limit is None else time.perf_counter() + options.time_limit
         return searched(program, deadline, self.begin)
 
-    def from_basis(
-        self, program: Program, basis: Basis | None, *, deadline: float = INFINITY, refinement: bool = True
-    ) -> Solution:
-        """Solve a program from a basis, of whatever quality; None starts from the slacks.
-
-        ``deadline`` is on the clock of `time.perf_counter`. Without ``refinement`` exact pivots start from the basis
-        at once, and HiGHS is never asked.
-        """
-        from fairopt.backends.exact.solve import searched_from
-
-        return searched_from(program.as_(self.number), basis, deadline, refinement)
-
 
 def optimum_of(program: Program) -> Solution:
     """Return the optimum of a linear program: in rationals where all its numbers are, else in floats.

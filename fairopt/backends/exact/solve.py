@@ -66,16 +66,6 @@ def searched(program: Program, deadline: float, near: Basis | None = None) -> So
     return search.answer()
 
 
-def searched_from(program: Program, basis: Basis | None, deadline: float, refinement: bool) -> Solution:
-    """Return the answer to a program, as `Exact.from_basis` does."""
-    trivial = settle(program, NAME, forgiven=0)
-    if trivial and trivial.status is Status.INFEASIBLE:
-        return trivial
-    search = _Search(program, deadline)
-    search.proposed = replace(search.proposed, basis=slacks(program) if basis is None else basis)
-    return search.answer(refinement)
-
-
 class _Search:
     """The way to the answer of one program, step by step; the steps are those of the module's docstring."""
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from fairopt.codec import UNWRITTEN, encode
 from fairopt.experiment.bench.kinds import Instance, Judgement
-from fairopt.experiment.journal import TrialStatus, read_records, record_in
+from fairopt.experiment.journal import TrialStatus, read_records
 from fairopt.experiment.machine import Clock, Environment
 
 #: Statuses that may differ when the same is tried later on the same machine.
@@ -138,12 +138,6 @@ class Measurement:
 Record = Measurement | Environment
 #: The classes of what a file of results holds.
 KINDS = (Measurement, Environment)
-
-
-def record_of(line: str, place: str = "") -> Record:
-    """Return the record in a line; errors as `fairopt.experiment.journal.record_in`."""
-    record: Record = record_in(line, KINDS, place)
-    return record
 
 
 def read_results(path: str | PathLike[str], say: Callable[[str], None] = lambda text: None) -> list[Record]:

@@ -36,9 +36,11 @@ from fairopt.errors import BadInput
 from fairopt.problem.entitled_rows import TOP, Good, Row
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.files.schema import (
+    FLAG,
     NAME,
     NAMES,
     NUMBER,
+    TEXT,
     Column,
     ObjectPart,
     TableType,
@@ -65,52 +67,35 @@ def _written_end(value: Any, place: str) -> Any:
     return UNLIMITED if value == INFINITY else written(value, place)
 
 
+def _by_name(each: ValueType, wanted: str) -> ValueType:
+    """Return what a column holds that has an ``each`` by name; ``wanted`` is what messages call such a table."""
+
+    def read(given: Any, place: str) -> Mapping[str, Any]:
+        if not isinstance(given, Mapping):
+            raise BadInput(f"got {shown(given)}", place=place, remedy=f"Give a table {wanted}")
+        return {str(name): each.read(value, f"{place}, {name!r}") for name, value in given.items()}
+
+    return ValueType(
+        read,
+        lambda given, place: {name: each.write(value, place) for name, value in given.items()},
+        {"anyOf": [{"type": "object", "additionalProperties": each.schema}]},
+    )
+
+
+_BY_NAME = _by_name(ValueType(_end, _written_end, _END), "{TYPE = number}, or a list with a number for each type")
+
+
 def _read_row(given: Any, place: str) -> Row:
-    if isinstance(given, Mapping):
-        return {name: _end(value, f"{place}, {name!r}") for name, value in given.items()}
     if isinstance(given, list | tuple):
         return [_end(value, f"{place}, number {number}") for number, value in enumerate(given, start=1)]
-    remedy = "Give a table {TYPE = number}, or a list with a number for each type"
-    raise BadInput(f"got {shown(given)}", place=place, remedy=remedy)
+    row: Row = _BY_NAME.read(given, place)
+    return row
 
 
-_ROW = ValueType(
-    _read_row,
-    lambda row, place: {name: _written_end(value, place) for name, value in row.items()},
-    {"anyOf": [{"type": "array", "items": _END}, {"type": "object", "additionalProperties": _END}]},
-)
+_ROW = ValueType(_read_row, _BY_NAME.write, {"anyOf": [{"type": "array", "items": _END}, *_BY_NAME.schema["anyOf"]]})
 _INTEGER = ValueType(integer, lambda value, _: int(value), {"type": ["integer", "string"]})
-
-
-def _read_flag(value: Any, place: str) -> bool:
-    if not isinstance(value, bool):
-        raise BadInput(f"got {shown(value)}", place=place, remedy="Give true or false")
-    return value
-
-
-_FLAG = ValueType(_read_flag, lambda value, _: value, {"type": "boolean"})
 _WEIGHT = ValueType(amount, written, number_schema(minimum=0))
-_REST = {"anyOf": [{"type": "object", "additionalProperties": number_schema(minimum=0)}]}
-
-
-def _read_other(given: Any, place: str) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
-        raise BadInput(f"got {shown(given)}", place=place, remedy="Give a table {RESOURCE = number}")
-    return {name: amount(value, f"{place}, {name!r}") for name, value in given.items()}
-
-
-def _read_settings(given: Any, place: str) -> Mapping[str, str]:
-    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given.values()):
-        raise BadInput(f"got {shown(given)}", place=place, remedy='Give a table {OPTION = "text"}')
-    return {str(name): each for name, each in given.items()}
-
-
-_SETTINGS = ValueType(
-    _read_settings,
-    lambda given, place: dict(given),
-    {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}]},
-)
-_OTHER = ValueType(_read_other, lambda given, place: {n: written(v, place) for n, v in given.items()}, _REST)
+_SETTINGS = _by_name(TEXT, '{OPTION = "text"}')
 
 #: What users and groups may say.
 OF_NODES = (
@@ -148,9 +133,9 @@ GANG = TableType(
         Column("types", NAMES, "The types on which it may run; all, where it is left out.", None),
         Column("on", NAME, "The type on which it runs; where it is left out it waits.", None),
         Column("tier", _INTEGER, "Its priority; higher goes first.", 0),
-        Column("preemptible", _FLAG, "Whether it may be stopped.", True),
+        Column("preemptible", FLAG, "Whether it may be stopped.", True),
         Column("since", NUMBER, "When it was asked for, in seconds; left out: 0, and the order here decides.", 0),
-        Column("other", _OTHER, "What else it takes, by resource: {cpu = 64}.", None),
+        Column("other", _by_name(_WEIGHT, "{RESOURCE = number}"), "What else it takes, by resource: {cpu = 64}.", None),
         Column("settings", _SETTINGS, "What the scheduler's own objects say of it; only its rule reads it.", None),
     ),
     "gangs",

@@ -115,7 +115,10 @@ class ObjectPart:
     def read(self, key: str, value: ValueType, blank: Any) -> Any:
         """Return what stands there, as ``value`` reads it; ``blank`` for nothing."""
         found = self.value.get(key)
-        return blank if found is None else value.read(found, self.place_of(key))
+        try:
+            return blank if found is None else value.read(found, "")
+        except BadInput:
+            return value.read(found, self.place_of(key))  # now with its place
 
     # in each of the following, what is nearly always there is looked for first
     def part(self, key: str) -> ObjectPart:
@@ -152,7 +155,7 @@ class ObjectPart:
     def flag(self, key: str, blank: bool) -> bool:
         """Return the truth value there."""
         found = self.value.get(key)
-        return found if type(found) is bool else bool(self.read(key, _FLAG, blank))
+        return found if type(found) is bool else bool(self.read(key, FLAG, blank))
 
     def whole(self, key: str, blank: int, *, least: int = 0) -> int:
         """Return the integer there, at least ``least``."""
@@ -169,26 +172,23 @@ def _as_it_is(value: Any, place: str) -> Any:
     return value
 
 
-def _text(value: Any, place: str) -> str:
-    if not isinstance(value, str):
-        raise BadInput(f"got {shown(value)}", place=place, remedy="Give a string")
-    return value
+def kind_of(kind: type | tuple[type, ...], wanted: str, called: str = "") -> ValueType:
+    """Return what a key holds that is a value of a class as it is; ``wanted`` is what messages call one.
 
-
-def kind_of(kind: type | tuple[type, ...], wanted: str) -> ValueType:
-    """Return what a key holds that is a value of a class as it is; ``wanted`` is what messages call one."""
+    ``called``: the class's name in JSON Schema, for columns.
+    """
 
     def read(value: Any, place: str) -> Any:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise BadInput(f"got {shown(value)}", place=place, remedy=f"Give {wanted}")
         return value
 
-    return ValueType(read)
+    return ValueType(read, schema={"type": called} if called else {})
 
 
 # a dict is looked for first: asking an abstract class takes many times as long
 _OBJECT, _OBJECTS = kind_of((dict, Mapping), "an object of keys and values"), kind_of(list, "a list of objects")
-_WORDS, _FLAG, _INTEGER = kind_of(str, "text"), kind_of(bool, "true or false"), kind_of(int, "an integer")
+_WORDS, _INTEGER = kind_of(str, "text"), kind_of(int, "an integer")
 
 
 def number_schema(**numbers: int) -> dict[str, Any]:
@@ -206,7 +206,7 @@ _AMOUNT = number_schema(minimum=0)
 _LIST = {"type": "array", "minItems": 1, "maxItems": MOST_TYPES}
 
 NAME = ValueType(check_name, _as_it_is, _NAME)
-TEXT = ValueType(_text, _as_it_is, {"type": "string"})
+TEXT, FLAG = kind_of(str, "a string", "string"), kind_of(bool, "true or false", "boolean")
 NAMES = ValueType(_name_list, lambda names, _: list(names), {**_LIST, "uniqueItems": True, "items": _NAME})
 NUMBER = ValueType(exact, written, _AMOUNT)
 #: A number, and a list of numbers by type, that are checked where the problem is made.

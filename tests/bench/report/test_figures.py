@@ -18,9 +18,9 @@ from fairopt.errors import BadInput
 from fairopt.experiment.bench.figures import put_into, write_figures
 from fairopt.experiment.bench.kinds import Instance, Judgement
 from fairopt.experiment.bench.page import report
-from fairopt.experiment.bench.records import Measurement, Record, measurements, record_of
+from fairopt.experiment.bench.records import KINDS, Measurement, Record, measurements
 from fairopt.experiment.bench.spec import Spec
-from fairopt.experiment.journal import TrialStatus, line_of
+from fairopt.experiment.journal import TrialStatus, line_of, record_in
 from fairopt.experiment.machine import Clock, Environment
 from fairopt.policy import decide
 
@@ -250,7 +250,7 @@ def test_the_example_of_a_task_family_and_contender_runs(tmp_path: Path) -> None
         timeout=120,
         check=True,
     )
-    found = measurements(record_of(line) for line in done.stdout.splitlines())
+    found = measurements(record_in(line, KINDS) for line in done.stdout.splitlines())
     assert [(each.called, each.status) for each in found] == [
         ("mine:Greedy", TrialStatus.SOLVED),
         ("greedy, with 1% left over", TrialStatus.WRONG),

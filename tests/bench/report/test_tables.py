@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from fairopt.experiment.bench.page import report
-from fairopt.experiment.bench.records import Measurement, Record, record_of
+from fairopt.experiment.bench.records import KINDS, Measurement, Record
 from fairopt.experiment.bench.tables import means_told
-from fairopt.experiment.journal import TrialStatus, line_of
+from fairopt.experiment.journal import TrialStatus, line_of, record_in
 from fairopt.experiment.machine import Environment
 
 SPEC = """
@@ -105,7 +105,7 @@ def records(spec: str = SPEC) -> list[Record]:
                 "time_limit": 100.0,
             }  # fmt: skip
             lines.append(json.dumps(line))
-    return [record_of(line) for line in lines]
+    return [record_in(line, KINDS) for line in lines]
 
 
 @pytest.fixture(scope="module")
