@@ -264,14 +264,14 @@ class Cycles:
     def _fits(self, found: Assignment) -> bool:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
-        for column, amount in found.needs:
-            if (lacks := amount - quotas.available(work.queue, column)) <= 0:
-                continue
+        needs = dict(found.needs)
+        for column, free in quotas.lacking(work.queue, found.needs).items():
+            amount = needs[column]
             # somebody who goes leaves room for what it takes at most; where all is for everybody, just so much
             taken = self._taken[quotas.paths[work.queue][-1], column]
             taken += sum(amount for target in found.targets for at, amount in target.work.usage if at == column)
             room = quotas.shared_room(work.queue, column)
-            if lacks > taken or (room is not None and amount > room + taken):
+            if amount - free > taken or (room is not None and amount > room + taken):
                 return False
             if room is None:
                 gone = [*self._gone(work, column).values(), *(target.work for target in found.targets)]

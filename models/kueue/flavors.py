@@ -80,16 +80,14 @@ def nominate(state: State, work: QueuedWork) -> Assignment | None:
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)
     flavor, needs = work.alone
-    nominal, top, lacks = quotas.nominal[queue], len(quotas.paths[queue]) - 1, {}
-    for column, amount in needs:
-        if amount > (free := quotas.available(queue, column)):
-            if nominal[column] < amount and quotas.level(queue, column, amount) == top:
-                work.hopeless = column, state.moves(queue, column)
-                return None  # Mode.NO_FIT
-            lacks[column] = free
+    nominal, top, lacks = quotas.nominal[queue], len(quotas.paths[queue]) - 1, quotas.lacking(queue, needs)
     if not lacks:
         level = max([quotas.level(queue, column, amount) for column, amount in needs], default=0)
         return Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
+    for column, amount in needs:
+        if column in lacks and nominal[column] < amount and quotas.level(queue, column, amount) == top:
+            work.hopeless = column, state.moves(queue, column)
+            return None  # Mode.NO_FIT
     if rules.reclaim_within_cohort is Preempts.ANY:  # else room may be held back for it
         if state.barred and not _preempts(state, work, rules):
             return None
