@@ -111,17 +111,17 @@ class State:
     _gone: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
-    #: By ClusterQueue and priority: what those below it take, by column, until one of the ClusterQueue comes or goes.
-    _yields: dict[int, dict[int, Mapping[int, int]]] = field(default_factory=dict)
+    #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
+    _yields: dict[int, dict[int, Counter[int]]] = field(default_factory=dict)
 
     def enter(self, *works: QueuedWork) -> None:
         """List workloads as running; their usage is counted already."""
         for work in works:
             self.running.setdefault(work.queue, {})[work.number] = work
             self.changed(work.queue)
-            self._yields.pop(work.queue, None)
             if work.preemptible:
                 usage = work.usage
+                self._yield(work, usage)
                 entry = work.place, work, usage, frozenset(column for column, _ in usage)
                 for column in (-1, *entry[3]):
                     insort(self._going.setdefault((work.queue, column), []), entry)
@@ -140,12 +140,19 @@ class State:
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
-        self._yields.pop(work.queue, None)
         if work.preemptible:
+            self._yield(work, [(column, -amount) for column, amount in work.usage])
             before = (work.place,)
             for column in (-1, *{column for column, _ in work.usage}):
                 going = self._going[work.queue, column]
                 del going[bisect_left(going, before)]
+
+    def _yield(self, work: QueuedWork, usage: Needs) -> None:
+        """Count the usage of one that may be preempted for those above it."""
+        for below, found in self._yields.get(work.queue, {}).items():
+            if work.priority < below:
+                for column, amount in usage:
+                    found[column] += amount
 
     def _moved(self, node: int, work: QueuedWork) -> None:
         for column, _ in work.usage:
@@ -188,13 +195,15 @@ class State:
     def yields(self, work: QueuedWork) -> Mapping[int, int]:
         """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
         policy = self.rules(work.queue).within_cluster_queue
+        if policy is Preempts.NEVER:
+            return Counter()
         below = work.priority + (policy is Preempts.LOWER_OR_NEWER)
         known = self._yields.setdefault(work.queue, {})
         if below not in known:
             found = known[below] = Counter[int]()
-            for each in self.running.get(work.queue, {}).values() if policy is not Preempts.NEVER else ():
-                if each.preemptible and each.priority < below:
-                    for column, amount in each.usage:
+            for place, _, usage, _ in self._going.get((work.queue, -1), ()):
+                if place[0] < below:
+                    for column, amount in usage:
                         found[column] += amount
         return known[below]
 
