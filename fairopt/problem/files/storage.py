@@ -205,7 +205,7 @@ def _decoded(data: bytes) -> str:
         raise BadInput(
             f"byte 0x{data[error.start]:02x} is not UTF-8 text", place=f"line {line}", remedy="Save the file as UTF-8"
         ) from error
-    if not text.strip():
+    if not text or text.isspace():
         remedy = "Give one that is not; `fairopt datasets` lists examples, and writes them to files"
         raise BadInput("the file is empty", place="line 1", remedy=remedy)
     return text
