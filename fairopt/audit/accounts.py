@@ -161,7 +161,7 @@ class EntitlementAccounts:
     @cached_property
     def borrowed(self) -> Array:
         """Whole GPUs that each node holds beyond what it is owed (N, k)."""
-        return np.maximum(-whole(finite(self.owed - self.held)[:, : self.k], self.gangs.parts), 0)
+        return np.maximum(-whole(finite(self.owed[:, : self.k] - self.held[:, : self.k]), self.gangs.parts), 0)
 
     @cached_property
     def over_cap(self) -> Array:
@@ -171,12 +171,12 @@ class EntitlementAccounts:
     @cached_property
     def cap_room(self) -> Array:
         """Whole GPUs of each type that the cap of each node leaves (N, k)."""
-        return np.maximum(whole((self.said.cap - self.held)[:, : self.k], self.gangs.parts), 0)
+        return np.maximum(whole(self.said.cap[:, : self.k] - self.held[:, : self.k], self.gangs.parts), 0)
 
     @cached_property
     def owed_room(self) -> Array:
         """Whole GPUs that each node may hold on top, within what it is owed and its cap (N, k)."""
-        owed = whole((self.owed - self.held)[:, : self.k], self.gangs.parts)
+        owed = whole(self.owed[:, : self.k] - self.held[:, : self.k], self.gangs.parts)
         return np.minimum(np.maximum(owed, 0), self.cap_room)
 
     # -- who waits -----------------------------------------------------------------------------------------------

@@ -333,9 +333,7 @@ def audit(
         accounts=accounts,
         source=source.importer,
         rows=tuple(statuses(accounts)),
-        reasons={
-            user: as_far_as_read(by_rule(reason, waits), source.unread(reason.gang)) for user, reason in found.items()
-        },
+        reasons={user: as_far_as_read(by_rule(reason, waits), source.unread) for user, reason in found.items()},
         alternatives=others,
         properties=asked,
         verdicts=verdicts,

@@ -204,7 +204,7 @@ def explain(
     first = waiting[0] if waiting else None
     own = waits_by_rule(others, found.source, found.policy)
     for gang in waiting:
-        reason = as_far_as_read(by_rule(reason_of(accounts, gang), own), found.unread(accounts.gangs.names[gang]))
+        reason = as_far_as_read(by_rule(reason_of(accounts, gang), own), found.unread)
         key = (reason.user, reason.gpus, reason.owed, *map(str, reason.stops), reason.elsewhere)
         same[key] = same[key].but(gangs=same[key].gangs + 1) if key in same else reason
     return Explanation(

@@ -26,7 +26,14 @@ def whole(amounts: Array, parts: int = 1) -> Array:
     With several ``parts`` of a GPU, as gangs take them (`Gangs.parts`), down to whole parts.
     """
     if parts == 1:
-        flat = [BOUNDLESS if value >= BOUNDLESS else floor(value) for value in amounts.ravel().tolist()]
+        flat = [
+            min(BOUNDLESS, value.numerator // value.denominator)  # a Fraction is slow to compare
+            if type(value) is Fraction
+            else BOUNDLESS
+            if value >= BOUNDLESS
+            else floor(value)
+            for value in amounts.ravel().tolist()
+        ]
         return np.array(flat, dtype=np.int64).reshape(amounts.shape)
     rounded = [
         BOUNDLESS if value == INFINITY else whole_as_int(Fraction(floor(value * parts), parts))
@@ -62,8 +69,8 @@ class Pools:
     def locked(self) -> Array:
         """What each node keeps for itself of its reserve, unused (N, k); of a group, at least what its members keep."""
         parts = self.said.gangs.parts
-        kept = np.zeros((len(self.said.nodes), len(self.capacity)), dtype=np.int64 if parts == 1 else object)
-        unused = np.maximum(-whole(-finite((self.said.reserve - self.held)[:, : len(self.capacity)]), parts), 0)
+        kept = np.zeros((len(self.said.nodes), k := len(self.capacity)), dtype=np.int64 if parts == 1 else object)
+        unused = np.maximum(-whole(-finite(self.said.reserve[:, :k] - self.held[:, :k]), parts), 0)
         for node in self.said.upwards:
             kept[node] = np.maximum(kept[node], unused[node])
             if self.said.parent[node] != TOP:

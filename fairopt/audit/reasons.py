@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -139,17 +139,19 @@ def named(unread: Sequence[str]) -> str:
     return "; ".join(unread[:NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
-def as_far_as_read(reason: Statement, unread: Sequence[str]) -> Statement:
+def as_far_as_read(reason: Statement, unread: Callable[[str], Sequence[str]]) -> Statement:
     """Return the reason with what the files say of the gang and the rule does not read, where nothing else stops it.
+
+    ``unread`` says that of a gang, by its name.
 
     >>> free = stop("H100", Cause.OPEN, f"4 H100 are free{NOTHING}")
     >>> open_ = REASON.of(gang="a", gpus=4, stops=(free,), elsewhere=())
-    >>> print(as_far_as_read(open_, ["scontrol show job, features ('nvlink')"]).stops[0].words)
+    >>> print(as_far_as_read(open_, lambda gang: ["scontrol show job, features ('nvlink')"]).stops[0].words)
     4 H100 are free: nothing that the rule reads stops it, and it does not read scontrol show job, features ('nvlink')
     """
-    if not unread:
+    if all(each.cause is not Cause.OPEN for each in reason.stops) or not (found := unread(reason.gang)):
         return reason
-    instead = NOT_READ.format(named(unread))
+    instead = NOT_READ.format(named(found))
     stops = (
         each.but(words=each.words.replace(NOTHING, instead)) if each.cause is Cause.OPEN else each
         for each in reason.stops

@@ -9,7 +9,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,12 +19,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
-import numpy as np
-
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.problem.files.documents import parse_json
-from fairopt.problem.files.schema import ObjectPart, ValueType, kind_of
+from fairopt.problem.files.schema import TOP, ObjectPart, ValueType, kind_of
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import MOST_DIGITS, exact, shown
 
@@ -69,7 +67,7 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
             if size > SMALL:
                 remedy = "Write it as .json, which is read piece by piece"
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
-            yield from _flat(yaml_documents(read_text(path)))
+            yield from _flat(ObjectPart(place or TOP, value) for place, value in yaml_documents(read_text(path)))
         elif size <= WHOLE:
             yield from json_documents(read_text(path))
         else:
@@ -80,7 +78,7 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
 def json_documents(text: str) -> Iterator[ObjectPart]:
     """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
     value = parse_json(text)
-    yield from _flat([("", value if _is_shallow(text) else bounded(value))])
+    yield from _flat([ObjectPart(TOP, value if _is_shallow(text) else bounded(value))])
 
 
 def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
@@ -128,17 +126,18 @@ def _size(path: Path) -> int:
         raise
 
 
-def _flat(documents: Any) -> Iterator[ObjectPart]:
-    for place, value in documents:
-        if not isinstance(value, Mapping):
+def _flat(found: Iterable[ObjectPart]) -> Iterator[ObjectPart]:
+    """Yield objects, and in the place of lists their items."""
+    for part in found:
+        value = part.value
+        if type(value) is not dict:
             remedy = "Give an object of keys and values, as kubectl get -o json prints"
-            raise BadInput(f"got {shown(value)}", place=place or "the top level", remedy=remedy)
+            raise BadInput(f"got {shown(value)}", place=part.place, remedy=remedy)
         items = value.get("items")
-        if isinstance(items, list):
-            before = f"{place}, " if place else ""
-            yield from _flat((f"{before}item {number}", item) for number, item in enumerate(items, start=1))
+        if type(items) is list:
+            yield from _flat(ObjectPart((part, "item", number), item) for number, item in enumerate(items, start=1))
         else:
-            yield ObjectPart(place or "the top level", value)
+            yield part
 
 
 def bounded(value: Any) -> Any:
@@ -156,8 +155,8 @@ def bounded(value: Any) -> Any:
     raise BadInput(f"more than {DEEPEST} levels", place="the file", remedy="Give what kubectl prints, which has fewer")
 
 
-#: All characters but quotes and those that open and close objects and lists.
-_INSIDE = bytes(set(range(256)) - set(b'"[]{}'))
+#: Of a JSON text, quotes and what opens and closes stay, lists as objects.
+_AS_OBJECTS, _INSIDE = bytes.maketrans(b"[]", b"{}"), bytes(set(range(256)) - set(b'"[]{}'))
 
 
 def _is_shallow(text: str) -> bool:
@@ -165,14 +164,12 @@ def _is_shallow(text: str) -> bool:
     data = text.encode()
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    data = data.translate(None, _INSIDE)
-    while b'""' in data:  # strings with nothing of these in them; others keep their two quotes
-        data = data.replace(b'""', b"")
-    signs = np.frombuffer(data, dtype=np.uint8)
-    outside = np.cumsum(signs == ord('"')) % 2 == 0
-    opens, closes = ((signs == ord(one)) | (signs == ord(other)) for one, other in ("[{", "]}"))
-    steps = (opens & outside).astype(np.int64) - (closes & outside)
-    return bool(np.cumsum(steps).max(initial=0) <= DEEPEST)
+    data = data.translate(_AS_OBJECTS, _INSIDE).replace(b'""', b"")  # nearly all strings have nothing of these in them
+    if b'"' in data:
+        data = re.sub(rb'"[^"]*"', b"", data)
+    for _ in range(DEEPEST):  # each time the innermost go
+        data = data.replace(b"{}", b"")
+    return not data
 
 
 def _streamed(stream: IO[bytes]) -> Iterator[ObjectPart]:
@@ -182,7 +179,7 @@ def _streamed(stream: IO[bytes]) -> Iterator[ObjectPart]:
     try:
         for item in ijson.items(stream, "items.item"):
             number += 1
-            yield from _flat([(f"item {number}", bounded(item))])
+            yield from _flat([ObjectPart(f"item {number}", bounded(item))])
     except (ijson.JSONError, UnicodeDecodeError, RecursionError) as error:
         place = f"after item {number}, near byte {stream.tell()}"
         raise BadInput(f"not JSON: {error}", place=place, remedy="Correct the syntax there") from error
@@ -317,10 +314,14 @@ def _amounts(value: object, place: str) -> dict[str, Fraction]:
     return found
 
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
 def _seconds(value: object, place: str) -> int:
     found = value if type(value) is str else str(kind_of(str, "text").read(value, place))
     try:
-        return int(datetime.fromisoformat(found).replace(tzinfo=UTC).timestamp()) if found else 0
+        made = datetime.fromisoformat(found) if found else _EPOCH
+        return int((made if made.tzinfo is UTC else made.replace(tzinfo=UTC)).timestamp())  # nearly all are in UTC
     except (ValueError, OverflowError) as error:
         remedy = "Give a time such as 2026-08-01T09:30:00Z"
         raise BadInput(f"got {shown(value)}", place=place, remedy=remedy) from error

@@ -253,9 +253,11 @@ class Places:
                 deeper = below.get(key)
                 if deeper is None:
                     deeper = below[key] = field.to(f"{field.path}.{key}" if field.path else str(key))
-                if deeper.taken:
+                    if deeper.taken:
+                        field.read.add(key)
+                if deeper.taken or (type(each) is dict and each.keys() <= deeper.read):  # nearly all
                     continue
-                if deeper.leaf and deeper.seen is not None and deeper.told is None:  # nearly all
+                if deeper.leaf and deeper.seen is not None and deeper.told is None:
                     deeper.seen[2] += bool(each) or each not in _EMPTY
                 else:
                     self._walk(name, deeper, each)
@@ -355,18 +357,20 @@ class _Field:
     """What is known of the fields at one dotted path, found once for all objects of a kind; "[]" stands for items.
 
     ``above`` and ``lists``: whether an object and a list there are looked into; ``leaf``: neither. ``taken``: it is
-    read, whatever stands there. Else ``why`` it has no place and ``where``, what was ``seen`` there, and where that may
-    stop a gang, what was ``told`` there, by the object's name.
+    read, whatever stands there; ``read``: the keys below of which that is known. Else ``why`` it has no place and
+    ``where``, what was ``seen`` there, and where that may stop a gang, what was ``told`` there, by the object's name.
     """
 
     __slots__ = (
-        "_table", "above", "below", "items", "kind", "leaf", "lists", "path", "seen", "taken", "told", "where", "why",
+        "_table", "above", "below", "items", "kind", "leaf", "lists", "path",
+        "read", "seen", "taken", "told", "where", "why",
     )  # fmt: skip
 
     def __init__(self, kind: str, path: str, known: Mapping[str, str], above: set[str], begins: Sequence[str]) -> None:
         self.kind, self.path, self._table = kind, path, (known, above, begins)
         self.above, self.lists = not path or path in above, f"{path}[]" in above
         self.below: dict[str, _Field] = {}
+        self.read = set[str]()
         self.items: _Field | None = None
         self.seen: list[Any] | None = None
         self.told: dict[str, object] | None = None

@@ -57,9 +57,10 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     kinds = {kind: (VERSIONS[kind].rpartition("/")[0], known) for kind, known in FIELDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
         found = objects(_documents(paths, params, places), kinds, places)
-        for part in (*found["Queue"].values(), *found["PodGroup"].values()):
-            version = VERSIONS[part.text("kind")]
-            require(part.text("apiVersion") == version, part.text("apiVersion"), part.place, f"Give {version}")
+        for kind in ("Queue", "PodGroup"):
+            for part in found[kind].values():
+                if part["apiVersion"] != VERSIONS[kind]:
+                    raise BadInput(f"got {part['apiVersion']}", place=part.place, remedy=f"Give {VERSIONS[kind]}")
         return _imported(found, params, product, places)
 
 
@@ -122,10 +123,8 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     queues = {name: _queue(name, part, own[name], places) for name, part in found["Queue"].items()}
     queues = {name: queues[name] for name in _placed(found["Queue"], label, called, places)}
     parents = {name: queue.parent for name, queue in queues.items()}
-    users = [name for name in parents if name not in parents.values()]
-    by_queue: dict[str, list[Pod]] = {}
-    for name, part in found["PodGroup"].items():
-        by_queue.setdefault(part.part("spec").text("queue"), []).extend(pods[name])
+    above = set(parents.values())
+    users = [name for name in parents if name not in above]
     if not users:
         remedy = "Add what kubectl get queues.scheduling.run.ai -o json prints, and nodes with the label of their pool"
         slices = sorted(
@@ -134,9 +133,10 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
         more = f": nodes have {slices[0]}, and slices of GPUs are not counted" if slices else ""
         raise BadInput(f"no queue in a node pool that has GPUs{more}", place="queues and nodes", remedy=remedy)
     types = tuple(called.values())
-    divided = {own[user] for user in users for pod in by_queue.get(user, ()) if is_part(pod.devices[0])}
-    placed = set(types) if "consolidation" in params.get("actions", "") else divided
     kinds = {user: own[user] for user in users}
+    parted = {name for name, several in pods.items() if any(is_part(pod.devices[0]) for pod in several)}
+    divided = {kinds.get(found["PodGroup"][name].part("spec").text("queue"), "") for name in parted} - {""}
+    placed = set(types) if "consolidation" in params.get("actions", "") else divided
     asked, sliced, gangs = _workloads(found, pods, kinds, queues, placed, places)
     goods = {Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")}
     nothing = dict.fromkeys([*types, *map(str, goods)], 0)
@@ -160,9 +160,10 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     declared = {name: said for name, said in stated.items() if said}
 
     def groups_of(pod: str) -> list[str]:
-        metadata = found["Pod"][pod].part("metadata")
-        group = metadata.part("annotations").text("pod-group-name")
-        return ["/".join(filter(None, (metadata.text("namespace"), group))), pod, f"{pod} (pod)"]
+        metadata = found["Pod"][pod]["metadata"]
+        said = metadata.get("namespace"), (metadata.get("annotations") or {}).get("pod-group-name")
+        possible = ("/".join(filter(None, said)), pod, f"{pod} (pod)")
+        return [each for each in possible if each in found["PodGroup"]]
 
     counted = _requested(asked, sliced, parents, own)
     nodes_of = {name: [called.get(pool, "")] for name, pool in pool_of.items()} | {kind: [kind] for kind in types}
@@ -290,7 +291,7 @@ def _requested(
             if queue in sliced:
                 uncounted.add(at)
             row = _row(asked.get(queue, dict.fromkeys(UNITS, NONE)), own[queue])
-            add(found.setdefault(at, {}), {f"requested {column}": amount for column, amount in row.items()})
+            add(found.setdefault(at, {}), {f"requested {column}": Fraction(amount) for column, amount in row.items()})
             at = parents.get(at, "")
     for queue in uncounted:
         del found[queue][f"requested {own[queue]}"]
@@ -314,8 +315,8 @@ def _workloads(
     tiers = {name: part.whole("value", 0, least=-(2**31)) for name, part in found["PriorityClass"].items()}
     usual = [name for name, part in found["PriorityClass"].items() if part.flag("globalDefault", False)]
     default = tiers[usual[-1]] if usual else kai.GANG_PRIORITY
-    #: by queue and what it does with them: what its pods take, each with how many take it
-    taken: dict[tuple[str, str], dict[int, tuple[Amounts, int]]] = {}
+    #: by queue, what its pods take, whether they run and may be stopped: that again, and how many pods do
+    taken: dict[tuple[str, int, bool, bool], tuple[Amounts, int]] = {}
     alone = {kind: [kind] for kind in types.values()}
     sliced: set[str] = set()
     gangs: list[ImportedGang] = []
@@ -332,7 +333,7 @@ def _workloads(
             raise BadInput(f"got {shown(said)}", place=f"{part.place}, spec, preemptibility", remedy=remedy)
         preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
         first, created = spec.whole("minMember", 1), part.part("metadata").read("creationTimestamp", SECONDS, 0)
-        running = sum(pod.runs for pod in pods[name])
+        running = sum([pod.runs for pod in pods[name]])
         if 0 < running < first:
             why = "fewer pods run than start together; that KAI evicts such a group after a time is not modelled"
             places.note("PodGroup, spec.minMember", name, f"{running} of {first} pods run", why)
@@ -346,10 +347,8 @@ def _workloads(
         for pod in pods[name]:
             if pod.sliced:
                 sliced.add(queue)
-            for key in ("", *("held",) * pod.runs, *("fixed",) * (pod.runs and not preemptible)):
-                alike = taken.setdefault((queue, key), {})
-                _, count = alike.get(id(pod.takes), (None, 0))
-                alike[id(pod.takes)] = pod.takes, count + 1
+            key = queue, id(pod.takes), pod.runs, preemptible
+            taken[key] = pod.takes, taken[key][1] + 1 if key in taken else 1
         for number, together in enumerate(together_of(name, queue, pods[name], first, places)):
             takes = together[0].takes
             if len(together) > 1:
@@ -361,13 +360,11 @@ def _workloads(
             row = (called, queue, takes["gpu"], alone[kind], on, takes, tier, preemptible, created)
             settings = {"kai.pods": told(together)} if kind in placed else {}
             gangs.append(ImportedGang(*row, settings, (("gang", name), ("class", chosen))))
-    asked: dict[str, Amounts] = {}
-    for (queue, key), alike in taken.items():
-        total: Amounts = {}
-        for takes, count in alike.values():
-            add(total, takes, count)
-        if key:
-            setattr(queues[queue], key, _row(total, types[queue]))
-        else:
-            asked[queue] = total
+    asked, held, fixed = (dict[str, Amounts](), dict[str, Amounts](), dict[str, Amounts]())
+    for (queue, _, runs, preemptible), (takes, count) in taken.items():
+        for totals in (asked, *(held,) * runs, *(fixed,) * (runs and not preemptible)):
+            add(totals.setdefault(queue, {}), takes, count)
+    for queue in held:
+        queues[queue].held = _row(held[queue], types[queue])
+        queues[queue].fixed = _row(fixed[queue], types[queue]) if queue in fixed else None
     return asked, sliced, gangs

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 from fairopt.errors import require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.imported import Places
 from fairopt.importing.kai_objects import GPUS
-from fairopt.importing.kubernetes import MOST_ALIKE, Objects, Pod, pod_requests, requests_text
+from fairopt.importing.kubernetes import MOST_ALIKE, Objects, Pod, joined, key_of, pod_requests, requests_in
+from fairopt.numbers import whole_as_int
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, exact
 
@@ -26,7 +28,8 @@ _SLICED, _STRATEGY = "node-role.kubernetes.io/mig-enabled", "nvidia.com/mig.stra
 #: Pods with which KAI reserves and scales; they take no part. Source: pkg/scheduler/conf/global_config.go.
 _UTILITIES = ("kai-resource-reservation", "scaling-pod")
 _LONE = "its pod group is not in the files: it counts for that queue, and starts alone"
-Amounts = dict[str, Fraction]
+#: What is taken of resources; whole amounts may be ints, since thousands are added.
+Amounts = dict[str, Any]
 #: What a pod takes, whether it asks for slices, its devices, and what there is to note: place, value and why.
 _Asked = tuple[Amounts, bool, tuple[Fraction, int], list[tuple[str, str, str]]]
 #: The annotations that say which part of a GPU a pod takes.
@@ -84,14 +87,14 @@ def pods_of(
             bound["/".join(filter(None, (space, pod)))] = on
     members: dict[str, list[Pod]] = {name: [] for name in found["PodGroup"]}
     others = []
-    alike: dict[str, _Asked] = {}
+    alike: dict[bytes | str, _Asked] = {}
     for name, part in found["Pod"].items():
         spec, metadata = part.part("spec"), part.part("metadata")
         notes_of, labels = metadata.part("annotations"), metadata.part("labels")
         phase, group = part.part("status").text("phase", "Pending"), notes_of.text("pod-group-name")
         chosen, selected = bound.get(name, ("", ()))
         node = spec.text("nodeName") or chosen
-        key = requests_text(spec) + repr({each: notes_of.value[each] for each in _PARTS if each in notes_of.value})
+        key = key_of([requests_in(spec), *map(notes_of.value.get, _PARTS)])
         if key not in alike:
             if len(alike) >= MOST_ALIKE:
                 alike.clear()
@@ -109,7 +112,7 @@ def pods_of(
         elif not node and spec.parts("schedulingGates"):
             places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
         else:
-            owner = "/".join(filter(None, (metadata.text("namespace"), group)))
+            owner = joined(metadata.text("namespace"), group)
             if (not group or owner not in members) and labels.text(kai.QUEUE):
                 owner = name if name not in members else f"{name} (pod)"
                 found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
@@ -188,4 +191,4 @@ def _takes(pod: ObjectPart, memory: int | None) -> _Asked:
         elif resource not in (*GPUS, "cpu", "memory"):
             told.append((f"Pod, {resource}", str(found), "a resource that no queue counts"))
     require(devices.denominator == 1, str(devices), f"{pod.place}, GPUs", "Give whole GPUs")
-    return takes, sliced, (share, int(devices)), told
+    return {name: whole_as_int(found) for name, found in takes.items()}, sliced, (share, int(devices)), told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -84,7 +85,12 @@ def own_names(domains: str, known: str = "", before: str = "metadata.") -> dict[
 def named(part: ObjectPart) -> str:
     """Return the name of an object, after its namespace where it has one."""
     metadata = part.part("metadata")
-    return "/".join(filter(None, (metadata.text("namespace"), metadata.text("name"))))
+    return joined(metadata.text("namespace"), metadata.text("name"))
+
+
+def joined(space: str, name: str) -> str:
+    """Return a name after its namespace, where it has one."""
+    return f"{space}/{name}" if space and name else space or name
 
 
 def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]:
@@ -125,10 +131,18 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
 MOST_ALIKE = 5_000
 
 
-def requests_text(pod: ObjectPart) -> str:
-    """Return as a text all that `pod_requests` reads of a pod: pods with the same text ask for the same."""
-    inside = [some_of(pod.value.get(kind), "resources", "restartPolicy") for kind in ("containers", "initContainers")]
-    return repr((inside, pod.value.get("overhead")))
+def requests_in(pod: ObjectPart) -> list[Any]:
+    """Return all that `pod_requests` reads of a pod: pods with the same ask for the same."""
+    asked = [some_of(pod.value.get(kind), "resources", "restartPolicy") for kind in ("containers", "initContainers")]
+    return [*asked, pod.value.get("overhead")]
+
+
+def key_of(values: list[Any]) -> bytes | str:
+    """Return what stands for values of JSON or YAML: nothing else has the same."""
+    try:
+        return marshal.dumps(values, 2)  # half the time of a text; later versions write alike values in several ways
+    except ValueError:  # it has a Decimal
+        return repr(values)
 
 
 def some_of(values: Any, *keys: str) -> Any:
@@ -238,9 +252,12 @@ def objects(
     or a name, and for one that stands twice.
     """
     known: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in kinds}
+    last, called = None, ""
     for path, part in found:
+        if path is not last:
+            last, called = path, f"{path}: "  # a path takes long to say what it is called
         try:
-            _sort(path, part, kinds, known, places)
+            _sort(called, part, kinds, known, places)
         except BadInput:
             with naming(path, part.place):
                 raise
@@ -248,27 +265,27 @@ def objects(
 
 
 def _sort(
-    path: AnyPath,
+    called: str,
     part: ObjectPart,
     kinds: Mapping[str, tuple[str, Mapping[str, str]]],
     known: dict[str, dict[str, ObjectPart]],
     places: Places,
 ) -> None:
-    """Put an object among those of its kind, or note it."""
+    """Put an object of a file, which is so ``called``, among those of its kind, or note it."""
     kind, version, metadata = part.text("kind"), part.text("apiVersion"), part.part("metadata")
-    called, space = metadata.text("name"), metadata.text("namespace")
-    name = f"{space}/{called}" if space and called else space or called
+    own = metadata.text("name")
+    name = joined(metadata.text("namespace"), own)
     if not kind:
         raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
     group, fields = kinds.get(kind, ("none", {}))
     if version.rpartition("/")[0] != group:
         places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
         return
-    if not called or name in known[kind]:
-        got = f"{kind} {name!r} stands twice" if called else f"{kind} without a name"
+    if not own or name in known[kind]:
+        got = f"{kind} {name!r} stands twice" if own else f"{kind} without a name"
         raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
     places.of(kind, name, part.value, fields)
-    known[kind][name] = ObjectPart(f"{path}: {kind} {name!r}", part.value)
+    known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", part.value)
 
 
 def is_ready(node: ObjectPart) -> bool:

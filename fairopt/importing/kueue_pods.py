@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import marshal
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import AMOUNTS
-from fairopt.importing.kubernetes import pod_requests, some_of
+from fairopt.importing.kubernetes import key_of, pod_requests, requests_in, some_of
 from fairopt.importing.kueue_quotas import in_units
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
@@ -75,19 +74,15 @@ def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bo
 
 
 def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str | bytes:
-    """Return as a text all that decides which gangs a Workload is; errors as `pod_sets_of`."""
+    """Return what stands for all that decides which gangs a Workload is; errors as `pod_sets_of`."""
     sets, said = spec.value.get("podSets"), []
     for each in spec.parts("podSets"):
-        pod = each.at("template.spec").value
-        asked = [some_of(pod.get(kind), "resources", "restartPolicy") for kind in ("containers", "initContainers")]
-        said.append((asked, [pod.get(key) for key in ("overhead", "resources", *PLACING)]))
+        pod = each.at("template.spec")
+        said.append([*requests_in(pod), *(pod.value.get(key) for key in ("resources", *PLACING))])
     assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
     more = [some_of(status.value.get(each), "name", "count", "resources") for each in _LEFT]
     own = some_of(sets, *_POD_SET), some_of(assigned, "name", "count", "resourceUsage", "flavors", "topologyAssignment")
-    try:
-        return marshal.dumps((bool(admitted), said, own, more), 2)  # in a third of the time of repr
-    except ValueError:  # there are Decimals
-        return repr((bool(admitted), said, own, more))
+    return key_of([bool(admitted), said, own, more])
 
 
 def beyond_limits(pod: ObjectPart) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,18 +30,22 @@ def lines_of(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[str, str]]
         if size > most:
             raise BadInput(f"{size} bytes, at most {most}", place="the file", remedy="Give a smaller one")
         with gzip.open(path) if Path(path).suffix.lower() == ".gz" else open(path, "rb") as stream:
-            number = 0
-            while line := _line(stream, f"line {number + 1}"):
-                number += 1
-                if stream.tell() > most:
+            read, coding = 0, "utf-8-sig"
+            for number in count(1):
+                place = f"line {number}"
+                if not (line := _line(stream, place)):
+                    return
+                read += len(line)
+                if read > most:
                     raise BadInput(f"more than {most} bytes", place="the file", remedy="Give a smaller one")
                 if len(line) > LONGEST:
-                    raise BadInput(f"more than {LONGEST} bytes", place=f"line {number}", remedy="Give text in lines")
+                    raise BadInput(f"more than {LONGEST} bytes", place=place, remedy="Give text in lines")
                 try:
-                    yield f"line {number}", line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                    text = line.decode(coding)
                 except UnicodeDecodeError as error:
-                    remedy = "Save the file as UTF-8 text"
-                    raise BadInput("not UTF-8 text", place=f"line {number}", remedy=remedy) from error
+                    raise BadInput("not UTF-8 text", place=place, remedy="Save the file as UTF-8 text") from error
+                yield place, text.rstrip("\r\n")
+                coding = "utf-8"
 
 
 def _line(stream: BinaryIO | gzip.GzipFile, place: str) -> bytes:

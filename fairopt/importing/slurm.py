@@ -333,7 +333,9 @@ def _about(qos: str, partitions: str, kinds: Iterable[str]) -> Iterator[tuple[st
 
 def _when(named: tuple[str, JobRecord]) -> tuple[Fraction, list[int]]:
     """Return when a job was submitted, and its numbers: Slurm decides by these where priorities are alike."""
-    return named[1].since, [int(number) for number in re.findall(r"\d{1,18}", named[0])]
+    name, job = named
+    alone = name.isdecimal() and len(name) <= 18  # nearly always
+    return job.since, [int(number) for number in ([name] if alone else re.findall(r"\d{1,18}", name))]
 
 
 def _has_cap(facts: Facts, job: JobRecord) -> bool:

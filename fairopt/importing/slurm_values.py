@@ -28,7 +28,7 @@ CONFIGURATION = "Configuration data as of"
 MOST_LISTED = 100_000
 _TIMES: Mapping[str, int] = MappingProxyType({"": 1} | {unit: 1024**power for power, unit in enumerate("KMGTPE", 1)})
 _TRES = re.compile(r"(-1|\d{1,18}(?:\.\d{1,9})?)([KMGTPE]?)[BCNcn]?", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)  # of times without a zone
 _CLOCK = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,4}))?(?::(\d{1,4}))?(?:\.\d{1,9})?", re.ASCII)
 _GRES = re.compile(r"(?:gres[/:])?gpu(?::([^:=()\s]+?))??(?:[:=](\d{1,7}))?(?:\(.*\))?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,6}))?", re.ASCII)
@@ -169,8 +169,7 @@ def moment(text: str, place: str) -> Fraction | None:
         return amount(value, place)
     try:
         when = datetime.fromisoformat(value)
-        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
-        since = when - _EPOCH
+        since = when - (_EPOCH if when.tzinfo is None else _EPOCH.replace(tzinfo=UTC))
         seconds = since.days * 86400 + since.seconds
         return Fraction(seconds * 10**6 + since.microseconds, 10**6) if since.microseconds else Fraction(seconds)
     except (ValueError, OverflowError) as error:

@@ -289,8 +289,12 @@ def column(
     """
     given = sized([blank] * len(places) if values is None and blank is not ... else values, places, what, kind)
     keys = [value if type(value) is str else id(value) for value in given]
-    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-    known = {key: read(given[first[key]], f"{places[first[key]]}, {what}") for key in dict.fromkeys(keys)}
+    try:
+        known = {key: read(value, "") for key, value in dict(zip(keys, given, strict=True)).items()}
+    except BadInput:
+        for place, value in zip(places, given, strict=True):
+            read(value, f"{place}, {what}")  # the first that is wrong, now with its place
+        raise
     found = list(map(known.__getitem__, keys))
     return objects(found) if dtype is None else np.array(found, dtype=dtype)
 

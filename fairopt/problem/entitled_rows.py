@@ -92,9 +92,8 @@ def tops_of(parent: Array, upwards: Sequence[int]) -> list[int]:
 def held_by(gangs: Gangs, users: int, types: tuple[str, ...], goods: tuple[Good, ...], chosen: Array | None) -> Array:
     """Return what running gangs take (n, k + g), GPUs and goods, as Fractions."""
     k = len(types)
-    out = np.empty((users, k + len(goods)), dtype=object)
-    out[:] = Fraction(0)
-    out[:, :k] += gangs.held(users, chosen)
+    out = np.zeros((users, k + len(goods)), dtype=object)  # ints, which are quicker to add than Fractions
+    out[:, :k] = gangs.held(users, chosen)
     column = {good: k + at for at, good in enumerate(goods)}
     elsewhere = {good.resource: at for good, at in reversed(column.items()) if good.flavor not in types}
     runs = ~gangs.pending if chosen is None else ~gangs.pending & chosen
@@ -103,10 +102,8 @@ def held_by(gangs: Gangs, users: int, types: tuple[str, ...], goods: tuple[Good,
         none = elsewhere.get(resource, TOP)
         of_type = np.array([column.get(Good(resource, kind), none) for kind in types], dtype=np.int64)
         counted = at_work[of_type[gangs.on[at_work]] >= 0]
-        total = objects([0] * out.size).reshape(out.shape)  # ints, which are quicker to add than Fractions
         taken = objects(map(whole_as_int, gangs.other[counted, at].tolist()))
-        np.add.at(total, (gangs.user[counted], of_type[gangs.on[counted]]), taken)
-        out += total
+        np.add.at(out, (gangs.user[counted], of_type[gangs.on[counted]]), taken)
     return cast(out, Fraction)
 
 

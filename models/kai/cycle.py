@@ -11,7 +11,7 @@ from typing import Any
 
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
-from fairopt.models.kai.pool import Amounts, NodePool
+from fairopt.models.kai.pool import Amounts, Held, NodePool
 from fairopt.models.kai.reclaiming import Play, Played, Reach, Turns, trial, turns_of
 from fairopt.program import Number
 
@@ -21,6 +21,10 @@ SCENARIOS = 20
 MOST_MOVED = 16
 #: What a cycle does, in this order where nobody says otherwise.
 ACTIONS = ("allocate", "consolidation", "reclaim", "preempt")
+#: The place of a queue with victims in the order, and the job that would be stopped next.
+_Rank = tuple[tuple[Any, ...], QueuedGang]
+#: What was held, the ranks of the queues, and where the job was, before that was stopped.
+_Before = tuple[Held, dict[int, _Rank | None], list[Spot] | None]
 
 
 def in_order(pool: NodePool, jobs: Iterable[QueuedGang]) -> Iterator[QueuedGang]:
@@ -61,7 +65,7 @@ class Cycle:
         self._victims: dict[int, list[QueuedGang]] = {}
         self._below: dict[int, int] = {}
         #: of a queue with victims: its place in the order, and the job that would be stopped next
-        self._ranks: dict[int, tuple[tuple[Any, ...], QueuedGang]] = {}
+        self._ranks: dict[int, _Rank | None] = {}
         for job in pool.running:
             self._keep(job)
         self.started: dict[int, QueuedGang] = {}
@@ -115,7 +119,7 @@ class Cycle:
             if change > 0:
                 insort(running, job, key=lambda each: each.place)
             else:
-                running.remove(job)
+                running.pop()  # who is stopped is always the last
         for node in self._pool.paths[job.queue]:
             self._below[node] = self._below.get(node, 0) + (change if job.preemptible else 0)
             self._ranks.pop(node, None)
@@ -128,13 +132,22 @@ class Cycle:
         self._turns.pop(job.queue, None)
         self.started[job.number] = job
 
-    def _take(self, job: QueuedGang) -> list[Spot] | None:
+    def _take(self, job: QueuedGang) -> _Before:
+        """Stop the last job of a queue; return what `_give_back` needs."""
+        path = self._pool.paths[job.queue]
+        held, ranks = self._pool.held(path), {node: self._ranks.get(node) for node in path}
         self._keep(job, -1)
-        return self._pool.stop(job)
+        return held, ranks, self._pool.stop(job)
 
-    def _give_back(self, job: QueuedGang, at: list[Spot] | None = None) -> None:
-        self._pool.start(job, at)
-        self._keep(job)
+    def _give_back(self, taken: list[QueuedGang], before: list[_Before]) -> None:
+        """Let all run again that were taken, one after the other; nothing else has changed since."""
+        for job, (held, ranks, _) in zip(reversed(taken), reversed(before), strict=True):
+            self._pool.go_back(held, ())
+            self._keep(job)
+            self._ranks.update(ranks)
+        if self._pool.devices is not None:
+            for job, (_, _, home) in zip(taken, before, strict=True):
+                self._pool.devices.start(job.number, home)
 
     # -- evicting --------------------------------------------------------------------------------------------------
     def _evict(self, attempt: Callable[[QueuedGang], bool], may: Callable[[QueuedGang], bool]) -> None:
@@ -164,11 +177,11 @@ class Cycle:
         ``spared``: those of the taken whom it is not allowed to lose, whoever else is lost. Where these leave no room
         for the job, nothing is simulated. Source: by_pod_solver.go, runSimulation.
         """
-        pool, taken, homes = self._pool, list[QueuedGang](), list[list[Spot] | None]()
+        pool, taken, before = self._pool, list[QueuedGang](), list[_Before]()
         tries, crowded, known = SCENARIOS, True, 0
         while tries and (found := victim()) is not None:
             taken.append(found)
-            homes.append(self._take(found))
+            before.append(self._take(found))
             if not pool.fits(job):
                 continue
             tries -= 1
@@ -187,8 +200,7 @@ class Cycle:
                     self.started.pop(each.number, None)
                     self.stopped[each.number] = f"{words} {job.name!r} of {pool.names[job.queue]!r}"
             return True
-        for each, home in zip(taken, homes, strict=True):
-            self._give_back(each, home)
+        self._give_back(taken, before)
         return False
 
     def _in_turn(self, job: QueuedGang, own: tuple[QueuedGang, ...]) -> Turns:
@@ -288,12 +300,13 @@ class Cycle:
         del lasts[reach.take(job.queue)]
         return job
 
-    def _rank(self, node: int) -> tuple[tuple[Any, ...], QueuedGang]:
-        if node not in self._ranks:
+    def _rank(self, node: int) -> _Rank:
+        found = self._ranks.get(node)
+        if found is None:
             below = [each for each in self._pool.children[node] if self._below.get(each)]
             job = self._rank(self._last(below))[1] if below else self._victims[node][-1]
-            self._ranks[node] = self._pool.order(node, gives=job.takes), job
-        return self._ranks[node]
+            found = self._ranks[node] = self._pool.order(node, gives=job.takes), job
+        return found
 
     def _last(self, nodes: Iterable[int]) -> int:
         return max(nodes, key=lambda node: self._rank(node)[0])

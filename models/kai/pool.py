@@ -293,9 +293,10 @@ class NodePool:
 
     def fits(self, job: QueuedGang) -> bool:
         """Whether a job can start as things are."""
-        for amount, free in zip(job.takes, self.free, strict=True):
-            if amount > free and amount:
-                return False
+        if any(map(gt, job.takes, self.free)):  # mostly not
+            for amount, free in zip(job.takes, self.free, strict=True):
+                if amount > free and amount:
+                    return False
         for node in self._limited[job.queue]:
             for amount, held, most in zip(job.takes, self.allocated[node], self.limit[node], strict=True):
                 if amount and most < held + amount:

@@ -221,15 +221,19 @@ class _Trial:
         own = self._own.setdefault(queue, [])
         insort(own, job, key=lambda each: each.place)
         turns = self._turns[queue] = self._in_turn(tuple(own))
-        self._marks[queue] = [*(self._bit(tuple(turns[asked:])) for asked in range(len(turns))), 0]
+        marks = [0]
+        for turn in reversed(turns):  # of those that are left the first, and what stands for the others
+            marks.append(self._bit((turn, marks[-1])))
+        self._marks[queue] = marks[::-1]
         self._asked[queue] = 0
         self._changed(queue)
 
     def play(self) -> Played:
         """Allocate; see `trial`."""
         pool, job, kept, left = self._pool, self._job, set[QueuedGang](), set(self._all)
-        at_first = dict(self._asked), dict(self._first), {node: dict(keys) for node, keys in self._keys.items()}
-        held = pool.held(self._first)
+        first, keys, parent = self._first, self._keys, pool.parent
+        before: list[tuple[int, int | None, tuple[Any, ...]]] = []
+        held = [pool.held(())]
         state, states = sum(marks[0] for marks in self._marks.values()), list[int]()
         while (queue := self._next(TOP)) is not None:
             marks, asked = self._marks[queue], self._asked[queue]
@@ -245,11 +249,15 @@ class _Trial:
             left.discard(each)
             if starts:
                 kept.add(each)
+                held.append(pool.held(pool.paths[queue]))
                 pool.start(each)
                 if not any(map(pool.fits, left) if job in kept else [pool.fits(job)]):
                     break  # what is free only gets less
+            before += [(node, first[node], keys[parent[node]][node]) for node in pool.paths[queue]]
             self._changed(queue)
-        self._asked, self._first, self._keys = at_first
+        self._asked = dict.fromkeys(self._asked, 0)
+        for node, came_first, key in reversed(before):
+            first[node], keys[parent[node]][node] = came_first, key
         ends_alike = state in self._seen
         if pool.devices is None:  # on which GPUs pods are depends on the order too
             self._seen.update(states)
@@ -258,7 +266,12 @@ class _Trial:
             kept.remove(job)
             if self._allowed([each for each in self._all[1:] if each not in kept]):
                 return kept, at
-        pool.go_back(held, [each for each in self._all if each in kept])
+        for then in reversed(held):
+            pool.go_back(then, ())
+        if pool.devices is not None:
+            for each in self._all:
+                if each in kept:
+                    pool.devices.stop(each.number)
         return None
 
     def _bit(self, what: object) -> int:

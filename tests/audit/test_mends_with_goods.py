@@ -238,8 +238,9 @@ def test_what_cannot_be_set_free_is_said() -> None:
 class Stopped:
     """A backend whose branch and bound is stopped before it knows any point."""
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, *, thorough: bool) -> None:
         assert nodes > 0
+        assert not thorough
 
     def solve(self, program: Program, *, gap: float) -> Solution:
         return Solution(Status.LIMIT, "no node is left", "highs")

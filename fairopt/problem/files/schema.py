@@ -115,7 +115,10 @@ class ObjectPart:
     def read(self, key: str, value: ValueType, blank: Any) -> Any:
         """Return what stands there, as ``value`` reads it; ``blank`` for nothing."""
         found = self.value.get(key)
-        return blank if found is None else value.read(found, self.place_of(key))
+        try:
+            return blank if found is None else value.read(found, "")
+        except BadInput:
+            return value.read(found, self.place_of(key))  # now with its place
 
     # in each of the following, what is nearly always there is looked for first
     def part(self, key: str) -> ObjectPart:
