@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import SECONDS
@@ -25,21 +24,21 @@ from fairopt.program import Number
 
 #: Which workloads count: those with quota, and of them those that were let run.
 _RESERVING, _ADMITTED = (("reservingWorkloads", "flavorsReservation"), ("admittedWorkloads", "flavorsUsage"))
+#: A gang: what is added to its Workload's name; its GPUs, types, where it runs, and other goods; its settings.
+_Made = tuple[str, tuple[Number, Sequence[str], str | None, Mapping[str, Number]], Mapping[str, str]]
 
 
 @dataclass(eq=False, slots=True)
 class _Alike:
     """Workloads that differ in their names and queues alone: their pod sets, and the gangs they are on some flavors.
 
-    A gang is what is added to a Workload's name, and what else it is; with it goes what there is to note.
+    With the gangs goes what there is to note.
     """
 
     admitted: bool
     pod_sets: tuple[PodSet, ...]
     takes: Mapping[str, Number]
-    gangs: dict[_Flavors, tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, str, str]]]] = field(
-        default_factory=dict
-    )
+    gangs: dict[_Flavors, tuple[list[_Made], list[tuple[str, str, str]]]] = field(default_factory=dict)
 
 
 def gangs_in(
@@ -90,14 +89,13 @@ def gangs_in(
                 alike.clear()
             pod_sets = tuple(pod_sets_of(spec, status, admitted, partial))
             same = alike[key] = _Alike(bool(admitted), pod_sets, _taken(pod_sets))
-        own = "/".join(filter(None, (part.part("metadata").text("namespace"), asked)))
+        metadata = part.part("metadata")
+        own = "/".join(filter(None, (metadata.text("namespace"), asked)))
         waits_for, stopped = local.get(own, ("", ""))
         queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
         if queue in counted:
             tally[queue, let_run, same] += 1
-        tier, since = (
-            spec.whole("priority", 0, least=-(2**31)), part.part("metadata").read("creationTimestamp", SECONDS, 0)
-        )  # fmt: skip
+        tier, since = spec.whole("priority", 0, least=-(2**31)), metadata.read("creationTimestamp", SECONDS, 0)
         about = () if admitted else (("workload", name), ("local", own))
         if not queue:
             places.note("Workload, spec.queueName", name, asked, "its LocalQueue is not in the file")
@@ -118,7 +116,8 @@ def gangs_in(
             for where, value, why in notes:
                 places.note(where, name, value, why)
             made_of = [
-                ImportedGang(name + called, queue, tier=tier, since=since, about=about, **more) for called, more in made
+                ImportedGang(name + called, queue, *what, tier, True, since, settings, about)
+                for called, what, settings in made
             ]
             gangs += made_of if queue not in by_use else _ordered(made_of, past, own, same.pod_sets)
     for (name, let_run, same), times in tally.items():
@@ -182,7 +181,7 @@ def _of_work(
     notes: list[tuple[str, str, str]],
     *,
     runs: bool,
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[_Made]:
     """Yield the gangs of a Workload, as `_Alike` has them: one where a single type holds all, else one a pod set.
 
     ``flavors`` are those of its ClusterQueue. ``notes`` get what has no place.
@@ -243,10 +242,10 @@ def _of_work(
             notes.append(("Workload, flavors", where, "no flavor with quotas fits its pods, so it is left out"))
             continue
         again = "" if name not in [each[0] for each in parts[:number]] else f"/{number + 1}"
-        own = {"gpus": gpus, "allowed": allowed, "on": allowed[0] if runs else None, "other": other}
+        what = gpus, allowed, allowed[0] if runs else None, other
         own_sets = [pods for pods in pod_sets if not again and name in ("", pods.name)]
         places = flavors.asked(own_sets, allowed, notes)
-        yield f"/{name}{again}" if name else "", own | {"settings": {**settings, **places}}
+        yield f"/{name}{again}" if name else "", what, {**settings, **places}
 
 
 def _fewer_pods(

@@ -70,8 +70,9 @@ class Cycles:
             (work.admitted for each in state.running.values() for work in each.values()), default=0
         )
         self._targets: list[Target] = []
-        #: Who is stopped at the end of the cycle: by tree and column, and by tree (of the column -1).
+        #: Who is stopped at the end of the cycle: by tree and column, and by tree (of the column -1); what they take.
         self._victims: dict[tuple[int, int], dict[int, QueuedWork]] = {}
+        self._taken: Counter[tuple[int, int]] = Counter()
         self._reserved: list[tuple[Assignment, Needs]] = []
 
     def play_tree(self, waiting: Iterable[QueuedWork], most: int | None) -> None:
@@ -146,7 +147,7 @@ class Cycles:
                 self.state.barred.add(work.number)
                 self.state.since_circle.setdefault(root, 0)
                 self.circle.append(work)
-        self._targets, self._victims, self._reserved = [], {}, []
+        self._targets, self._victims, self._taken, self._reserved = [], {}, Counter(), []
 
     def _in_order(self, heads: Sequence[Assignment]) -> Iterator[Assignment]:
         """Yield the heads one by one; with fair sharing by shares as the usage is when each is asked for.
@@ -250,8 +251,9 @@ class Cycles:
         root = self.state.quotas.paths[work.queue][-1]
         for target in targets:
             gone = target.work
-            for column in (-1, *(column for column, _ in gone.usage)):
+            for column, amount in ((-1, 0), *gone.usage):
                 self._victims.setdefault((root, column), {})[gone.number] = gone
+                self._taken[root, column] += amount
             self.stopped[gone.number] = (gone, work, target.reason)
         self._targets += targets
 
@@ -263,22 +265,19 @@ class Cycles:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
         for column, amount in found.needs:
-            lacks = amount - quotas.available(work.queue, column)
-            if lacks <= 0:
+            if (lacks := amount - quotas.available(work.queue, column)) <= 0:
                 continue
-            gone = dict(self._gone(work, column))
-            gone.update((target.work.number, target.work) for target in found.targets)
             # somebody who goes leaves room for what it takes at most; where all is for everybody, just so much
-            taken = sum(amount for each in gone.values() for at, amount in each.usage if at == column)
-            if lacks > taken:
+            taken = self._taken[quotas.paths[work.queue][-1], column]
+            taken += sum(amount for target in found.targets for at, amount in target.work.usage if at == column)
+            room = quotas.shared_room(work.queue, column)
+            if lacks > taken or (room is not None and amount > room + taken):
                 return False
-            if (room := quotas.shared_room(work.queue, column)) is not None:
-                if amount > room + taken:
-                    return False
-                continue
-            with self.state.without(gone.values(), column):
-                if amount > quotas.available(work.queue, column):
-                    return False
+            if room is None:
+                gone = [*self._gone(work, column).values(), *(target.work for target in found.targets)]
+                with self.state.without(gone, column):
+                    if amount > quotas.available(work.queue, column):
+                        return False
         return True
 
     def _gone(self, work: QueuedWork, column: int = -1) -> dict[int, QueuedWork]:
@@ -394,6 +393,8 @@ class _Queue:
         """Take those that were set aside back: something was released."""
         if self.at:
             self.at, self.failed = 0, set()
-            if self.mixed or self._used:
-                self.mixed = False
+            if self._used:
                 self.reorder()
+            elif self.mixed:
+                self.works.sort()
+            self.mixed = False

@@ -26,7 +26,7 @@ from fairopt.policy import Claim, Computed, Example, Trait
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import own_part
-from fairopt.program import INFINITY, Array, objects
+from fairopt.program import Array, objects
 
 #: Source: preemption.go, HumanReadablePreemptionReasons.
 REASONS = {
@@ -215,6 +215,7 @@ def _grounds(
     owed: Entitlements, gangs: Gangs, cluster: State, units: Array, works: list[QueuedWork], outcome: Cycles
 ) -> DecisionReason:
     quotas = cluster.quotas
+    shares = dict(zip(owed.nodes, map(quotas.share, range(len(owed.nodes))), strict=True))
     ran = set(np.flatnonzero(~owed.gangs.pending).tolist())
     told: dict[object, str] = {}
     waits, stopped = {}, {}
@@ -237,11 +238,8 @@ def _grounds(
     return DecisionReason(
         gangs,
         "dominant resource share: what is borrowed to what could be lent, times 1000, by weight",
-        share={
-            name: float("inf") if (own := quotas.share(node)).infinite else own.value
-            for node, name in enumerate(owed.nodes)
-        },
-        stated={"weightedShare": {name: quotas.share(node).rounded for node, name in enumerate(owed.nodes)}},
+        share={name: float("inf") if own.infinite else own.value for name, own in shares.items()},
+        stated={"weightedShare": {name: own.rounded for name, own in shares.items()}},
         owed=owed.guarantee[:, : len(owed.types)],
         order=tuple(work.name for work in outcome.admitted),
         waits=waits,
@@ -290,7 +288,9 @@ def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
     tables = (own, owed.cap, owed.reserve, owed.held)
     unit_of = dict.fromkeys(resource, 1) | {GPU: owed.gangs.parts}
     for column, name in enumerate(resource):
-        parts = {each.denominator for table in tables for each in table[:, column] if each != INFINITY}
+        parts = {
+            each.denominator for table in tables for each in table[:, column].tolist() if not isinstance(each, float)
+        }
         unit_of[name] = lcm(unit_of[name], *parts)
     for at, name in enumerate(owed.gangs.resources):
         if name in unit_of:
@@ -303,7 +303,9 @@ def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
 
     def whole(row: Array) -> list[int]:
         return [
-            UNLIMITED if each == INFINITY else each.numerator * (unit // each.denominator)
+            UNLIMITED
+            if isinstance(each, float)
+            else each.numerator * (unit // each.denominator)  # no float but infinity
             for each, unit in zip(row, units, strict=True)
         ]
 

@@ -206,21 +206,23 @@ class State:
         """
 
         def inside(node: int) -> Iterator[list[Candidate]]:
-            if self.quotas.children[node]:
-                for child in self.quotas.above_below(node, columns):
+            if children[node]:
+                for child in above(node, columns):
                     yield from inside(child)
                 return
-            going = self._listed(node, columns)
+            going = self._listed(node, columns) if self._gone else self._going.get((node, column), [])
             first = 0
             while first < len(going) and columns.isdisjoint(going[first][3]):
                 first += 1
             if first < len(going):
                 yield going[first:] if first else going
 
+        above, children = self.quotas.above_below, self.quotas.children
+        column = min(columns) if len(columns) == 1 else -1
         return self.known(
             self.quotas.paths[cohort][-1],
             ("borrowers", cohort, frozenset(columns)),
-            lambda: {child: list(inside(child)) for child in self.quotas.above_below(cohort, columns)},
+            lambda: {child: list(inside(child)) for child in above(cohort, columns)},
         )
 
     @contextmanager

@@ -20,7 +20,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.documents import json_text, parse_json, parse_toml, toml_text
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
-from fairopt.replacing import Replacing
+from fairopt.replacing import replacing
 
 T = TypeVar("T")
 AnyPath: TypeAlias = str | PathLike[str]
@@ -125,14 +125,8 @@ def write_text(path: AnyPath, text: str) -> None:
     data = text.encode("utf-8")
     if Path(path).suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)  # no time in it, so that the same text gives the same bytes
-    try:
-        with Replacing(path) as file:
-            file.write(data)
-            file.keep()
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        remedy = "Check that the folder exists and is yours to write"
-        raise BadInput(f"cannot write: {reason}", remedy=remedy) from error
+    with replacing(path) as file:
+        file.write(data)
 
 
 def require_place(path: Path | None, place: str, formats: Collection[str] = ()) -> None:
