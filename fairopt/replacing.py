@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
 from stat import S_IMODE
 from typing import Self
+
+from fairopt.errors import BadInput
 
 #: What links in these folders lead to is open already, such as /dev/stdout.
 OPEN_ALREADY = (Path("/dev"), Path("/proc"))
@@ -71,3 +75,30 @@ class Replacing:
         self.stream.close()
         if not self._kept:
             self.beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing(path: str | PathLike[str], *, folders: bool = False) -> Iterator[Replacing]:
+    """Write a file in a block, at whose end it is there; where the block ends by an error, the one before stays.
+
+    ``folders``: whether those that it lies in are made. Errors: `BadInput` where it cannot be written.
+    """
+    with writable(path):
+        if folders:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Replacing(path) as file:
+            yield file
+            file.keep()
+
+
+@contextmanager
+def writable(path: str | PathLike[str], place: str = "") -> Iterator[None]:
+    """Say of an `OSError` in a block that a file, given at ``place``, cannot be written, as `BadInput`."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror or error if isinstance(error, OSError) else error
+        remedy = "Check that the folder exists and is yours to write, and the space on the disk"
+        raise BadInput(f"cannot write: {reason}", file=str(path), place=place, remedy=remedy) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.numbers import whole_as_int
+from fairopt.numbers import is_rational, whole_as_int
 from fairopt.problem import Entitlements
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY, Array, objects
@@ -27,11 +27,8 @@ def whole(amounts: Array, parts: int = 1) -> Array:
     """
     if parts == 1:
         flat = [
-            min(BOUNDLESS, value.numerator // value.denominator)  # a Fraction is slow to compare
-            if type(value) is Fraction
-            else BOUNDLESS
-            if value >= BOUNDLESS
-            else floor(value)
+            # a Fraction is slow to compare, and infinity has no floor
+            min(BOUNDLESS, floor(value)) if is_rational(value) or value < BOUNDLESS else BOUNDLESS
             for value in amounts.ravel().tolist()
         ]
         return np.array(flat, dtype=np.int64).reshape(amounts.shape)

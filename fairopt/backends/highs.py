@@ -143,7 +143,7 @@ def write(program: Program, path: str | Path) -> None:
     ...     print("max" in Path(folder, "one.lp").read_text())
     True
     """
-    from fairopt.replacing import Replacing  # here, since who solves writes no file
+    from fairopt.replacing import replacing  # here, since who solves writes no file
 
     target = Path(path)
     if target.suffix not in (".lp", ".mps"):
@@ -156,14 +156,9 @@ def write(program: Program, path: str | Path) -> None:
     for names, give in ((program.variable_blocks, highs.passColName), (program.row_blocks, highs.passRowName)):
         for position, name in enumerate(entry_names(names)):
             give(position, name.translate(spelling))
-    try:
-        with Replacing(target) as file:
-            if _bad(highs.writeModel(str(file.beside))):
-                raise OSError("HiGHS cannot write there")
-            file.keep()
-    except OSError as error:
-        remedy = "Check that the folder exists and may be written to"
-        raise BadInput(f"cannot write {target}: {error.strerror or error}", remedy=remedy) from error
+    with replacing(target) as file:
+        if _bad(highs.writeModel(str(file.beside))):
+            raise OSError("HiGHS cannot write there")
 
 
 def written_digits() -> int:

@@ -8,6 +8,7 @@ solved, not installed or not capable; 4 nothing fails, but a property could not 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import os
@@ -246,9 +247,8 @@ COLLECTED = (400_000, 50, 100)
 
 def load(name: str) -> Any:
     """Return a command of the command line, ready to be invoked."""
-    command = COMMANDS[name]
+    command, collected = COMMANDS[name], COLLECTED
     gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the time
-    collected = COLLECTED
     try:
         module = import_module(command.module)
         collected = getattr(module, "COLLECTED", COLLECTED)
@@ -256,6 +256,7 @@ def load(name: str) -> Any:
     finally:
         gc.enable()
         gc.set_threshold(*collected)
+        atexit.register(gc.freeze)  # nor is what is left at the end looked through: that takes as long again
 
 
 def plugged_in(name: str) -> Any:

@@ -20,6 +20,7 @@ from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, require_place, write_text
 from fairopt.program import Array
 from fairopt.properties import AllocationProperty, Property, Verdict
+from fairopt.replacing import writable
 
 if TYPE_CHECKING:
     from fairopt.certificates import Certificate
@@ -39,11 +40,9 @@ def require_empty(folder: Path | None) -> None:
 
 def write(certificate: Certificate, path: Path) -> None:
     """Write one certificate to a file."""
-    try:
+    with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        certificate.write(path)
-    except OSError as error:
-        raise BadInput(str(error), place=str(path), remedy="Name a place that can be written to") from error
+    certificate.write(path)
 
 
 def write_bound(policy: Policy, market: Market, error: NotSolved, path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from fairopt.cli import comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Certificates, Columns, Html, Normalise, Types, input_file
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
-from fairopt.errors import BadInput
 from fairopt.experiment.page import write_page
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
 from fairopt.frontier.frontiers import decimal
@@ -23,7 +22,7 @@ from fairopt.numbers import counted
 from fairopt.problem import Market, read_market
 from fairopt.problem.files.storage import require_place
 from fairopt.program import number_text
-from fairopt.replacing import Replacing
+from fairopt.replacing import replacing
 
 #: The most breakpoints of a line of the table; of others, the first and the last are shown.
 MOST_SHOWN = 5
@@ -96,7 +95,8 @@ def frontier_command(
     if out is not None:
         from fairopt.experiment.plot import frontier as drawn  # here, so that a table begins sooner
 
-        _draw(drawn(found), out)
+        with replacing(out) as file:
+            drawn(found).savefig(file.beside)
     if html is not None:
         from fairopt.experiment.frontier_page import page  # here, so that a table begins sooner
 
@@ -115,15 +115,6 @@ def frontier_command(
     if found.failed or any(each.error is not None for each in found.policies):
         raise typer.Exit(Exit.NOT_SOLVED)
     raise typer.Exit(Exit.UNDECIDED if any(curve.stopped for curve in found.curves) else Exit.FINE)
-
-
-def _draw(figure: Any, out: Path) -> None:
-    try:
-        with Replacing(out) as file:
-            figure.savefig(file.beside)
-            file.keep()
-    except OSError as error:
-        raise BadInput(str(error), place=str(out), remedy="Name a place that can be written to") from error
 
 
 def _say(found: Frontier) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from fairopt.discovery import library
-from fairopt.errors import BadInput
 from fairopt.problem.files.storage import require_place
-from fairopt.replacing import Replacing
+from fairopt.replacing import Replacing, writable
 
 #: A column: its name, its Arrow type (``list<int64>`` for a list of them), and what it says.
 Column: TypeAlias = tuple[str, str, str]
@@ -49,7 +47,7 @@ class ParquetTable:
         described = [field(name, _type(self._pyarrow, kind), metadata={"says": says}) for name, kind, says in columns]
         self._schema, self._path = self._pyarrow.schema(described), path
         self._rows: list[Mapping[str, Any]] = []
-        with self._naming():
+        with writable(self._path, self._place):
             self._file = Replacing(path)
             self._writer = parquet.ParquetWriter(self._file.stream, self._schema)
 
@@ -64,7 +62,7 @@ class ParquetTable:
                 self._write()
 
     def _write(self) -> None:
-        with self._naming():
+        with writable(self._path, self._place):
             self._writer.write_table(self._pyarrow.Table.from_pylist(self._rows, schema=self._schema))
         self._rows = []
 
@@ -72,18 +70,10 @@ class ParquetTable:
         with self._file:
             if kind is None and self._rows:
                 self._write()
-            with self._naming():
+            with writable(self._path, self._place):
                 self._writer.close()
                 if kind is None:
                     self._file.keep()
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            remedy = "Check the folder"
-            raise BadInput(f"{self._path} cannot be written: {error}", place=self._place, remedy=remedy) from error
 
 
 def _type(pyarrow: Any, name: str) -> Any:

@@ -19,6 +19,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.storage import naming, read_bytes
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
+from fairopt.replacing import writable
 
 
 class TrialStatus(Enum):
@@ -102,11 +103,8 @@ class RecordsFile(AbstractContextManager["RecordsFile"]):
 
     def __enter__(self) -> RecordsFile:
         with ExitStack() as on_error:
-            try:
+            with writable(self.path, self.place):
                 self._file = on_error.enter_context(self.path.open("a", encoding="utf-8"))
-            except OSError as error:
-                problem = f"{self.path} cannot be written: {error.strerror}"
-                raise BadInput(problem, place=self.place, remedy="Name a file in a folder") from error
             self._lock()
             self._mend()
             on_error.pop_all()

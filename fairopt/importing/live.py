@@ -20,7 +20,7 @@ from fairopt import discovery
 from fairopt.deadline import remaining
 from fairopt.errors import BadInput, NotInstalled, OutOfTime
 from fairopt.problem.files.storage import AnyPath
-from fairopt.replacing import Replacing
+from fairopt.replacing import replacing
 
 Source: TypeAlias = Mapping[str, tuple[str, ...]]
 
@@ -116,9 +116,8 @@ def fetched(
         watch(shlex.join(words))
         path = Path(folder, file)
         printed = _printed(words, min(seconds, remaining()))
-        with Replacing(path) as whole:
+        with replacing(path) as whole:
             whole.write(printed)
-            whole.keep()
         written.append(path)
     return written
 

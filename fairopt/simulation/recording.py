@@ -39,7 +39,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from hashlib import sha256
 from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
@@ -50,12 +50,11 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
-from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace, exact
 from fairopt.problem.files.storage import require_place
 from fairopt.problem.numbers import told
 from fairopt.program import Number
-from fairopt.replacing import Replacing
+from fairopt.replacing import Replacing, writable
 from fairopt.simulation.document import (
     cluster_to_json,
     job_columns,
@@ -180,7 +179,7 @@ class Recorder:
         self._arrived, self._seconds, self._hosts = 0, 0.0, [_quoted(host) for host in cluster.hosts]
         self._block, self._ready = -1, list[str]()  # jobs as they are written, a block of rows
         self._said: dict[str, Any] = {"costs": {}, "notes": {}, "backend": "auto"}
-        with self._writing(), ExitStack() as on_error:
+        with writable(self._path, self._place), ExitStack() as on_error:
             # without a buffer: a line is there whole or not at all, also where an interruption comes between two
             self._file = on_error.enter_context(Replacing(path))
             raw = self._file.stream
@@ -195,7 +194,7 @@ class Recorder:
         """Put the file in place; the one that is gone on from may be there: this one holds as much."""
         self._snapshot()
         self._kept = True
-        with self._writing():
+        with writable(self._path, self._place):
             self._file.keep()
 
     def add(self, changes: Changes) -> None:
@@ -275,15 +274,6 @@ class Recorder:
         new = {name: value for name, value in said.items() if value is not None and value != self._said[name]}
         self._said |= new
         return new
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            remedy = "Check the folder"
-            message = f"{self._path} cannot be written: {error.strerror}"
-            raise BadInput(message, place=self._place, remedy=remedy) from error
 
     def _write(self, lines: Iterable[Mapping[str, Any] | str]) -> None:
         """Write lines, many at once; a text is a line that is JSON already."""

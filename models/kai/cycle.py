@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
-from operator import sub
+from operator import add, gt, sub
 from typing import Any
 
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
@@ -95,7 +95,7 @@ class Cycle:
 
     def reclaim(self) -> None:
         """Start what other queues must make room for. Source: reclaim.go."""
-        self._evict(self._reclaim, lambda job: not self._undue(job))
+        self._evict(self._reclaim, self._is_due)
 
     def preempt(self) -> None:
         """Start what jobs of lower priority in the same queue must make room for. Source: preempt.go."""
@@ -258,7 +258,7 @@ class Cycle:
     # -- reclaiming ------------------------------------------------------------------------------------------------
     def _reclaim(self, job: QueuedGang) -> bool:
         """Take from other queues what they hold beyond their share; return whether the job starts."""
-        if self._undue(job):
+        if not self._is_due(job):
             return False
         reach = Reach(self._pool, job, self._saturation, self._below)
         if reach.over_quota():
@@ -279,6 +279,13 @@ class Cycle:
             if not job.preemptible and fixed > quota:
                 return f"its queue would hold {pool.said(r, fixed)} for good, and its quota is {pool.said(r, quota)}"
         return ""
+
+    def _is_due(self, job: QueuedGang) -> bool:
+        """Return whether a job is owed what others hold: whether `_undue` has nothing to say, which takes longer."""
+        pool, queue = self._pool, job.queue
+        if any(map(gt, map(add, pool.allocated[queue], job.takes), pool.shares[queue])):
+            return False
+        return job.preemptible or not any(map(gt, map(add, pool.fixed[queue], job.takes), pool.deserved[queue]))
 
     def _victim(self, reach: Reach, lasts: dict[int, int | None]) -> QueuedGang | None:
         """Return the last job, in the scheduler's order, of a queue that holds more than it should.

@@ -229,7 +229,7 @@ def test_one_that_is_interrupted_before_it_measures_says_so(
     [
         (["nowhere.toml"], "no such file", "fairopt bench list"),
         (["oef-coperative"], "no specification", "Did you mean 'oef-cooperative'"),
-        (["SPEC", "--json", "."], "cannot be written", "Name a file"),
+        (["SPEC", "--json", "."], "cannot write", "Check that the folder"),
         (["SPEC", "--parquet", "nowhere/a.parquet"], "cannot be written", "Name a file"),
         (["SPEC", "--report", "nowhere/a.html"], "cannot be written", "Name a file"),
         (["SPEC", "--workers", "0"], "--workers: got 0", "at least 1"),

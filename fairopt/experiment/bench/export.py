@@ -39,7 +39,7 @@ from fairopt.experiment.bench.run import instances
 from fairopt.experiment.bench.spec import Spec
 from fairopt.numbers import in_full
 from fairopt.program import Program
-from fairopt.replacing import Replacing
+from fairopt.replacing import replacing
 
 SCHEMA = 1
 #: Seconds for proving one optimum.
@@ -303,14 +303,8 @@ def _read(path: Path) -> Exported | None:
 
 def _write(file: Path, data: bytes) -> None:
     """Write a file at once or not at all; its folder is made when there is none."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with Replacing(file) as whole:
-            whole.write(data)
-            whole.keep()
-    except OSError as error:
-        remedy = "Check that the folder is yours to write, and the space on the disk"
-        raise BadInput(f"cannot write: {error.strerror}", file=str(file), remedy=remedy) from error
+    with replacing(file, folders=True) as whole:
+        whole.write(data)
 
 
 def _document(data: Any) -> bytes:

@@ -29,20 +29,16 @@ from fairopt.experiment.statistics import SAMPLES
 from fairopt.experiment.words import seconds_text
 
 
-def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str | None = None) -> str:
+def report(records: Iterable[Record], title: str = "Benchmark") -> str:
     """Return the page of measurements and their environments.
 
-    ``baseline`` is the contender, as tables call it, that others are compared with; by default the first that a goal
-    of the specification names, else the one that solved most.
+    Others are compared with the first contender that a goal of the specification names, else with who solved most.
 
-    Errors: `BadInput` if nothing was measured, for a measurement that cannot be (place "record 3"), and for an unknown
-    baseline; `NotInstalled` without Jinja2, SciPy or matplotlib.
+    Errors: `BadInput` if nothing was measured, and for a measurement that cannot be (place "record 3"); `NotInstalled`
+    without Jinja2, SciPy or matplotlib.
     """
     found = studies(records)
     names = list(dict.fromkeys(name for study in found for name in study.contenders))
-    if baseline is not None and baseline not in names:
-        remedy = f"Measured were {', '.join(names)}"
-        raise BadInput(f"there is no contender {baseline!r}", place="baseline", remedy=remedy)
     numbers = {name: number for number, name in enumerate(names)}
     return rendered(
         "page.html",
@@ -73,7 +69,7 @@ def report(records: Iterable[Record], title: str = "Benchmark", *, baseline: str
         title=title,
         summary=_summary(found),
         studies=found,
-        baselines=[study.baseline(baseline) for study in found],
+        baselines=[study.baseline for study in found],
         timed=[study for study in found if study.reference_walls],
         steadiness_of=tables.steadiness,
         environments=list(_environments(found)),

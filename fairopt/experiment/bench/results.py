@@ -285,10 +285,11 @@ class Study(Tabular):
         """How many pairs of a contender that could run and an instance have no measurement."""
         return sum(not self.cell(name, each).rows for name in self.present for each in self.instances)
 
-    def baseline(self, wanted: str | None) -> str:
-        """Return what others are compared with: ``wanted``, else the first that a goal names, else who solved most."""
+    @property
+    def baseline(self) -> str:
+        """What others are compared with: the first that a goal names, else who solved most."""
         goals: Sequence[Goal] = () if self.spec is None else self.spec.goals
-        named = [name for name in (wanted, *(goal.against for goal in goals)) if name in self.present]
+        named = [goal.against for goal in goals if goal.against in self.present]
         return next(iter(named), None) or max(self.present, key=lambda name: int(self.solved(name).sum()), default="")
 
 

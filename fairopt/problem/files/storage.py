@@ -20,7 +20,7 @@ from fairopt.errors import BadInput
 from fairopt.problem.files.documents import json_text, parse_json, parse_toml, toml_text
 from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import shown
-from fairopt.replacing import Replacing
+from fairopt.replacing import replacing
 
 T = TypeVar("T")
 AnyPath: TypeAlias = str | PathLike[str]
@@ -125,14 +125,8 @@ def write_text(path: AnyPath, text: str) -> None:
     data = text.encode("utf-8")
     if Path(path).suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)  # no time in it, so that the same text gives the same bytes
-    try:
-        with Replacing(path) as file:
-            file.write(data)
-            file.keep()
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        remedy = "Check that the folder exists and is yours to write"
-        raise BadInput(f"cannot write: {reason}", remedy=remedy) from error
+    with replacing(path) as file:
+        file.write(data)
 
 
 def require_place(path: Path | None, place: str, formats: Collection[str] = ()) -> None:
@@ -205,7 +199,7 @@ def _decoded(data: bytes) -> str:
         raise BadInput(
             f"byte 0x{data[error.start]:02x} is not UTF-8 text", place=f"line {line}", remedy="Save the file as UTF-8"
         ) from error
-    if not text.strip():
+    if not text or text.isspace():
         remedy = "Give one that is not; `fairopt datasets` lists examples, and writes them to files"
         raise BadInput("the file is empty", place="line 1", remedy=remedy)
     return text

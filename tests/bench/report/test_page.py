@@ -216,11 +216,6 @@ class TestNumbers:
     def test_the_order_is_the_specifications(self, run: list[Record]) -> None:
         assert of(made_up(environment(), dict(reversed(CONTENDERS.items())))).contenders == ("ours", "highs", "slow")
 
-    def test_a_baseline_can_be_chosen(self, run: list[Record]) -> None:
-        assert "as fast as slow" in Reader(report(run, baseline="slow")).said
-        with pytest.raises(BadInput, match="ours, highs, slow"):
-            report(run, baseline="fast")
-
     def test_no_time_limit_and_failures_give_no_mean(self) -> None:
         env = environment()
         records = [env, *(replace(each, time_limit=float("nan")) for each in measurements(made_up(env)))]
