@@ -230,7 +230,7 @@ def drawn(entities: int) -> tuple[Market, Array, dict[str, Any]]:
 def test_gavels_own_tests_of_water_filling(entities: int, total: float, squares: float, some: list[float]) -> None:
     """water_filling_tests.py and water_filling_tests_hierarchical.py, which assert nothing: what its code finds."""
     market, equal, options = drawn(entities)
-    policy = HierarchicalWaterFilling(**options) if entities else equal_time()
+    policy = HierarchicalWaterFilling(Normaliser.EQUAL_TIME, **options) if entities else equal_time()
     found = decide(policy, market).utilities / equal
     assert [found.sum(), (found**2).sum()] == pytest.approx([total, squares], abs=1e-5)
     assert found[:4].tolist() == pytest.approx(some, abs=1e-6)
