@@ -34,7 +34,9 @@ def set_basis(highs: highspy.Highs, basis: Basis) -> None:
     words = highspy.HighsBasisStatus
     known = (words.kLower, words.kBasic, words.kUpper, words.kZero)  # in the order of `Position`
     start = highspy.HighsBasis()
-    start.col_status, start.row_status = ([known[i] for i in each.tolist()] for each in (basis.columns, basis.rows))
+    start.col_status, start.row_status = (
+        list(map(known.__getitem__, each.tolist())) for each in (basis.columns, basis.rows)
+    )
     start.valid = True
     highs.setBasis(start)
 

@@ -7,11 +7,11 @@ is compared with the loaded one, only the numbers that differ are passed on, and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -220,7 +220,8 @@ def holds(path: str | Path, program: Program) -> bool:
     return all(np.array_equal(np.asarray(found), np.asarray(wanted)) for found, wanted in pairs)
 
 
-def settings(options: Options) -> dict[str, int | float]:
+@lru_cache(maxsize=64)  # the methods ask for the same ones thousands of times
+def settings(options: Options) -> Mapping[str, int | float]:
     """Return HiGHS's own options for ours."""
     return {"small_matrix_value": SMALLEST_COEFFICIENT, **options.named(PASSED_AS)}
 

@@ -104,7 +104,7 @@ class Pyomo(Backend):
             return trivial
         if self.solver == HIGHS:
             instance(options)  # refuses what HiGHS does, which Pyomo would ignore
-        own = settings(options) if self.solver == HIGHS else {}
+        own = dict(settings(options)) if self.solver == HIGHS else {}
         solution = (_by_modern if modern else _by_classic)(solver, _Model(program), own)
         named = replace(solution, raw_status=f"{self.solver}: {solution.raw_status}", backend=self.name)
         return with_conflict(program, named)

@@ -321,7 +321,7 @@ def _seconds(value: object, place: str) -> int:
     found = value if type(value) is str else str(kind_of(str, "text").read(value, place))
     try:
         made = datetime.fromisoformat(found) if found else _EPOCH
-        return int((made if made.tzinfo is UTC else made.replace(tzinfo=UTC)).timestamp())  # nearly all are in UTC
+        return int((made if made.tzinfo else made.replace(tzinfo=UTC)).timestamp())  # without an offset it is in UTC
     except (ValueError, OverflowError) as error:
         remedy = "Give a time such as 2026-08-01T09:30:00Z"
         raise BadInput(f"got {shown(value)}", place=place, remedy=remedy) from error

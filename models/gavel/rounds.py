@@ -27,6 +27,8 @@ from fairopt.simulation.placement import Requests
 NOISE = 1e-7
 
 
+#: The columns of a state.
+COLUMNS = ("fraction", "rounds", "owed", "seen")
 #: A number of each job, by type (k, n).
 ByType: TypeAlias = tuple[tuple[Number, ...], ...]
 
@@ -59,14 +61,14 @@ class GavelState:
     @cached_property
     def columns(self) -> dict[str, Array]:
         """The columns ``fraction``, ``rounds``, ``owed`` (k, n) and ``seen`` (n,) by name, to compute with."""
-        return {name: np.array(getattr(self, name)) for name in ("fraction", "rounds", "owed", "seen")}
+        return {name: np.array(getattr(self, name)) for name in COLUMNS}
 
     def changed(self, columns: dict[str, Array], **others: Any) -> GavelState:
         """Return the state with other ``columns``, and what else is given."""
         for name, column in columns.items():
             others[name] = tuple(column.tolist() if column.ndim == 1 else map(tuple, column.tolist()))
         made = replace(self, **others)
-        vars(made)["columns"] = self.columns | columns
+        vars(made)["columns"] = columns if len(columns) == len(COLUMNS) else self.columns | columns
         return made
 
     def before(self, index: int) -> GavelState:
@@ -257,7 +259,9 @@ class GavelRounds(Policy):
         priority[some] = part[some] * np.maximum(seen, 1)[some] / begun[some]
         order = ordered(np.flatnonzero(kept), some | ~(part > 0), -priority, -owed, -part)
         rows, types = rows[order], types[order]
-        first = np.sort(np.unique(rows, return_index=True)[1])  # of the pairs of each job
+        first = np.full(len(queue), -1)
+        first[rows[::-1]] = np.arange(len(rows))[::-1]  # of the pairs of each job: what is set last stays
+        first = np.sort(first[first >= 0])
         asked = np.bincount(types[first], weights=queue.jobs.gpus[rows[first]], minlength=len(queue.room))
         if (asked <= queue.room).all():  # each job runs on the type that comes first for it
             return Requests(rows[first], types[first])

@@ -118,3 +118,8 @@ def test_quantities(text: str, value: Fraction) -> None:
 def test_what_is_no_quantity(text: object) -> None:
     with pytest.raises(BadInput, match="cpu"):
         quantity(text, "cpu")
+
+
+@pytest.mark.parametrize("text", ["1970-01-01T01:00:00Z", "1970-01-01T01:00:00", "1970-01-01T03:30:00+02:30"])
+def test_times_with_and_without_an_offset_from_utc(text: str) -> None:
+    assert documents.SECONDS.read(text, "created") == 3600
