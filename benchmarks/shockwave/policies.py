@@ -8,7 +8,7 @@ of scheduler.py). Three have objectives that are not those of the papers they ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -189,8 +189,9 @@ class FairFinish(GavelRounds):
         made, answer = replace(self, objective=SinceThen(spent=spent))._of_gavel(queue, state, solve)
         if made is state:
             return state, answer
+        claims = {each.name: getattr(made, each.name) for each in fields(GavelState)}
         return Isolated(
-            **vars(made), known={name: (left[name], alone[name], spent.get(name, 0.0)) for name in left}
+            **claims, known={name: (left[name], alone[name], spent.get(name, 0.0)) for name in left}
         ), answer
 
     def _of_gavel(self, queue: Queue, state: GavelState, solve: Session) -> tuple[GavelState, Shared | None]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fairopt.benchmarks import validation
-from fairopt.benchmarks.shockwave.jobs import CLUSTERS, rows, table, trace
+from fairopt.benchmarks.shockwave.jobs import CLUSTERS, cluster, rows, table, trace
 from fairopt.benchmarks.shockwave.policies import policies
 from fairopt.problem.profile import takes
+from fairopt.simulation import run
 
 OURS = validation.known(validation.OURS)
 ALL = list(validation.cells(CLUSTERS))
@@ -18,6 +19,14 @@ QUICK = [(120, "gandiva_fair", ""), (120, "allox", "")]
 def test_the_page_has_the_tables() -> None:
     page = validation.PAGE.read_text(encoding="utf-8")
     assert page == validation.into(page, validation.block(OURS)), "run make validation"
+
+
+@pytest.mark.parametrize("name", sorted({name for _, name, _ in ALL} - {"shockwave"}))
+def test_the_first_rounds_of_every_policy_are_played(name: str) -> None:
+    jobs = rows(120)
+    played = list(run(policies(120, jobs)[name], trace(jobs), cluster(120), length=validation.ROUND, rounds=12))
+    assert len(played) == 12
+    assert any(each.ran for each in played)
 
 
 @pytest.mark.slow
