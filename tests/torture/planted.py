@@ -69,7 +69,7 @@ PLANTED = [
     Planted("fairopt/backends/trust.py", "if not isinstance(values, np.ndarray) or values.shape != (length,):", "if False:", _SPOILED),
     Planted("fairopt/backends/solver.py", "solution = trusted(program, self(program))", "solution = self(program)", _SPOILED),
     Planted("fairopt/backends/trust.py", "    except Exception as error:\n", "    except LookupError as error:\n", _SPOILED),
-    Planted("fairopt/backends/batched.py", "np.isfinite(full + price) & ", "", "spoiled programs side by side"),
+    Planted("fairopt/backends/batched.py", "(full >= lower - allowed) & (full <= upper + allowed)", "(full >= lower - allowed)", "spoiled programs side by side"),
     Planted("fairopt/backends/apart.py", "if seconds <= 0 or not poll.poll(None if until == INFINITY else seconds * 1000):", "if not poll.poll(None):", "deaths of a solver's process"),
     # methods and models
     Planted("fairopt/backends/solution.py", "shares[:, over] *= ", "shares[:, over] *= 1.1 * ", _HARD),
