@@ -6,8 +6,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from heapq import heapify, heappop, heapreplace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
@@ -21,8 +20,6 @@ Gone = tuple[Target, Needs]
 Places = Callable[[Sequence[Gone]], bool]
 #: What adds usage to a node, or takes it away.
 Moves = Callable[[int, Needs], None]
-#: Who may go, by ClusterQueue, and whether the preemptor has the better right.
-_Phase = tuple[list[list[Candidate]], bool]
 
 
 def classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places | None) -> list[Target]:
@@ -57,97 +54,101 @@ def _classic(
     under = nominal or not forbidden
     for column in columns if under and forbidden else ():
         under = under and quotas.usage[work.queue][column] < quotas.nominal[work.queue][column]
-    better, others = _from_cohorts(state, work, needs, columns, right, only_better=not under)
+    path = quotas.paths[work.queue]
+    better = _somebody(state, work, columns, range(right, len(path)))
+    # the others may not go while the preemptor borrows, and it would where it is not ``under``
+    others = under and _somebody(state, work, columns, range(1, min(right, len(path))))
     if not (better or others) or not under:
         attempts: tuple[bool, ...] = (True,)
     else:
         attempts = (False, True) if forbidden and not better else (True, False)
     for borrowing in attempts:
         # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
-        some = [] if borrowing and forbidden else others
+        some = others and not (borrowing and forbidden)
         if (borrowing or nominal) and (better or some or enough):
-            phases = ((better, True), (some, False), ([own], True))
-            if targets := _attempt(state, work, needs, columns, phases, places, borrowing=borrowing):
+            going = _going(state, work, columns, right, (better, some), own, borrowing=borrowing)
+            if targets := _attempt(state, work, needs, columns, going, places, borrowing=borrowing):
                 return targets
     return []
 
 
 def _attempt(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase], places: Places | None,
-    *, borrowing: bool,
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], going: Iterable[tuple[Target, Candidate]],
+    places: Places | None, *, borrowing: bool,
 ) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
 
-    The ``phases`` come one after the other. Only ``columns`` lack room, so that the others matter where the preemptor
-    may not borrow.
+    Only ``columns`` lack room, so that the others matter where the preemptor may not borrow.
     """
-    quotas, rules = state.quotas, state.rules(work.queue)
+    quotas = state.quotas
     if borrowing:
         needs = [each for each in needs if each[0] in columns]
     matters = {column for column, _ in needs}
-    several, lower = len(columns) > 1, rules.reclaim_within_cohort is not Preempts.ANY
     #: Of each column what is lacking; somebody who goes leaves room for what it takes at most.
     lacks = {column: amount - quotas.available(work.queue, column) for column, amount in needs}
     gone: list[Gone] = []
-    for listed, right in phases:
-        heap = [(going[0], 0, going) for going in listed if going]
-        heapify(heap)
-        while heap:
-            (_, each, usage, touched), at, going = heap[0]
-            queue, reason = each.queue, IN_QUEUE
-            open_, takes = True, not (several and columns.isdisjoint(touched))
-            if queue != work.queue:
-                while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
-                takes = takes and (while_borrowing or not borrowing)
-                # a ClusterQueue that borrows no more, or is below a cohort that does not, will not again
-                open_ = not (lower and each.priority >= work.priority)
-                open_ = open_ and not (takes and gone and quotas.borrows_no_more(work.queue, queue, columns))
-            if not open_ or at + 1 == len(going):
-                heappop(heap)
-            else:
-                heapreplace(heap, (going[at + 1], at + 1, going))
-            if open_ and takes:
-                if not touched <= matters:
-                    usage = [part for part in usage if part[0] in matters]
-                quotas.lift(queue, usage)
-                gone.append((Target(each, reason), usage))
-                for column, amount in usage:
-                    lacks[column] -= amount
-                enough = max(lacks.values()) <= 0 and has_room(state, work, needs, borrowing=borrowing)
-                if enough and (places is None or places(gone)):
-                    gone = fill_back(state, work, needs, gone, quotas.put, quotas.lift, places, borrowing=borrowing)
-                    return put_back(quotas.put, gone)
+    for target, (_, each, usage, touched) in going:
+        if not touched <= matters:
+            usage = [part for part in usage if part[0] in matters]
+        quotas.lift(each.queue, usage)
+        gone.append((target, usage))
+        for column, amount in usage:
+            lacks[column] -= amount
+        enough = max(lacks.values()) <= 0 and has_room(state, work, needs, borrowing=borrowing)
+        if enough and (places is None or places(gone)):
+            gone = fill_back(state, work, needs, gone, quotas.put, quotas.lift, places, borrowing=borrowing)
+            return put_back(quotas.put, gone)
     put_back(quotas.put, gone)
     return []
 
 
-def _from_cohorts(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], right: int, *, only_better: bool
-) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
-    """Return, by ClusterQueue, over whom the preemptor has the better right, and the others; in order in each.
+def _going(
+    state: State, work: QueuedWork, columns: set[int], right: int, wanted: tuple[bool, bool], own: Iterable[Candidate],
+    *, borrowing: bool,
+) -> Iterator[tuple[Target, Candidate]]:  # fmt: skip
+    """Yield who may go, in order, and why: those over whom the preemptor has the better right, the others, its own.
 
-    They are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
-    others are left out: they may not go while the preemptor borrows, and it would. Source:
-    collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
+    Others are in ClusterQueues that borrow when their turn comes, below cohorts that do, up to the common ancestor.
+    Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
     """
+    quotas, rules, queue, away = state.quotas, state.rules(work.queue), work.queue, state.away
+    lower, beside = rules.reclaim_within_cohort is not Preempts.ANY, quotas.beside(queue)
+    for better in (True, False):
+        for candidate in state.going(quotas.paths[queue][-1]) if wanted[not better] else ():
+            each = candidate[1]
+            if lower and each.priority >= work.priority:
+                break
+            level, rows = beside[each.queue]
+            if (level >= right) is not better or columns.isdisjoint(candidate[3]) or each.number in away:
+                continue
+            while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
+            if each.queue == queue or (borrowing and not while_borrowing):
+                continue
+            for usage, quota in rows:
+                for column in columns:
+                    if usage[column] > quota[column]:
+                        break
+                else:
+                    break
+            else:
+                yield Target(each, reason), candidate
+    for candidate in own:
+        yield Target(candidate[1], IN_QUEUE), candidate
+
+
+def _somebody(state: State, work: QueuedWork, columns: set[int], levels: Iterable[int]) -> bool:
+    """Return whether anybody may go below an ancestor at one of the levels, and below none lower; none of its own."""
     quotas, policy = state.quotas, state.rules(work.queue).reclaim_within_cohort
-    better: list[list[Candidate]] = []
-    others: list[list[Candidate]] = []
-    if policy is Preempts.NEVER:
-        return better, others
     path = quotas.paths[work.queue]
-    for column, amount in needs if only_better else ():
-        if column in columns and quotas.level(work.queue, column, amount) + 1 == len(path):
-            return better, others
-    for at, ancestor in enumerate(path[1:], 1):
-        if (at >= right or not only_better) and quotas.any_above(ancestor, path[at - 1], columns):
-            found = better if at >= right else others
-            for child, listed in state.borrowers(ancestor, columns).items():
-                if child != path[at - 1] and policy is Preempts.ANY:
-                    found += listed
-                elif child != path[at - 1]:
-                    found += [going for going in listed if going[0][1].priority < work.priority]
-    return better, others
+
+    def inside(node: int) -> bool:
+        if quotas.children[node]:
+            return any(map(inside, quotas.above_below(node, columns)))
+        return any(True for _ in state.candidates(node, policy, work, columns))
+
+    return policy is not Preempts.NEVER and any(
+        child != path[at - 1] and inside(child) for at in levels for child in quotas.above_below(path[at], columns)
+    )
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:

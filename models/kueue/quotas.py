@@ -8,7 +8,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/cache/scheduler/resource_node.go and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from itertools import product
 from math import lcm
@@ -22,6 +22,8 @@ UNLIMITED = 2**63 - 1
 #: The share of a borrower of weight 0, in a status.
 MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
+#: Usage and quotas of some nodes.
+Rows = Sequence[tuple[Sequence[int], Sequence[int]]]
 _NOBODY: frozenset[int] = frozenset()
 
 
@@ -44,6 +46,20 @@ class DominantShare(NamedTuple):
 
 
 NOTHING = DominantShare(False, Fraction(0))
+
+
+class _Beside(dict[int, tuple[int, Rows]]):
+    """What `CohortQuotas.beside` says of the children of a Cohort, found when it is asked for."""
+
+    def __init__(self, quotas: CohortQuotas, cohort: int) -> None:
+        self.quotas, self.path = quotas, quotas.paths[cohort]
+
+    def __missing__(self, queue: int) -> tuple[int, Rows]:
+        quotas = self.quotas
+        below = [at for at in quotas.paths[queue] if at not in self.path]
+        shared = quotas.paths[queue][len(below)]
+        found = self.path.index(shared) + 1, [(quotas.usage[at], quotas.subtree[at]) for at in below]
+        return self.setdefault(queue, found)
 
 
 class CohortQuotas:
@@ -112,8 +128,8 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
-        #: Of two nodes: usage and quotas of the nodes from the second one up to their common ancestor.
-        self._apart: dict[tuple[int, int], Sequence[tuple[Sequence[int], Sequence[int]]]] = {}
+        #: What `beside` says of the children of a node.
+        self._beside: dict[int, _Beside] = {}
         #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
@@ -237,24 +253,12 @@ class CohortQuotas:
         first, *others = [self._above_below[column].get(node, _NOBODY) for column in columns]
         return frozenset().union(first, *others) if others else first
 
-    def any_above(self, node: int, but: int, columns: Iterable[int]) -> bool:
-        """Return whether any child of a node but one uses more than its quota of any of the columns."""
-        return not self.above_below(node, columns) <= {but}
-
-    def borrows_no_more(self, node: int, other: int, columns: Iterable[int]) -> bool:
-        """Return whether another node, or one up to the common ancestor, is above its quota in none of the columns."""
-        if (found := self._apart.get((node, other))) is None:
-            own = self.paths[node]
-            found = self._apart[node, other] = [
-                (self.usage[each], self.subtree[each]) for each in self.paths[other] if each not in own
-            ]
-        for usage, quota in found:
-            for column in columns:
-                if usage[column] > quota[column]:
-                    break
-            else:
-                return True
-        return False
+    def beside(self, node: int) -> Mapping[int, tuple[int, Rows]]:
+        """Return, by ClusterQueue, how far above a node the common ancestor is, and usage and quotas below that."""
+        over = self.parent[node]
+        if over not in self._beside:
+            self._beside[over] = _Beside(self, over)
+        return self._beside[over]
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:

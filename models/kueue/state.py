@@ -105,10 +105,10 @@ class State:
     #: How often somebody left a tree (by its root), or came to a ClusterQueue, by column.
     _moves: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    #: Those that may be preempted, by ClusterQueue and column (of the column -1 all), in the order in which they go.
-    _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
+    #: Those that may be preempted, by ClusterQueue and by tree (its root), in the order in which they go.
+    _going: dict[int, list[Candidate]] = field(default_factory=dict)
     #: The numbers of those that run no more for a while.
-    _gone: set[int] = field(default_factory=set)
+    away: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
@@ -123,8 +123,8 @@ class State:
                 usage = work.usage
                 self._yield(work, usage)
                 entry = work.place, work, usage, frozenset(column for column, _ in usage)
-                for column in (-1, *entry[3]):
-                    insort(self._going.setdefault((work.queue, column), []), entry)
+                for node in {work.queue, self.quotas.paths[work.queue][-1]}:
+                    insort(self._going.setdefault(node, []), entry)
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
@@ -143,8 +143,8 @@ class State:
         if work.preemptible:
             self._yield(work, [(column, -amount) for column, amount in work.usage])
             before = (work.place,)
-            for column in (-1, *{column for column, _ in work.usage}):
-                going = self._going[work.queue, column]
+            for node in {work.queue, self.quotas.paths[work.queue][-1]}:
+                going = self._going[node]
                 del going[bisect_left(going, before)]
 
     def _yield(self, work: QueuedWork, usage: Needs) -> None:
@@ -182,15 +182,16 @@ class State:
         """
         if policy is Preempts.NEVER:
             return []
-        found = self._listed(queue, columns)
+        found = self.going(queue)
         if policy is not Preempts.ANY and found:
             lower = bisect_left(found, ((preemptor.priority,),))
-            newer: list[Candidate] = []
+            newer: Sequence[Candidate] = ()
             if policy is Preempts.LOWER_OR_NEWER:
                 above = bisect_left(found, ((preemptor.priority + 1,),))
                 newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
-            found = found[:lower] + newer
-        return found if len(columns) == 1 else [each for each in found if not columns.isdisjoint(each[3])]
+            found = [*found[:lower], *newer]
+        apart, away = columns.isdisjoint, self.away
+        return [each for each in found if not apart(each[3]) and each[1].number not in away]
 
     def yields(self, work: QueuedWork) -> Mapping[int, int]:
         """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
@@ -201,38 +202,15 @@ class State:
         known = self._yields.setdefault(work.queue, {})
         if below not in known:
             found = known[below] = Counter[int]()
-            for place, _, usage, _ in self._going.get((work.queue, -1), ()):
+            for place, _, usage, _ in self.going(work.queue):
                 if place[0] < below:
                     for column, amount in usage:
                         found[column] += amount
         return known[below]
 
-    def borrowers(self, cohort: int, columns: set[int]) -> dict[int, list[list[Candidate]]]:
-        """Return whom ClusterQueues that borrow have to give, in order in each, by the child of a cohort above them.
-
-        A ClusterQueue below a Cohort that does not borrow has nobody. The first uses some of the columns; where there
-        are several columns, there are others in it, too, that use none of them.
-        """
-
-        def inside(node: int) -> Iterator[list[Candidate]]:
-            if children[node]:
-                for child in above(node, columns):
-                    yield from inside(child)
-                return
-            going = self._listed(node, columns) if self._gone else self._going.get((node, column), [])
-            first = 0
-            while first < len(going) and columns.isdisjoint(going[first][3]):
-                first += 1
-            if first < len(going):
-                yield going[first:] if first else going
-
-        above, children = self.quotas.above_below, self.quotas.children
-        column = min(columns) if len(columns) == 1 else -1
-        return self.known(
-            self.quotas.paths[cohort][-1],
-            ("borrowers", cohort, frozenset(columns)),
-            lambda: {child: list(inside(child)) for child in above(cohort, columns)},
-        )
+    def going(self, node: int) -> Sequence[Candidate]:
+        """Return who of a ClusterQueue, or of the tree of a root, may be preempted, those that are away among them."""
+        return self._going.get(node, ())
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int) -> Iterator[None]:
@@ -260,10 +238,5 @@ class State:
         for work in works:
             (self.quotas.remove if sign > 0 else self.quotas.add)(work.queue, work.usage)
             self.topologies.move(work, work.flavor, work.spots, sign)
-        self._gone ^= {work.number for work in works}
+        self.away ^= {work.number for work in works}
         self._known.clear()
-
-    def _listed(self, queue: int, columns: set[int]) -> list[Candidate]:
-        """Return who of a ClusterQueue may be preempted, for one column or for all."""
-        found = self._going.get((queue, min(columns) if len(columns) == 1 else -1), [])
-        return [each for each in found if each[1].number not in self._gone] if self._gone else found
