@@ -6,7 +6,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
@@ -54,10 +54,10 @@ def _classic(
     under = nominal or not forbidden
     for column in columns if under and forbidden else ():
         under = under and quotas.usage[work.queue][column] < quotas.nominal[work.queue][column]
-    path = quotas.paths[work.queue]
-    better = _somebody(state, work, columns, range(right, len(path)))
+    beside = {} if rules.reclaim_within_cohort is Preempts.NEVER else _borrowing(state, work.queue, columns)
+    better, others = _somebody(state, work, columns, beside, right)
     # the others may not go while the preemptor borrows, and it would where it is not ``under``
-    others = under and _somebody(state, work, columns, range(1, min(right, len(path))))
+    others = others and under
     if not (better or others) or not under:
         attempts: tuple[bool, ...] = (True,)
     else:
@@ -66,7 +66,7 @@ def _classic(
         # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
         some = others and not (borrowing and forbidden)
         if (borrowing or nominal) and (better or some or enough):
-            going = _going(state, work, columns, right, (better, some), own, borrowing=borrowing)
+            going = _going(state, work, columns, beside, right, (better, some), own, borrowing=borrowing)
             if targets := _attempt(state, work, needs, columns, going, places, borrowing=borrowing):
                 return targets
     return []
@@ -103,28 +103,29 @@ def _attempt(
 
 
 def _going(
-    state: State, work: QueuedWork, columns: set[int], right: int, wanted: tuple[bool, bool], own: Iterable[Candidate],
-    *, borrowing: bool,
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int,
+    wanted: tuple[bool, bool], own: Iterable[Candidate], *, borrowing: bool,
 ) -> Iterator[tuple[Target, Candidate]]:  # fmt: skip
     """Yield who may go, in order, and why: those over whom the preemptor has the better right, the others, its own.
 
-    Others are in ClusterQueues that borrow when their turn comes, below cohorts that do, up to the common ancestor.
-    Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
+    Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
     """
-    quotas, rules, queue, away = state.quotas, state.rules(work.queue), work.queue, state.away
-    lower, beside = rules.reclaim_within_cohort is not Preempts.ANY, quotas.beside(queue)
+    quotas, rules, away = state.quotas, state.rules(work.queue), state.away
+    lower, rows_of = rules.reclaim_within_cohort is not Preempts.ANY, quotas.beside(work.queue)
+    listed = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
-        for candidate in state.going(quotas.paths[queue][-1]) if wanted[not better] else ():
-            each = candidate[1]
+        for candidate in listed if wanted[not better] else ():
+            _, each, _, touched = candidate
+            if each.queue not in beside:
+                continue
             if lower and each.priority >= work.priority:
                 break
-            level, rows = beside[each.queue]
-            if (level >= right) is not better or columns.isdisjoint(candidate[3]) or each.number in away:
+            if (beside[each.queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
-            if each.queue == queue or (borrowing and not while_borrowing):
+            if borrowing and not while_borrowing:
                 continue
-            for usage, quota in rows:
+            for usage, quota in rows_of[each.queue]:
                 for column in columns:
                     if usage[column] > quota[column]:
                         break
@@ -136,19 +137,35 @@ def _going(
         yield Target(candidate[1], IN_QUEUE), candidate
 
 
-def _somebody(state: State, work: QueuedWork, columns: set[int], levels: Iterable[int]) -> bool:
-    """Return whether anybody may go below an ancestor at one of the levels, and below none lower; none of its own."""
-    quotas, policy = state.quotas, state.rules(work.queue).reclaim_within_cohort
-    path = quotas.paths[work.queue]
+def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]:
+    """Return, by ClusterQueue that borrows, how far above another one their common ancestor is.
 
-    def inside(node: int) -> bool:
-        if quotas.children[node]:
-            return any(map(inside, quotas.above_below(node, columns)))
-        return any(True for _ in state.candidates(node, policy, work, columns))
+    All cohorts up to there borrow, too. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
+    """
+    above, children, found = state.quotas.above_below, state.quotas.children, dict[int, int]()
+    below, *path = state.quotas.paths[queue]
+    for level, ancestor in enumerate(path, 1):
+        nodes = [node for node in above(ancestor, columns) if node != below]
+        for node in nodes:
+            if children[node]:
+                nodes += above(node, columns)
+            else:
+                found[node] = level
+        below = ancestor
+    return found
 
-    return policy is not Preempts.NEVER and any(
-        child != path[at - 1] and inside(child) for at in levels for child in quotas.above_below(path[at], columns)
-    )
+
+def _somebody(
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int
+) -> tuple[bool, bool]:
+    """Return whether anybody may go over whom a preemptor has the better right, and anybody else beside it."""
+    found, policy = [False, False], state.rules(work.queue).reclaim_within_cohort
+    for queue, level in beside.items():
+        if not found[level < right] and state.candidates(queue, policy, work, columns):
+            found[level < right] = True
+            if all(found):
+                break
+    return found[0], found[1]
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:

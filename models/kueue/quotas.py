@@ -48,18 +48,16 @@ class DominantShare(NamedTuple):
 NOTHING = DominantShare(False, Fraction(0))
 
 
-class _Beside(dict[int, tuple[int, Rows]]):
-    """What `CohortQuotas.beside` says of the children of a Cohort, found when it is asked for."""
+class _Beside(dict[int, Rows]):
+    """What `CohortQuotas.beside` says of the children of a node, found when it is asked for."""
 
-    def __init__(self, quotas: CohortQuotas, cohort: int) -> None:
-        self.quotas, self.path = quotas, quotas.paths[cohort]
+    def __init__(self, quotas: CohortQuotas, over: int) -> None:
+        self.quotas, self.path = quotas, quotas.paths[over]
 
-    def __missing__(self, queue: int) -> tuple[int, Rows]:
-        quotas = self.quotas
-        below = [at for at in quotas.paths[queue] if at not in self.path]
-        shared = quotas.paths[queue][len(below)]
-        found = self.path.index(shared) + 1, [(quotas.usage[at], quotas.subtree[at]) for at in below]
-        return self.setdefault(queue, found)
+    def __missing__(self, queue: int) -> Rows:
+        usage, quota = self.quotas.usage, self.quotas.subtree
+        found = self[queue] = [(usage[at], quota[at]) for at in self.quotas.paths[queue] if at not in self.path]
+        return found
 
 
 class CohortQuotas:
@@ -243,18 +241,18 @@ class CohortQuotas:
         for place in places:
             (place.add if after > 0 else place.discard)(node)
 
-    def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
+    def above_quota(self, node: int, columns: Iterable[int]) -> set[int]:
         """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
         root = self.paths[node][-1]
-        return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
+        return set().union(*[self._above[column].get(root, ()) for column in columns])
 
     def above_below(self, node: int, columns: Iterable[int]) -> Set[int]:
         """Return the children of a node that use more than their quota of any of the columns; not to be changed."""
         first, *others = [self._above_below[column].get(node, _NOBODY) for column in columns]
         return frozenset().union(first, *others) if others else first
 
-    def beside(self, node: int) -> Mapping[int, tuple[int, Rows]]:
-        """Return, by ClusterQueue, how far above a node the common ancestor is, and usage and quotas below that."""
+    def beside(self, node: int) -> Mapping[int, Rows]:
+        """Return, by ClusterQueue, usage and quotas of it and of those above it below the common ancestor with a node."""
         over = self.parent[node]
         if over not in self._beside:
             self._beside[over] = _Beside(self, over)

@@ -105,8 +105,9 @@ class State:
     #: How often somebody left a tree (by its root), or came to a ClusterQueue, by column.
     _moves: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    #: Those that may be preempted, by ClusterQueue and by tree (its root), in the order in which they go.
-    _going: dict[int, list[Candidate]] = field(default_factory=dict)
+    #: Those that may be preempted, in the order in which they go: by ClusterQueue, and by tree (its root) and column.
+    #: Both have the column -1, for all.
+    _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
     #: The numbers of those that run no more for a while.
     away: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
@@ -123,8 +124,8 @@ class State:
                 usage = work.usage
                 self._yield(work, usage)
                 entry = work.place, work, usage, frozenset(column for column, _ in usage)
-                for node in {work.queue, self.quotas.paths[work.queue][-1]}:
-                    insort(self._going.setdefault(node, []), entry)
+                for place in self._lists(work):
+                    insort(self._going.setdefault(place, []), entry)
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
@@ -143,8 +144,8 @@ class State:
         if work.preemptible:
             self._yield(work, [(column, -amount) for column, amount in work.usage])
             before = (work.place,)
-            for node in {work.queue, self.quotas.paths[work.queue][-1]}:
-                going = self._going[node]
+            for place in self._lists(work):
+                going = self._going[place]
                 del going[bisect_left(going, before)]
 
     def _yield(self, work: QueuedWork, usage: Needs) -> None:
@@ -208,9 +209,17 @@ class State:
                         found[column] += amount
         return known[below]
 
-    def going(self, node: int) -> Sequence[Candidate]:
-        """Return who of a ClusterQueue, or of the tree of a root, may be preempted, those that are away among them."""
-        return self._going.get(node, ())
+    def going(self, node: int, column: int = -1) -> Sequence[Candidate]:
+        """Return who of a ClusterQueue, or of the tree of a root, may be preempted, those that are away among them.
+
+        With a column of the tree those who use that.
+        """
+        return self._going.get((node, column), ())
+
+    def _lists(self, work: QueuedWork) -> Iterable[tuple[int, int]]:
+        root = self.quotas.paths[work.queue][-1]
+        found = [(root, column) for column, _ in work.usage]
+        return {(work.queue, -1), (root, -1), *found}
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int) -> Iterator[None]:
