@@ -110,17 +110,17 @@ def _going(
 
     Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
     """
-    quotas, rules, away = state.quotas, state.rules(work.queue), state.away
+    quotas, rules, away, left = state.quotas, state.rules(work.queue), state.away, dict(beside)
     lower, rows_of = rules.reclaim_within_cohort is not Preempts.ANY, quotas.beside(work.queue)
     listed = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
         for candidate in listed if wanted[not better] else ():
             _, each, _, touched = candidate
-            if each.queue not in beside:
+            if (level := left.get(each.queue)) is None:
                 continue
             if lower and each.priority >= work.priority:
                 break
-            if (beside[each.queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
+            if (level >= right) is not better or columns.isdisjoint(touched) or each.number in away:
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
             if borrowing and not while_borrowing:
@@ -130,6 +130,7 @@ def _going(
                     if usage[column] > quota[column]:
                         break
                 else:
+                    del left[each.queue]  # it will not borrow again
                     break
             else:
                 yield Target(each, reason), candidate

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
-from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate, still_hopeless
+from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
@@ -95,7 +95,7 @@ class Cycles:
     def queue(self, node: int) -> _Queue:
         """Return what waits in a ClusterQueue, to push somebody."""
         if node not in self.queues:
-            self.queues[node] = _Queue(self._used, strict=self.state.rules(node).queueing is Queueing.STRICT)
+            self.queues[node] = _Queue(self._used, self._clock, strict=self.state.rules(node).queueing is Queueing.STRICT)
             self._of_tree.setdefault(self.state.quotas.paths[node][-1], []).append(node)
         self._awake[node] = None
         return self.queues[node]
@@ -104,21 +104,26 @@ class Cycles:
         """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside."""
         for node in list(self._awake):
             own = self.queues[node]
+            if own.until > self._clock:
+                continue
+            own.catch_up(self._clock)
             if (work := own.first()) is None:
                 del self._awake[node]
-            elif not still_hopeless(self.state, work) and (found := nominate(self.state, work)) is not None:
+            elif self.state.in_vain(work):
+                own.pass_by(work, in_vain=True)
+            elif (found := nominate(self.state, work)) is not None:
                 own.take(work)
                 yield found
             elif work is own.sticky:
                 own.take(work)
                 own.aside(work)
             else:
-                own.pass_by(work)
+                own.pass_by(work, in_vain=self.state.in_vain(work))
 
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
         for node in nodes:
-            self.queues[node].again()
+            self.queues[node].again(self._clock)
             self._awake[node] = None
 
     def play(self, heads: Sequence[Assignment]) -> None:
@@ -135,6 +140,9 @@ class Cycles:
         for target in self._targets:
             target.work.flavor, target.work.step, target.work.spots = None, 0, {}
             self.queue(target.work.queue).push(target.work)
+        for node in self.state.woken & self.queues.keys():
+            self.queues[node].wake()
+        self.state.woken.clear()
         for root in dict.fromkeys(root for root, _ in self._victims):
             self._again(self._of_tree[root])
         for work, targets in preemptors:
@@ -321,6 +329,7 @@ class Cycles:
         if own.sticky is not None:  # past use let another go before it
             own.push(own.sticky)
         own.sticky = work
+        own.wake()
 
     def _aside(self, work: QueuedWork) -> None:
         """Set a workload aside until something is released.
@@ -335,16 +344,20 @@ class _Queue:
     """Workloads of a ClusterQueue that wait, in order; those before ``at`` are set aside until something is released.
 
     ``sticky``: the one that waits for its preemptions. ``mixed``: whether those set aside and the others may be mixed.
+    ``run``: how many of the first are known to get nothing, so that nobody need be asked before the cycle ``until``.
 
     Past use of LocalQueues comes before priority and age: cluster_queue.go, queueOrderingFunc.
     """
 
-    def __init__(self, used: Mapping[str, Number], *, strict: bool) -> None:
+    def __init__(self, used: Mapping[str, Number], clock: int, *, strict: bool) -> None:
         self.works: list[tuple[_Place, QueuedWork]] = []
         self.at, self.strict, self.mixed = 0, strict, False
         self.failed: set[object] = set()
         self.sticky: QueuedWork | None = None
         self._used = used
+        self.until = self.run = 0
+        #: The next cycle in which somebody is asked, and how many were since the first, all of them in vain; else -1.
+        self._next, self._vain = clock, 0
 
     def _place(self, work: QueuedWork) -> _Place:
         return self._used.get(work.local, 0) if work.local else 0, -work.priority, work.since, work.number
@@ -369,8 +382,21 @@ class _Queue:
             self.at += 1  # SchedulingEquivalenceHashing
         return self.sticky
 
+    def catch_up(self, clock: int) -> None:
+        """Set those aside whom nobody asked before this cycle, since they would have got nothing."""
+        for _ in range(self._next, clock):
+            if (work := self.first()) is not None:
+                self.pass_by(work, in_vain=True)
+        self._next = clock + 1
+
+    def wake(self) -> None:
+        """Forget how many get nothing: something is better for one of them."""
+        self.until = self.run = 0
+        self._vain = -1
+
     def take(self, work: QueuedWork) -> None:
         """Take the head."""
+        self._vain = -1
         if work is self.sticky:
             self.sticky, self.mixed = None, True
         else:
@@ -381,20 +407,26 @@ class _Queue:
         self.works.insert(self.at, (self._place(work), work))
         self.pass_by(work)
 
-    def pass_by(self, work: QueuedWork) -> None:
-        """Set the head aside where it stands."""
+    def pass_by(self, work: QueuedWork, *, in_vain: bool = False) -> None:
+        """Set the head aside where it stands; ``in_vain``: it gets nothing as yet."""
+        self._vain = self._vain + 1 if in_vain and self._vain >= 0 else -1
+        if self._vain > self.run:
+            self.run = self._vain
         self.at += 1
         if self.strict:
             self.at = len(self.works)
         else:
             self.failed.add((work.priority, work.kind))
 
-    def again(self) -> None:
+    def again(self, clock: int) -> None:
         """Take those that were set aside back: something was released."""
         if self.at:
             self.at, self.failed = 0, set()
+            if self._used or self.mixed:
+                self.wake()
             if self._used:
                 self.reorder()
             elif self.mixed:
                 self.works.sort()
             self.mixed = False
+        self._next, self._vain, self.until = clock, 0, clock + self.run

@@ -75,6 +75,7 @@ def nominate(state: State, work: QueuedWork) -> Assignment | None:
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
+    The state notes what must be free before that can be otherwise.
     """
     quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
@@ -86,7 +87,7 @@ def nominate(state: State, work: QueuedWork) -> Assignment | None:
         return Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
     for column, amount in needs:
         if column in lacks and nominal[column] < amount and quotas.level(queue, column, amount) == top:
-            work.hopeless = column, state.moves(queue, column)
+            state.watch(work, quotas.before(queue, column, amount, amount))
             return None  # Mode.NO_FIT
     if rules.reclaim_within_cohort is Preempts.ANY:  # else room may be held back for it
         if state.barred and not _preempts(state, work, rules):
@@ -101,21 +102,12 @@ def nominate(state: State, work: QueuedWork) -> Assignment | None:
                 if left > lacks[column]:
                     enough = False
                     if not fits and quotas.level(queue, column, amount) == top:
-                        work.hopeless = column, state.moves(queue, column)
+                        state.watch(work, quotas.before(queue, column, amount, left))
                         return None
             within = within and fits
         if not (enough or within) and quotas.level_of_all(queue, needs) >= top:
             return None
     return assign(state, work)
-
-
-def still_hopeless(state: State, work: QueuedWork) -> bool:
-    """Return whether `nominate` set a workload aside, and in the column that showed it nothing is better for it now.
-
-    What others take makes nothing better, and what its own ClusterQueue takes only since it may be stopped.
-    """
-    column, moves = work.hopeless
-    return column >= 0 and moves == state.moves(work.queue, column)
 
 
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:

@@ -16,6 +16,7 @@ from operator import mul
 from typing import NamedTuple
 
 from fairopt.problem.entitled_rows import TOP
+from fairopt.program import INFINITY, Number
 
 #: What an infinite quota counts as. Source: pkg/resources, Amount: int64 saturates.
 UNLIMITED = 2**63 - 1
@@ -286,6 +287,21 @@ class CohortQuotas:
             if amount > free and amount > 0:
                 found[column] = max(0, free)
         return found
+
+    def before(self, node: int, column: int, amount: int, least: int) -> Iterator[tuple[int, int, Number]]:
+        """Yield how much of a column is free at which nodes above one before any has room for an amount.
+
+        ``least``: what must be free at the root. Where not all is for everybody, anything free may make the room.
+        """
+        *between, root = self.paths[node]
+        shared = self._shared[root][column]
+        yield root, column, least if shared else -INFINITY
+        for at in between[1:] if shared else ():
+            yield at, column, amount
+
+    def free(self, node: int, column: int) -> int:
+        """Return how much of its quota a node does not use, negative where it uses more."""
+        return self.subtree[node][column] - self.usage[node][column]
 
     def shared_room(self, node: int, column: int) -> int | None:
         """Return what is left in the tree of a node, negative where more is in use; None where some is not for all."""

@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import Place, QueuedWork
+from fairopt.program import Number
 
 T = TypeVar("T")
 #: So many preemptions after the first circle in a tree are enough to say that preemption does not end there. Kueue has
@@ -102,8 +105,13 @@ class State:
     barred: set[int] = field(default_factory=set)
     since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
-    #: How often somebody left a tree (by its root), or came to a ClusterQueue, by column.
-    _moves: Counter[tuple[int, int]] = field(default_factory=Counter)
+    #: ClusterQueues in which somebody that waited for something to be free need wait no more.
+    woken: set[int] = field(default_factory=set)
+    #: By node and column: who waits until how much is free there, the least first, and since when; and when something
+    #: in a ClusterQueue became another.
+    _watching: dict[tuple[int, int], list[tuple[Number, int, QueuedWork]]] = field(default_factory=dict)
+    _stirred: dict[int, int] = field(default_factory=dict)
+    _moments: Iterator[int] = field(default_factory=lambda: count(1))
 
     #: Those that may be preempted, in the order in which they go: by ClusterQueue, and by tree (its root) and column.
     #: Both have the column -1, for all.
@@ -130,14 +138,22 @@ class State:
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.quotas.add(work.queue, work.usage)
-        self._moved(work.queue, work)
+        self._stir(work.queue)
         self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
         self.quotas.remove(work.queue, work.usage)
-        self._moved(self.quotas.paths[work.queue][-1], work)
+        self._stir(work.queue)
+        for column, _ in work.usage:
+            for node in self.quotas.paths[work.queue]:
+                watching = self._watching.get((node, column))
+                while watching and watching[0][0] <= self.quotas.free(node, column):
+                    _, since, other = heappop(watching)
+                    if other.watches == since:
+                        other.watches = 0
+                        self.woken.add(other.queue)
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
@@ -155,14 +171,22 @@ class State:
                 for column, amount in usage:
                     found[column] += amount
 
-    def _moved(self, node: int, work: QueuedWork) -> None:
-        for column, _ in work.usage:
-            self._moves[node, column] += 1
+    def _stir(self, queue: int) -> None:
+        self._stirred[queue] = next(self._moments)
+        self.woken.add(queue)
 
-    def moves(self, queue: int, column: int) -> int:
-        """Return how often somebody left the tree of a ClusterQueue, or came to that itself, who uses a column."""
-        root = self.quotas.paths[queue][-1]
-        return self._moves[root, column] + self._moves[queue, column]
+    def watch(self, work: QueuedWork, needed: Iterable[tuple[int, int, Number]]) -> None:
+        """Note that a workload gets nothing until enough is free: of a node and a column so much.
+
+        Or until something comes to its own ClusterQueue, or leaves it.
+        """
+        work.watches = next(self._moments)
+        for node, column, amount in needed:
+            heappush(self._watching.setdefault((node, column), []), (amount, work.watches, work))
+
+    def in_vain(self, work: QueuedWork) -> bool:
+        """Return whether a workload gets nothing as yet: what it watches for has not come."""
+        return work.watches > self._stirred.get(work.queue, 0)
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
