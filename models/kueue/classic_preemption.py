@@ -7,6 +7,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, count
 
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
@@ -111,21 +112,20 @@ def _going(
     Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
     """
     quotas, rules, away, left = state.quotas, state.rules(work.queue), state.away, dict(beside)
-    lower, rows_of = rules.reclaim_within_cohort is not Preempts.ANY, quotas.beside(work.queue)
-    listed = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
+    lower = rules.reclaim_within_cohort is not Preempts.ANY
+    listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
-        for candidate in listed if wanted[not better] else ():
+        for at in compress(count(), map(left.__contains__, queues)) if wanted[not better] else ():
+            candidate = listed[at]
             _, each, _, touched = candidate
-            if (level := left.get(each.queue)) is None:
-                continue
             if lower and each.priority >= work.priority:
                 break
-            if (level >= right) is not better or columns.isdisjoint(touched) or each.number in away:
+            if (left[each.queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
             if borrowing and not while_borrowing:
                 continue
-            for usage, quota in rows_of[each.queue]:
+            for usage, quota in quotas.apart(work.queue, each.queue):
                 for column in columns:
                     if usage[column] > quota[column]:
                         break
@@ -162,8 +162,13 @@ def _somebody(
     """Return whether anybody may go over whom a preemptor has the better right, and anybody else beside it."""
     found, policy = [False, False], state.rules(work.queue).reclaim_within_cohort
     for queue, level in beside.items():
-        if not found[level < right] and state.candidates(queue, policy, work, columns):
-            found[level < right] = True
+        if not found[level < right]:
+            for place, each, _, touched in state.going(queue)[0]:
+                if policy is not Preempts.ANY and place[0] >= work.priority:
+                    break
+                if not columns.isdisjoint(touched) and each.number not in state.away:
+                    found[level < right] = True
+                    break
             if all(found):
                 break
     return found[0], found[1]

@@ -16,7 +16,7 @@ from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
 from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate
-from fairopt.models.kueue.quotas import Needs
+from fairopt.models.kueue.quotas import Needs, Rooms
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
 from fairopt.program import Number
@@ -95,35 +95,34 @@ class Cycles:
     def queue(self, node: int) -> _Queue:
         """Return what waits in a ClusterQueue, to push somebody."""
         if node not in self.queues:
-            self.queues[node] = _Queue(self._used, self._clock, strict=self.state.rules(node).queueing is Queueing.STRICT)
+            self.queues[node] = _Queue(self._used, strict=self.state.rules(node).queueing is Queueing.STRICT)
             self._of_tree.setdefault(self.state.quotas.paths[node][-1], []).append(node)
         self._awake[node] = None
         return self.queues[node]
 
     def _heads(self) -> Iterator[Assignment]:
-        """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside."""
+        """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
+        state, like = self.state, self.state.quotas.like
+        rooms: dict[int, Rooms] = {}
         for node in list(self._awake):
             own = self.queues[node]
-            if own.until > self._clock:
-                continue
-            own.catch_up(self._clock)
             if (work := own.first()) is None:
                 del self._awake[node]
-            elif self.state.in_vain(work):
-                own.pass_by(work, in_vain=True)
-            elif (found := nominate(self.state, work)) is not None:
-                own.take(work)
-                yield found
-            elif work is own.sticky:
-                own.take(work)
+                continue
+            if (room := rooms.get(like[node])) is None:
+                room = rooms[like[node]] = Rooms(state.quotas, like[node])
+            since, column, amount, left = work.hopeless
+            if since == state.stirred[node] and left > room[column][0] and amount > room[column][1]:
                 own.aside(work)
+            elif (found := nominate(state, work, room)) is not None:
+                yield found
             else:
-                own.pass_by(work, in_vain=self.state.in_vain(work))
+                own.aside(work)
 
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
         for node in nodes:
-            self.queues[node].again(self._clock)
+            self.queues[node].again()
             self._awake[node] = None
 
     def play(self, heads: Sequence[Assignment]) -> None:
@@ -140,9 +139,6 @@ class Cycles:
         for target in self._targets:
             target.work.flavor, target.work.step, target.work.spots = None, 0, {}
             self.queue(target.work.queue).push(target.work)
-        for node in self.state.woken & self.queues.keys():
-            self.queues[node].wake()
-        self.state.woken.clear()
         for root in dict.fromkeys(root for root, _ in self._victims):
             self._again(self._of_tree[root])
         for work, targets in preemptors:
@@ -239,14 +235,18 @@ class Cycles:
         return ()
 
     def _skip(self, found: Assignment) -> None:
-        """Put a workload back: it is tried again in the next cycle."""
-        self.queues[found.work.queue].push(found.work)
+        """Leave a workload where it is: it is tried again in the next cycle, without a right to come first."""
+        own = self.queues[found.work.queue]
+        if found.work is own.sticky:
+            own.take(found.work)
+            own.push(found.work)
 
     def _admit(self, found: Assignment) -> None:
         """Let a workload run."""
         work = found.work
         work.flavor, work.admitted, work.step, work.spots = found.flavor, self._clock, found.step, found.spots
         work.tried = -1
+        self.queues[work.queue].take(work)
         self.state.add(work)
         self.turns.append((self._clock, work))
         self.stopped.pop(work.number, None)
@@ -323,13 +323,13 @@ class Cycles:
 
     def _stick(self, work: QueuedWork) -> None:
         own = self.queues[work.queue]
+        own.take(work)
         if own.strict:
             own.push(work)
             return
         if own.sticky is not None:  # past use let another go before it
             own.push(own.sticky)
         own.sticky = work
-        own.wake()
 
     def _aside(self, work: QueuedWork) -> None:
         """Set a workload aside until something is released.
@@ -337,27 +337,27 @@ class Cycles:
         One that has flavors left is tried with those in the next cycle: PendingFlavors.
         """
         own = self.queues[work.queue]
-        (own.push if work.tried >= 0 else own.aside)(work)
+        if work.tried < 0:
+            own.aside(work)
+        elif work is own.sticky:
+            own.take(work)
+            own.push(work)
 
 
 class _Queue:
     """Workloads of a ClusterQueue that wait, in order; those before ``at`` are set aside until something is released.
 
     ``sticky``: the one that waits for its preemptions. ``mixed``: whether those set aside and the others may be mixed.
-    ``run``: how many of the first are known to get nothing, so that nobody need be asked before the cycle ``until``.
 
     Past use of LocalQueues comes before priority and age: cluster_queue.go, queueOrderingFunc.
     """
 
-    def __init__(self, used: Mapping[str, Number], clock: int, *, strict: bool) -> None:
+    def __init__(self, used: Mapping[str, Number], *, strict: bool) -> None:
         self.works: list[tuple[_Place, QueuedWork]] = []
         self.at, self.strict, self.mixed = 0, strict, False
         self.failed: set[object] = set()
         self.sticky: QueuedWork | None = None
         self._used = used
-        self.until = self.run = 0
-        #: The next cycle in which somebody is asked, and how many were since the first, all of them in vain; else -1.
-        self._next, self._vain = clock, 0
 
     def _place(self, work: QueuedWork) -> _Place:
         return self._used.get(work.local, 0) if work.local else 0, -work.priority, work.since, work.number
@@ -382,51 +382,30 @@ class _Queue:
             self.at += 1  # SchedulingEquivalenceHashing
         return self.sticky
 
-    def catch_up(self, clock: int) -> None:
-        """Set those aside whom nobody asked before this cycle, since they would have got nothing."""
-        for _ in range(self._next, clock):
-            if (work := self.first()) is not None:
-                self.pass_by(work, in_vain=True)
-        self._next = clock + 1
-
-    def wake(self) -> None:
-        """Forget how many get nothing: something is better for one of them."""
-        self.until = self.run = 0
-        self._vain = -1
-
     def take(self, work: QueuedWork) -> None:
         """Take the head."""
-        self._vain = -1
         if work is self.sticky:
             self.sticky, self.mixed = None, True
         else:
             del self.works[self.at]
 
     def aside(self, work: QueuedWork) -> None:
-        """Set the head, which was taken, aside; where it blocks, all behind it with it."""
-        self.works.insert(self.at, (self._place(work), work))
-        self.pass_by(work)
-
-    def pass_by(self, work: QueuedWork, *, in_vain: bool = False) -> None:
-        """Set the head aside where it stands; ``in_vain``: it gets nothing as yet."""
-        self._vain = self._vain + 1 if in_vain and self._vain >= 0 else -1
-        if self._vain > self.run:
-            self.run = self._vain
+        """Set the head aside; where it blocks, all behind it with it."""
+        if work is self.sticky:
+            self.take(work)
+            self.works.insert(self.at, (self._place(work), work))
         self.at += 1
         if self.strict:
             self.at = len(self.works)
         else:
             self.failed.add((work.priority, work.kind))
 
-    def again(self, clock: int) -> None:
+    def again(self) -> None:
         """Take those that were set aside back: something was released."""
         if self.at:
             self.at, self.failed = 0, set()
-            if self._used or self.mixed:
-                self.wake()
             if self._used:
                 self.reorder()
             elif self.mixed:
                 self.works.sort()
             self.mixed = False
-        self._next, self._vain, self.until = clock, 0, clock + self.run

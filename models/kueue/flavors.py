@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
-from fairopt.models.kueue.quotas import Needs
+from fairopt.models.kueue.quotas import Needs, Rooms
 from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, Rules, Search, State, Target
 from fairopt.models.kueue.work import QueuedWork, Spots
 
@@ -70,43 +70,49 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
     return found
 
 
-def nominate(state: State, work: QueuedWork) -> Assignment | None:
+def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
     """Return what `assign` does for a head; None where the columns show that it would only be set aside.
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
-    The state notes what must be free before that can be otherwise.
+    ``rooms``: of its ClusterQueue.
     """
     quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)
     flavor, needs = work.alone
-    nominal, top, lacks = quotas.nominal[queue], len(quotas.paths[queue]) - 1, quotas.lacking(queue, needs)
+    lacks = []
+    for each in needs:
+        if each[1] > rooms[each[0]][0]:
+            lacks.append(each)
     if not lacks:
         level = max([quotas.level(queue, column, amount) for column, amount in needs], default=0)
         return Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
-    for column, amount in needs:
-        if column in lacks and nominal[column] < amount and quotas.level(queue, column, amount) == top:
-            state.watch(work, quotas.before(queue, column, amount, amount))
-            return None  # Mode.NO_FIT
-    if rules.reclaim_within_cohort is Preempts.ANY:  # else room may be held back for it
+    usage, nominal, yields = quotas.usage[queue], quotas.nominal[queue], state.yields(work)
+    reclaims = rules.reclaim_within_cohort is Preempts.ANY  # else room may be held back for it
+    enough = within = True
+    for column, amount in lacks:
+        free, below = rooms[column]
+        left = amount - yields[column]
+        inside = usage[column] < nominal[column] and usage[column] + left <= nominal[column]
+        within = within and inside
+        if left > free:
+            enough = False
+        if amount > below:
+            if amount > nominal[column]:
+                work.hopeless = state.stirred[queue], column, amount, amount
+                return None  # Mode.NO_FIT
+            if reclaims and left > free and not inside:
+                work.hopeless = state.stirred[queue], column, amount, left
+                return None
+    if reclaims:
         if state.barred and not _preempts(state, work, rules):
             return None
-        usage, quota, yields = quotas.usage[queue], quotas.subtree[queue], state.yields(work)
-        enough = within = True
-        for column, amount in needs:
-            left = amount - yields[column]
-            fits = usage[column] + left <= quota[column]
-            if column in lacks:
-                fits = fits and usage[column] < nominal[column]
-                if left > lacks[column]:
-                    enough = False
-                    if not fits and quotas.level(queue, column, amount) == top:
-                        state.watch(work, quotas.before(queue, column, amount, left))
-                        return None
-            within = within and fits
-        if not (enough or within) and quotas.level_of_all(queue, needs) >= top:
-            return None
+        if not enough:
+            for column, amount in needs:
+                within = within and usage[column] + amount - yields[column] <= nominal[column]
+            if not within and quotas.level_of_all(queue, needs) >= len(quotas.paths[queue]) - 1:
+                return None
     return assign(state, work)
 
 

@@ -8,7 +8,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/cache/scheduler/resource_node.go and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from fractions import Fraction
 from itertools import product
 from math import lcm
@@ -16,7 +16,6 @@ from operator import mul
 from typing import NamedTuple
 
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import INFINITY, Number
 
 #: What an infinite quota counts as. Source: pkg/resources, Amount: int64 saturates.
 UNLIMITED = 2**63 - 1
@@ -49,15 +48,18 @@ class DominantShare(NamedTuple):
 NOTHING = DominantShare(False, Fraction(0))
 
 
-class _Beside(dict[int, Rows]):
-    """What `CohortQuotas.beside` says of the children of a node, found when it is asked for."""
+class Rooms(dict[int, tuple[int, int]]):
+    """What a node may still take of each column, and the most that is free in a quota below the root; on demand."""
 
-    def __init__(self, quotas: CohortQuotas, over: int) -> None:
-        self.quotas, self.path = quotas, quotas.paths[over]
+    def __init__(self, quotas: CohortQuotas, node: int) -> None:
+        self.quotas, self.node = quotas, node
 
-    def __missing__(self, queue: int) -> Rows:
-        usage, quota = self.quotas.usage, self.quotas.subtree
-        found = self[queue] = [(usage[at], quota[at]) for at in self.quotas.paths[queue] if at not in self.path]
+    def __missing__(self, column: int) -> tuple[int, int]:
+        most, given = -1, 0
+        for usage, local, quota, _ in self.quotas.steps[self.node][column][:-1]:
+            most = max(most, quota - usage[column] + given)
+            given += max(0, local - usage[column])
+        found = self[column] = self.quotas.available(self.node, column), most
         return found
 
 
@@ -112,23 +114,26 @@ class CohortQuotas:
         #: Of each node, upwards: its usage.
         self._rows = [[self.usage[at] for at in path] for path in self.paths]
         #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
-        self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
+        self.steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
         #: The same where that bounds anything: a limit, or what is not for others.
         self._bounds = [
-            [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self._steps
+            [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self.steps
         ]
         #: By the root of a tree and column: whether nobody there has a limit, or keeps anything for itself.
         self._shared = [[True] * self.width for _ in nodes]
         for node, column in product(nodes, range(self.width)):
             if self.local[node][column] > 0 or (parent[node] != TOP and borrowing[node][column] is not None):
                 self._shared[self.paths[node][-1]][column] = False
+        #: Of each node: the one whose `Rooms` are its own, since all is for everybody.
+        self.like = [over if over != TOP and all(self._shared[self.paths[over][-1]]) else node
+                     for node, over in enumerate(parent)]  # fmt: skip
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
-        #: What `beside` says of the children of a node.
-        self._beside: dict[int, _Beside] = {}
+        #: What `apart` says, by the parent of the first node.
+        self._apart: dict[tuple[int, int], Rows] = {}
         #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
@@ -252,12 +257,14 @@ class CohortQuotas:
         first, *others = [self._above_below[column].get(node, _NOBODY) for column in columns]
         return frozenset().union(first, *others) if others else first
 
-    def beside(self, node: int) -> Mapping[int, Rows]:
-        """Return, by ClusterQueue, usage and quotas of it and of those above it below the common ancestor with a node."""
-        over = self.parent[node]
-        if over not in self._beside:
-            self._beside[over] = _Beside(self, over)
-        return self._beside[over]
+    def apart(self, node: int, other: int) -> Rows:
+        """Return usage and quotas of another node and of those above it, up to the common ancestor with a node."""
+        key = self.parent[node], other
+        if (found := self._apart.get(key)) is None:
+            path = self.paths[key[0]]
+            rows = [(self.usage[each], self.subtree[each]) for each in self.paths[other] if each not in path]
+            found = self._apart[key] = rows
+        return found
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:
@@ -267,7 +274,7 @@ class CohortQuotas:
         """
         least: int | None = None  # of what the nodes let through
         below = 0  # what is left of local quotas
-        for usage, local, _, most in (self._steps if counted > 0 else self._bounds)[node][column]:
+        for usage, local, _, most in (self.steps if counted > 0 else self._bounds)[node][column]:
             used = usage[column]
             if counted > 0:
                 used, counted = used - counted, min(counted, used - local)
@@ -288,21 +295,6 @@ class CohortQuotas:
                 found[column] = max(0, free)
         return found
 
-    def before(self, node: int, column: int, amount: int, least: int) -> Iterator[tuple[int, int, Number]]:
-        """Yield how much of a column is free at which nodes above one before any has room for an amount.
-
-        ``least``: what must be free at the root. Where not all is for everybody, anything free may make the room.
-        """
-        *between, root = self.paths[node]
-        shared = self._shared[root][column]
-        yield root, column, least if shared else -INFINITY
-        for at in between[1:] if shared else ():
-            yield at, column, amount
-
-    def free(self, node: int, column: int) -> int:
-        """Return how much of its quota a node does not use, negative where it uses more."""
-        return self.subtree[node][column] - self.usage[node][column]
-
     def shared_room(self, node: int, column: int) -> int | None:
         """Return what is left in the tree of a node, negative where more is in use; None where some is not for all."""
         root = self.paths[node][-1]
@@ -314,7 +306,7 @@ class CohortQuotas:
         Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
         """
         level = -1
-        for usage, local, quota, _ in self._steps[node][column]:
+        for usage, local, quota, _ in self.steps[node][column]:
             level += 1
             used = usage[column]
             if used + amount <= quota:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import enum
-from bisect import bisect_left, insort
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
 from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import Place, QueuedWork
-from fairopt.program import Number
 
 T = TypeVar("T")
 #: So many preemptions after the first circle in a tree are enough to say that preemption does not end there. Kueue has
@@ -105,19 +102,15 @@ class State:
     barred: set[int] = field(default_factory=set)
     since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
-    #: ClusterQueues in which somebody that waited for something to be free need wait no more.
-    woken: set[int] = field(default_factory=set)
-    #: By node and column: who waits until how much is free there, the least first, and since when; and when something
-    #: in a ClusterQueue became another.
-    _watching: dict[tuple[int, int], list[tuple[Number, int, QueuedWork]]] = field(default_factory=dict)
-    _stirred: dict[int, int] = field(default_factory=dict)
-    _moments: Iterator[int] = field(default_factory=lambda: count(1))
-
-    #: Those that may be preempted, in the order in which they go: by ClusterQueue, and by tree (its root) and column.
-    #: Both have the column -1, for all.
-    _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
+    #: How often somebody came to a ClusterQueue, or left it.
+    stirred: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    #: Those that may be preempted, in the order in which they go, and beside that the ClusterQueue of each: by
+    #: ClusterQueue, and by tree (its root) and column. Both have the column -1, for all.
+    _going: dict[tuple[int, int], tuple[list[Candidate], list[int]]] = field(default_factory=dict)
     #: The numbers of those that run no more for a while.
     away: set[int] = field(default_factory=set)
+    #: In which columns a usage is.
+    _touched: dict[Needs, frozenset[int]] = field(default_factory=dict)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
@@ -131,38 +124,37 @@ class State:
             if work.preemptible:
                 usage = work.usage
                 self._yield(work, usage)
-                entry = work.place, work, usage, frozenset(column for column, _ in usage)
-                for place in self._lists(work):
-                    insort(self._going.setdefault(place, []), entry)
+                if (touched := self._touched.get(usage)) is None:
+                    touched = self._touched[usage] = frozenset([column for column, _ in usage])
+                entry = work.place, work, usage, touched
+                for place in self._lists(work, usage):
+                    if (found := self._going.get(place)) is None:
+                        found = self._going[place] = [], []
+                    at = bisect_left(found[0], entry)
+                    found[0].insert(at, entry)
+                    found[1].insert(at, work.queue)
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
+        self.stirred[work.queue] += 1
         self.quotas.add(work.queue, work.usage)
-        self._stir(work.queue)
         self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
+        self.stirred[work.queue] += 1
         self.quotas.remove(work.queue, work.usage)
-        self._stir(work.queue)
-        for column, _ in work.usage:
-            for node in self.quotas.paths[work.queue]:
-                watching = self._watching.get((node, column))
-                while watching and watching[0][0] <= self.quotas.free(node, column):
-                    _, since, other = heappop(watching)
-                    if other.watches == since:
-                        other.watches = 0
-                        self.woken.add(other.queue)
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
         if work.preemptible:
             self._yield(work, [(column, -amount) for column, amount in work.usage])
             before = (work.place,)
-            for place in self._lists(work):
-                going = self._going[place]
-                del going[bisect_left(going, before)]
+            for place in self._lists(work, work.usage):
+                going, queues = self._going[place]
+                at = bisect_left(going, before)
+                del going[at], queues[at]
 
     def _yield(self, work: QueuedWork, usage: Needs) -> None:
         """Count the usage of one that may be preempted for those above it."""
@@ -170,23 +162,6 @@ class State:
             if work.priority < below:
                 for column, amount in usage:
                     found[column] += amount
-
-    def _stir(self, queue: int) -> None:
-        self._stirred[queue] = next(self._moments)
-        self.woken.add(queue)
-
-    def watch(self, work: QueuedWork, needed: Iterable[tuple[int, int, Number]]) -> None:
-        """Note that a workload gets nothing until enough is free: of a node and a column so much.
-
-        Or until something comes to its own ClusterQueue, or leaves it.
-        """
-        work.watches = next(self._moments)
-        for node, column, amount in needed:
-            heappush(self._watching.setdefault((node, column), []), (amount, work.watches, work))
-
-    def in_vain(self, work: QueuedWork) -> bool:
-        """Return whether a workload gets nothing as yet: what it watches for has not come."""
-        return work.watches > self._stirred.get(work.queue, 0)
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
@@ -207,7 +182,7 @@ class State:
         """
         if policy is Preempts.NEVER:
             return []
-        found = self.going(queue)
+        found, _ = self.going(queue)
         if policy is not Preempts.ANY and found:
             lower = bisect_left(found, ((preemptor.priority,),))
             newer: Sequence[Candidate] = ()
@@ -227,23 +202,25 @@ class State:
         known = self._yields.setdefault(work.queue, {})
         if below not in known:
             found = known[below] = Counter[int]()
-            for place, _, usage, _ in self.going(work.queue):
+            for place, _, usage, _ in self.going(work.queue)[0]:
                 if place[0] < below:
                     for column, amount in usage:
                         found[column] += amount
         return known[below]
 
-    def going(self, node: int, column: int = -1) -> Sequence[Candidate]:
-        """Return who of a ClusterQueue, or of the tree of a root, may be preempted, those that are away among them.
+    def going(self, node: int, column: int = -1) -> tuple[Sequence[Candidate], Sequence[int]]:
+        """Return who of a ClusterQueue, or of the tree of a root, may be preempted, and the ClusterQueue of each.
 
-        With a column of the tree those who use that.
+        Those that are away are among them. With a column, of a tree: those who use it.
         """
-        return self._going.get((node, column), ())
+        return self._going.get((node, column), ((), ()))
 
-    def _lists(self, work: QueuedWork) -> Iterable[tuple[int, int]]:
+    def _lists(self, work: QueuedWork, usage: Needs) -> Iterable[tuple[int, int]]:
         root = self.quotas.paths[work.queue][-1]
-        found = [(root, column) for column, _ in work.usage]
-        return {(work.queue, -1), (root, -1), *found}
+        found = [(root, column) for column, _ in usage]
+        if root != work.queue:
+            found.append((root, -1))
+        return (work.queue, -1), *found
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int) -> Iterator[None]:

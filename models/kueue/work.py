@@ -87,7 +87,7 @@ class QueuedWork:
     ``adds``: what its admission adds to the past use of that. ``topology``: what its pods ask of the topology;
     ``spots``: where they are while it runs. ``tried``: after which of its flavors the search goes on, -1 for none.
     ``alone``: its flavor and all that it takes, where it has one flavor, cannot start with fewer pods, and asks nothing
-    of a topology. ``watches``: since when it waits for something to be free (`State.watch`), 0 where it does not.
+    of a topology.
     """
 
     name: str
@@ -107,7 +107,7 @@ class QueuedWork:
     topology: Sequence[PodPlacement] = ()
     spots: Spots = field(default_factory=dict)
     tried: int = -1
-    watches: int = 0
+    hopeless: tuple[int, int, int, int] = (-1, 0, 0, 0)
     alone: tuple[int, Needs] | None = None
 
     @property
