@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, count
+from typing import Any
 
-from fairopt.models.kueue.quotas import Needs
+from fairopt.models.kueue.quotas import Needs, Rows
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
 from fairopt.models.kueue.work import QueuedWork
+from fairopt.program import INFINITY, Number
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 #: Who goes, and what was taken away of its usage.
 Gone = tuple[Target, Needs]
+#: Who may go, why, what it takes, and usage and quotas of the nodes that use less without it, up to the preemptor's.
+_Going = tuple[QueuedWork, str, Needs, Rows]
 #: Whether the pods of the preemptor find places when some are gone.
 Places = Callable[[Sequence[Gone]], bool]
 #: What adds usage to a node, or takes it away.
@@ -74,7 +78,7 @@ def _classic(
 
 
 def _attempt(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], going: Iterable[tuple[Target, Candidate]],
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], going: Iterable[_Going],
     places: Places | None, *, borrowing: bool,
 ) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
@@ -84,15 +88,17 @@ def _attempt(
     quotas = state.quotas
     if borrowing:
         needs = [each for each in needs if each[0] in columns]
+    rooms = [(column, amount, quotas.shared_room(work.queue, column)) for column, amount in needs]
+    if places is None and all(room is not None for _, _, room in rooms):
+        return _attempt_shared(state, work, rooms, going, borrowing=borrowing)
     matters = {column for column, _ in needs}
     #: Of each column what is lacking; somebody who goes leaves room for what it takes at most.
     lacks = {column: amount - quotas.available(work.queue, column) for column, amount in needs}
     gone: list[Gone] = []
-    for target, (_, each, usage, touched) in going:
-        if not touched <= matters:
-            usage = [part for part in usage if part[0] in matters]
+    for each, reason, usage, _ in going:
+        usage = [part for part in usage if part[0] in matters]
         quotas.lift(each.queue, usage)
-        gone.append((target, usage))
+        gone.append((Target(each, reason), usage))
         for column, amount in usage:
             lacks[column] -= amount
         enough = max(lacks.values()) <= 0 and has_room(state, work, needs, borrowing=borrowing)
@@ -103,11 +109,57 @@ def _attempt(
     return []
 
 
+def _attempt_shared(
+    state: State, work: QueuedWork, rooms: Iterable[tuple[int, int, Any]], going: Iterable[_Going], *, borrowing: bool
+) -> list[Target]:
+    """Return `_attempt` where all quota is for everybody: who goes leaves just so much room as it takes.
+
+    Then it is enough to count what is lacking in the tree, and above the own quota where that is all there is.
+    """
+    usage, quota = state.quotas.usage[work.queue], state.quotas.subtree[work.queue]
+    lacks: list[Number] = [-INFINITY] * state.quotas.width  # other columns never do
+    above = lacks[:]
+    for column, amount, room in rooms:
+        lacks[column] = amount - room
+        above[column] = -INFINITY if borrowing else usage[column] + amount - quota[column]
+    gone: list[_Going] = []
+    for each in going:
+        _, _, parts, rows = each
+        gone.append(each)
+        for column, amount in parts:
+            lacks[column] -= amount
+            for row, _ in rows:
+                row[column] -= amount
+            if not rows:
+                above[column] -= amount
+        if max(lacks) <= 0 and max(above) <= 0:
+            break
+    for _, _, parts, rows in gone:
+        for row, _ in rows:
+            for column, amount in parts:
+                row[column] += amount
+    if max(lacks) > 0 or max(above) > 0:
+        return []
+    for at in range(len(gone) - 2, -1, -1):  # fillBackWorkloads
+        _, _, parts, rows = gone[at]
+        for column, amount in parts:
+            if lacks[column] + amount > 0 or (not rows and above[column] + amount > 0):
+                break
+        else:
+            gone[at] = gone[-1]
+            gone.pop()
+            for column, amount in parts:
+                lacks[column] += amount
+                if not rows:
+                    above[column] += amount
+    return [Target(each, reason) for each, reason, _, _ in gone]
+
+
 def _going(
     state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int,
     wanted: tuple[bool, bool], own: Iterable[Candidate], *, borrowing: bool,
-) -> Iterator[tuple[Target, Candidate]]:  # fmt: skip
-    """Yield who may go, in order, and why: those over whom the preemptor has the better right, the others, its own.
+) -> Iterator[_Going]:  # fmt: skip
+    """Yield who may go, in order: those over whom the preemptor has the better right, the others, its own.
 
     Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
     """
@@ -116,26 +168,27 @@ def _going(
     listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
         for at in compress(count(), map(left.__contains__, queues)) if wanted[not better] else ():
-            candidate = listed[at]
-            _, each, _, touched = candidate
+            _, each, parts, touched = listed[at]
+            queue = each.queue
             if lower and each.priority >= work.priority:
                 break
-            if (left[each.queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
+            if (left[queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
             if borrowing and not while_borrowing:
                 continue
-            for usage, quota in quotas.apart(work.queue, each.queue):
+            rows = quotas.apart(work.queue, queue)
+            for usage, quota in rows:
                 for column in columns:
                     if usage[column] > quota[column]:
                         break
                 else:
-                    del left[each.queue]  # it will not borrow again
+                    del left[queue]  # it will not borrow again
                     break
             else:
-                yield Target(each, reason), candidate
-    for candidate in own:
-        yield Target(candidate[1], IN_QUEUE), candidate
+                yield each, reason, parts, rows
+    for _, each, parts, _ in own:
+        yield each, IN_QUEUE, parts, ()
 
 
 def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]:

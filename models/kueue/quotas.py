@@ -23,7 +23,7 @@ UNLIMITED = 2**63 - 1
 MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
 #: Usage and quotas of some nodes.
-Rows = Sequence[tuple[Sequence[int], Sequence[int]]]
+Rows = Sequence[tuple[list[int], Sequence[int]]]
 _NOBODY: frozenset[int] = frozenset()
 
 
