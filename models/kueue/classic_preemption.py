@@ -120,7 +120,7 @@ def _attempt_shared(
     lacks: list[Number] = [-INFINITY] * state.quotas.width  # other columns never do
     above = lacks[:]
     for column, amount, room in rooms:
-        lacks[column] = amount - room
+        lacks[column] = amount - room if amount > 0 else -INFINITY
         above[column] = -INFINITY if borrowing else usage[column] + amount - quota[column]
     gone: list[_Going] = []
     for each in going:
@@ -132,7 +132,7 @@ def _attempt_shared(
                 row[column] -= amount
             if not rows:
                 above[column] -= amount
-        if max(lacks) <= 0 and max(above) <= 0:
+        if max(lacks) <= 0 and (borrowing or max(above) <= 0):
             break
     for _, _, parts, rows in gone:
         for row, _ in rows:

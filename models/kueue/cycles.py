@@ -122,7 +122,8 @@ class Cycles:
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
         for node in nodes:
-            self.queues[node].again()
+            if (own := self.queues[node]).at:
+                own.again()
             self._awake[node] = None
 
     def play(self, heads: Sequence[Assignment]) -> None:
@@ -272,6 +273,8 @@ class Cycles:
     def _fits(self, found: Assignment) -> bool:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
+        if not self._taken and not found.targets:
+            return quotas.fits(work.queue, found.needs)
         needs = dict(found.needs)
         for column, free in quotas.lacking(work.queue, found.needs).items():
             amount = needs[column]
@@ -402,10 +405,9 @@ class _Queue:
 
     def again(self) -> None:
         """Take those that were set aside back: something was released."""
-        if self.at:
-            self.at, self.failed = 0, set()
-            if self._used:
-                self.reorder()
-            elif self.mixed:
-                self.works.sort()
-            self.mixed = False
+        self.at, self.failed = 0, set()
+        if self._used:
+            self.reorder()
+        elif self.mixed:
+            self.works.sort()
+        self.mixed = False

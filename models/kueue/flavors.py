@@ -7,7 +7,7 @@ fitsResourceQuota, isPreferred, shouldTryNextFlavor) and preemption/preemption_o
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
@@ -41,7 +41,7 @@ class Assignment:
     borrows: int = 0
     needs: Needs = ()
     lacks: set[int] = field(default_factory=set)
-    targets: list[Target] = field(default_factory=list)
+    targets: Sequence[Target] = ()
     simulated: dict[int, list[Target]] = field(default_factory=dict)
     step: int = 0
     spots: Spots = field(default_factory=dict)
@@ -81,39 +81,44 @@ def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)
     flavor, needs = work.alone
-    lacks = []
-    for each in needs:
-        if each[1] > rooms[each[0]][0]:
-            lacks.append(each)
-    if not lacks:
-        level = max([quotas.level(queue, column, amount) for column, amount in needs], default=0)
-        return Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
-    usage, nominal, yields = quotas.usage[queue], quotas.nominal[queue], state.yields(work)
-    reclaims = rules.reclaim_within_cohort is Preempts.ANY  # else room may be held back for it
-    enough = within = True
-    for column, amount in lacks:
+    usage, nominal, top = quotas.usage[queue], quotas.nominal[queue], len(quotas.paths[queue]) - 1
+    level, lacks = 0, []
+    for column, amount in needs:
         free, below = rooms[column]
-        left = amount - yields[column]
-        inside = usage[column] < nominal[column] and usage[column] + left <= nominal[column]
-        within = within and inside
-        if left > free:
-            enough = False
-        if amount > below:
-            if amount > nominal[column]:
+        if amount > free:
+            lacks.append(column)
+            if amount > below and amount > nominal[column]:
                 work.hopeless = state.stirred[queue], column, amount, amount
                 return None  # Mode.NO_FIT
-            if reclaims and left > free and not inside:
-                work.hopeless = state.stirred[queue], column, amount, left
-                return None
-    if reclaims:
-        if state.barred and not _preempts(state, work, rules):
+        elif level < top and usage[column] + amount > nominal[column]:
+            level = top if amount > below else max(level, quotas.level(queue, column, amount))
+    made = Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
+    if not lacks:
+        return made
+    preempts, reclaims = _preempts(state, work, rules), rules.reclaim_within_cohort is Preempts.ANY
+    if not preempts:
+        return None if reclaims else assign(state, work)
+    if reclaims:  # else room may be held back for it
+        yields, enough, within = state.yields(work), True, True
+        for column, amount in needs:
+            left = amount - yields[column]
+            inside = usage[column] + left <= nominal[column]
+            if column in lacks:
+                free, below = rooms[column]
+                inside = inside and usage[column] < nominal[column]
+                if left > free:
+                    enough = False
+                    if not inside and amount > below:
+                        work.hopeless = state.stirred[queue], column, amount, left
+                        return None
+            within = within and inside
+        if not (enough or within) and quotas.level_of_all(queue, needs) >= top:
             return None
-        if not enough:
-            for column, amount in needs:
-                within = within and usage[column] + amount - yields[column] <= nominal[column]
-            if not within and quotas.level_of_all(queue, needs) >= len(quotas.paths[queue]) - 1:
-                return None
-    return assign(state, work)
+    for column, amount in needs:
+        if amount > quotas.potential[queue][column]:
+            return None
+    made.mode, made.lacks = Mode.NO_CANDIDATES, set(lacks)
+    return _with_targets(state, work, made, rules, simulate=False)
 
 
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:
@@ -138,11 +143,16 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
     if best is None or best.mode is Mode.NO_FIT:
         return Assignment(work)
     _add_elsewhere(state, work, best, rules, simulate)
-    placed = state.topologies.covers(work, best.flavor)
-    if placed:
+    if state.topologies.covers(work, best.flavor):
         _place(state, work, best)
     if best.mode in (Mode.FIT, Mode.NO_FIT) or not _preempts(state, work, rules):
         return best
+    return _with_targets(state, work, best, rules, simulate)
+
+
+def _with_targets(state: State, work: QueuedWork, best: Assignment, rules: Rules, simulate: bool) -> Assignment:
+    """Return what a flavor that lacks room is like with who goes for it, and how far the workload borrows then."""
+    placed = state.topologies.covers(work, best.flavor)
     same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 and not placed else None
     best.targets = targets_of(state, work, best.needs, best.lacks, best.flavor) if same is None else same
     if best.targets and placed:
