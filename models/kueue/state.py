@@ -130,9 +130,12 @@ class State:
                 for place in self._lists(work, usage):
                     if (found := self._going.get(place)) is None:
                         found = self._going[place] = [], []
-                    at = bisect_left(found[0], entry)
+                    at = bisect_left(found[0], entry) if len(works) == 1 else len(found[0])
                     found[0].insert(at, entry)
                     found[1].insert(at, work.queue)
+        for listed, queues in self._going.values() if len(works) > 1 else ():
+            listed.sort()
+            queues[:] = [each.queue for _, each, _, _ in listed]
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
