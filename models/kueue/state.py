@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -114,7 +114,7 @@ class State:
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
-    _yields: dict[int, dict[int, Counter[int]]] = field(default_factory=dict)
+    _yields: dict[int, dict[int, list[int]]] = field(default_factory=dict)
 
     def enter(self, *works: QueuedWork) -> None:
         """List workloads as running; their usage is counted already."""
@@ -196,15 +196,15 @@ class State:
         apart, away = columns.isdisjoint, self.away
         return [each for each in found if not apart(each[3]) and each[1].number not in away]
 
-    def yields(self, work: QueuedWork) -> Mapping[int, int]:
+    def yields(self, work: QueuedWork) -> Sequence[int]:
         """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
         policy = self.rules(work.queue).within_cluster_queue
         if policy is Preempts.NEVER:
-            return Counter()
+            return [0] * self.quotas.width
         below = work.priority + (policy is Preempts.LOWER_OR_NEWER)
         known = self._yields.setdefault(work.queue, {})
         if below not in known:
-            found = known[below] = Counter[int]()
+            found = known[below] = [0] * self.quotas.width
             for place, _, usage, _ in self.going(work.queue)[0]:
                 if place[0] < below:
                     for column, amount in usage:
