@@ -10,13 +10,14 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
-from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate
-from fairopt.models.kueue.quotas import Needs, Rooms
+from fairopt.models.kueue.flavors import Assignment, Mode, Rooms, assign, nominate
+from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
 from fairopt.program import Number
@@ -103,18 +104,21 @@ class Cycles:
     def _heads(self) -> Iterator[Assignment]:
         """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
         state, like = self.state, self.state.quotas.like
-        rooms: dict[int, Rooms] = {}
+        rooms: dict[int, Rooms] = {}  # nothing changes meanwhile
         for node in list(self._awake):
             own = self.queues[node]
             if (work := own.first()) is None:
                 del self._awake[node]
                 continue
             if (room := rooms.get(like[node])) is None:
-                room = rooms[like[node]] = Rooms(state.quotas, like[node])
+                room = rooms[like[node]] = cache(partial(state.quotas.room, like[node]))
             since, column, amount, left = work.hopeless
-            if since == state.stirred[node] and left > room[column][0] and amount > room[column][1]:
-                own.aside(work)
-            elif (found := nominate(state, work, room)) is not None:
+            if since == state.stirred[node]:  # nothing in its own ClusterQueue has changed
+                free, below = room(column)
+                if left > free and amount > below:
+                    own.aside(work)
+                    continue
+            if (found := nominate(state, work, room)) is not None:
                 yield found
             else:
                 own.aside(work)

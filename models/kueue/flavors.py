@@ -7,13 +7,16 @@ fitsResourceQuota, isPreferred, shouldTryNextFlavor) and preemption/preemption_o
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
-from fairopt.models.kueue.quotas import Needs, Rooms
+from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, Rules, Search, State, Target
 from fairopt.models.kueue.work import QueuedWork, Spots
+
+#: By column the `room` of a ClusterQueue.
+Rooms = Callable[[int], tuple[int, int]]
 
 
 class Mode(enum.IntEnum):
@@ -84,7 +87,7 @@ def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
     usage, nominal, top = quotas.usage[queue], quotas.nominal[queue], len(quotas.paths[queue]) - 1
     level, lacks = 0, []
     for column, amount in needs:
-        free, below = rooms[column]
+        free, below = rooms(column)
         if amount > free:
             lacks.append(column)
             if amount > below and amount > nominal[column]:
@@ -104,7 +107,7 @@ def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
             left = amount - yields[column]
             inside = usage[column] + left <= nominal[column]
             if column in lacks:
-                free, below = rooms[column]
+                free, below = rooms(column)
                 inside = inside and usage[column] < nominal[column]
                 if left > free:
                     enough = False

@@ -48,21 +48,6 @@ class DominantShare(NamedTuple):
 NOTHING = DominantShare(False, Fraction(0))
 
 
-class Rooms(dict[int, tuple[int, int]]):
-    """What a node may still take of each column, and the most that is free in a quota below the root; on demand."""
-
-    def __init__(self, quotas: CohortQuotas, node: int) -> None:
-        self.quotas, self.node = quotas, node
-
-    def __missing__(self, column: int) -> tuple[int, int]:
-        most, given = -1, 0
-        for usage, local, quota, _ in self.quotas.steps[self.node][column][:-1]:
-            most = max(most, quota - usage[column] + given)
-            given += max(0, local - usage[column])
-        found = self[column] = self.quotas.available(self.node, column), most
-        return found
-
-
 class CohortQuotas:
     """A forest of quotas, and the usage in it.
 
@@ -114,19 +99,21 @@ class CohortQuotas:
         #: Of each node, upwards: its usage.
         self._rows = [[self.usage[at] for at in path] for path in self.paths]
         #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
-        self.steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
+        self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
         #: The same where that bounds anything: a limit, or what is not for others.
         self._bounds = [
-            [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self.steps
+            [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self._steps
         ]
         #: By the root of a tree and column: whether nobody there has a limit, or keeps anything for itself.
         self._shared = [[True] * self.width for _ in nodes]
         for node, column in product(nodes, range(self.width)):
             if self.local[node][column] > 0 or (parent[node] != TOP and borrowing[node][column] is not None):
                 self._shared[self.paths[node][-1]][column] = False
-        #: Of each node: the one whose `Rooms` are its own, since all is for everybody.
-        self.like = [over if over != TOP and all(self._shared[self.paths[over][-1]]) else node
-                     for node, over in enumerate(parent)]  # fmt: skip
+        #: Of each node: itself, or the one above it where that has the same `room`, since all is for everybody.
+        self.like = [
+            over if over != TOP and all(self._shared[self.paths[over][-1]]) else node
+            for node, over in enumerate(parent)
+        ]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
         #: children that do.
@@ -274,7 +261,7 @@ class CohortQuotas:
         """
         least: int | None = None  # of what the nodes let through
         below = 0  # what is left of local quotas
-        for usage, local, _, most in (self.steps if counted > 0 else self._bounds)[node][column]:
+        for usage, local, _, most in (self._steps if counted > 0 else self._bounds)[node][column]:
             used = usage[column]
             if counted > 0:
                 used, counted = used - counted, min(counted, used - local)
@@ -295,6 +282,14 @@ class CohortQuotas:
                 found[column] = max(0, free)
         return found
 
+    def room(self, node: int, column: int) -> tuple[int, int]:
+        """Return how much more a node may take, and for how much a quota below the root has room; -1 where none is."""
+        most, given = -1, 0
+        for usage, local, quota, _ in self._steps[node][column][:-1]:
+            most = max(most, quota - usage[column] + given)
+            given += max(0, local - usage[column])
+        return self.available(node, column), most
+
     def shared_room(self, node: int, column: int) -> int | None:
         """Return what is left in the tree of a node, negative where more is in use; None where some is not for all."""
         root = self.paths[node][-1]
@@ -306,7 +301,7 @@ class CohortQuotas:
         Source: hierarchical_preemption.go, FindHeightOfLowestSubtreeThatFits.
         """
         level = -1
-        for usage, local, quota, _ in self.steps[node][column]:
+        for usage, local, quota, _ in self._steps[node][column]:
             level += 1
             used = usage[column]
             if used + amount <= quota:
