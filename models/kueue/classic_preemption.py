@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, count
-from typing import Any
 
 from fairopt.models.kueue.quotas import Needs, Rows
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
@@ -88,9 +87,9 @@ def _attempt(
     quotas = state.quotas
     if borrowing:
         needs = [each for each in needs if each[0] in columns]
-    rooms = [(column, amount, quotas.shared_room(work.queue, column)) for column, amount in needs]
-    if places is None and all(room is not None for _, _, room in rooms):
-        return _attempt_shared(state, work, rooms, going, borrowing=borrowing)
+    shared = [(*each, room) for each in needs if (room := quotas.shared_room(work.queue, each[0])) is not None]
+    if places is None and len(shared) == len(needs):
+        return _attempt_shared(state, work, shared, going, borrowing=borrowing)
     matters = {column for column, _ in needs}
     #: Of each column what is lacking; somebody who goes leaves room for what it takes at most.
     lacks = {column: amount - quotas.available(work.queue, column) for column, amount in needs}
@@ -110,16 +109,17 @@ def _attempt(
 
 
 def _attempt_shared(
-    state: State, work: QueuedWork, rooms: Iterable[tuple[int, int, Any]], going: Iterable[_Going], *, borrowing: bool
+    state: State, work: QueuedWork, needs: Iterable[tuple[int, int, int]], going: Iterable[_Going], *, borrowing: bool
 ) -> list[Target]:
-    """Return `_attempt` where all quota is for everybody: who goes leaves just so much room as it takes.
+    """Return `_attempt` where all quota is for everybody, so that who goes leaves just so much room as it takes.
 
-    Then it is enough to count what is lacking in the tree, and above the own quota where that is all there is.
+    Then it is enough to count what is lacking in the tree, and what is above the own quota where it may not borrow.
+    ``needs``: each with the room that the tree has.
     """
     usage, quota = state.quotas.usage[work.queue], state.quotas.subtree[work.queue]
     lacks: list[Number] = [-INFINITY] * state.quotas.width  # other columns never do
     above = lacks[:]
-    for column, amount, room in rooms:
+    for column, amount, room in needs:
         lacks[column] = amount - room if amount > 0 else -INFINITY
         above[column] = -INFINITY if borrowing else usage[column] + amount - quota[column]
     gone: list[_Going] = []

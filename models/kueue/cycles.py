@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
-from fairopt.models.kueue.flavors import Assignment, Mode, Rooms, assign, nominate
+from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
@@ -103,22 +103,13 @@ class Cycles:
 
     def _heads(self) -> Iterator[Assignment]:
         """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
-        state, like = self.state, self.state.quotas.like
-        rooms: dict[int, Rooms] = {}  # nothing changes meanwhile
+        quotas = self.state.quotas
+        rooms = cache(lambda node: cache(partial(quotas.room, node)))  # nothing changes meanwhile
         for node in list(self._awake):
             own = self.queues[node]
             if (work := own.first()) is None:
                 del self._awake[node]
-                continue
-            if (room := rooms.get(like[node])) is None:
-                room = rooms[like[node]] = cache(partial(state.quotas.room, like[node]))
-            since, column, amount, left = work.hopeless
-            if since == state.stirred[node]:  # nothing in its own ClusterQueue has changed
-                free, below = room(column)
-                if left > free and amount > below:
-                    own.aside(work)
-                    continue
-            if (found := nominate(state, work, room)) is not None:
+            elif (found := nominate(self.state, work, rooms(quotas.like[node]))) is not None:
                 yield found
             else:
                 own.aside(work)
@@ -202,10 +193,13 @@ class Cycles:
 
     def _process(self, found: Assignment) -> Sequence[Target]:
         """Admit a workload, preempt for it and return whom, or put it back: processEntry."""
-        work = found.work
+        work, own = found.work, self.queues[found.work.queue]
         if found.mode is Mode.FIT and not found.spots:
             work.tried = found.tried
-            (self._admit if self._fits(found) else self._skip)(found)
+            if self._fits(found):
+                self._admit(found)
+            else:
+                own.stay(work)
             return ()
         if self._overlaps(found):
             if work.alone is not None and self._fits(Assignment(work, needs=found.needs)):
@@ -221,14 +215,14 @@ class Cycles:
         elif self.state.places_again and found.spots and self._fits(found) and not self._places(found):
             found = assign(self.state, work, [found.flavor])
         work.tried = found.tried
-        if found.mode is Mode.NO_FIT:
-            self._aside(work)
-        elif found.mode is not Mode.FIT and not found.targets:
-            if self.state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY:  # it cannot always reclaim
+        if found.mode is not Mode.FIT and not found.targets:
+            can_always_reclaim = self.state.rules(work.queue).reclaim_within_cohort is Preempts.ANY
+            if found.mode is not Mode.NO_FIT and not can_always_reclaim:
                 self._reserve(found, self._to_reserve(found))
-            self._aside(work)
+            # one that has flavors left is tried with those in the next cycle: PendingFlavors
+            (own.stay if work.tried >= 0 else own.aside)(work)
         elif self._overlaps(found) or not self._fits(found) or not self._places(found):
-            self._skip(found)
+            own.stay(work)
         elif found.targets:
             work.tried = -1
             self._stop(work, found.targets)
@@ -238,13 +232,6 @@ class Cycles:
         else:
             self._admit(found)
         return ()
-
-    def _skip(self, found: Assignment) -> None:
-        """Leave a workload where it is: it is tried again in the next cycle, without a right to come first."""
-        own = self.queues[found.work.queue]
-        if found.work is own.sticky:
-            own.take(found.work)
-            own.push(found.work)
 
     def _admit(self, found: Assignment) -> None:
         """Let a workload run."""
@@ -277,11 +264,11 @@ class Cycles:
     def _fits(self, found: Assignment) -> bool:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
-        if not self._taken and not found.targets:
-            return quotas.fits(work.queue, found.needs)
-        needs = dict(found.needs)
-        for column, free in quotas.lacking(work.queue, found.needs).items():
-            amount = needs[column]
+        if quotas.fits(work.queue, found.needs):
+            return True
+        for column, amount in found.needs:
+            if amount <= (free := quotas.available(work.queue, column)):
+                continue
             # somebody who goes leaves room for what it takes at most; where all is for everybody, just so much
             taken = self._taken[quotas.paths[work.queue][-1], column]
             taken += sum(amount for target in found.targets for at, amount in target.work.usage if at == column)
@@ -338,18 +325,6 @@ class Cycles:
             own.push(own.sticky)
         own.sticky = work
 
-    def _aside(self, work: QueuedWork) -> None:
-        """Set a workload aside until something is released.
-
-        One that has flavors left is tried with those in the next cycle: PendingFlavors.
-        """
-        own = self.queues[work.queue]
-        if work.tried < 0:
-            own.aside(work)
-        elif work is own.sticky:
-            own.take(work)
-            own.push(work)
-
 
 class _Queue:
     """Workloads of a ClusterQueue that wait, in order; those before ``at`` are set aside until something is released.
@@ -395,6 +370,12 @@ class _Queue:
             self.sticky, self.mixed = None, True
         else:
             del self.works[self.at]
+
+    def stay(self, work: QueuedWork) -> None:
+        """Leave the head where it is, to be tried again in the next cycle, without a right to come first."""
+        if work is self.sticky:
+            self.take(work)
+            self.push(work)
 
     def aside(self, work: QueuedWork) -> None:
         """Set the head aside; where it blocks, all behind it with it."""

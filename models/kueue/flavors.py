@@ -81,6 +81,11 @@ def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
     ``rooms``: of its ClusterQueue.
     """
     quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
+    since, column, amount, left = work.hopeless
+    if since == state.stirred[queue]:  # else there may be more that it can get from its own ClusterQueue
+        free, below = rooms(column)
+        if left > free and amount > below:
+            return None
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)
     flavor, needs = work.alone

@@ -272,16 +272,6 @@ class CohortQuotas:
         assert least is not None
         return least if least > 0 else 0
 
-    def lacking(self, node: int, needs: Needs) -> dict[int, int]:
-        """Return of which columns less is available than is needed, and how much."""
-        root, found = self.paths[node][-1], {}
-        shared, quota, usage = self._shared[root], self.subtree[root], self.usage[root]
-        for column, amount in needs:
-            free = quota[column] - usage[column] if shared[column] else self.available(node, column)
-            if amount > free and amount > 0:
-                found[column] = max(0, free)
-        return found
-
     def room(self, node: int, column: int) -> tuple[int, int]:
         """Return how much more a node may take, and for how much a quota below the root has room; -1 where none is."""
         most, given = -1, 0

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
@@ -109,8 +110,6 @@ class State:
     _going: dict[tuple[int, int], tuple[list[Candidate], list[int]]] = field(default_factory=dict)
     #: The numbers of those that run no more for a while.
     away: set[int] = field(default_factory=set)
-    #: In which columns a usage is.
-    _touched: dict[Needs, frozenset[int]] = field(default_factory=dict)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
@@ -124,9 +123,7 @@ class State:
             if work.preemptible:
                 usage = work.usage
                 self._yield(work, usage)
-                if (touched := self._touched.get(usage)) is None:
-                    touched = self._touched[usage] = frozenset([column for column, _ in usage])
-                entry = work.place, work, usage, touched
+                entry = work.place, work, usage, frozenset(map(itemgetter(0), usage))
                 for place in self._lists(work, usage):
                     if (found := self._going.get(place)) is None:
                         found = self._going[place] = [], []
