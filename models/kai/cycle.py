@@ -12,7 +12,7 @@ from typing import Any
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, Held, NodePool
-from fairopt.models.kai.reclaiming import Play, Played, Reach, Turns, trial, turns_of
+from fairopt.models.kai.reclaiming import Play, Played, Reach, Trial, Turns, turns_of
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -142,7 +142,7 @@ class Cycle:
     def _give_back(self, taken: list[QueuedGang], before: list[_Before]) -> None:
         """Let all run again that were taken, one after the other; nothing else has changed since."""
         for job, (held, ranks, _) in zip(reversed(taken), reversed(before), strict=True):
-            self._pool.go_back(held, ())
+            self._pool.go_back(held)
             self._keep(job)
             self._ranks.update(ranks)
         if self._pool.devices is not None:
@@ -229,7 +229,7 @@ class Cycle:
             tops = [top for top in self._pool.tops if self._below.get(top)]
             return self._rank(self._last(tops))[1] if tops and next(moved) <= MOST_MOVED else None
 
-        play = trial(self._pool, job, partial(self._in_turn, job), lambda lost: not lost)
+        play = Trial(self._pool, job, partial(self._in_turn, job), lambda lost: not lost).play
         return self._make_room(job, victim, play, "it was moved for")
 
     # -- preempting ------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Cycle:
         if reach.over_quota():
             return False
         lasts = dict[int, int | None]()
-        play = trial(self._pool, job, partial(self._in_turn, job), reach.bounded)
+        play = Trial(self._pool, job, partial(self._in_turn, job), reach.bounded).play
         words = "it was reclaimed for"
         return self._make_room(job, lambda: self._victim(reach, lasts), play, words, reach.spared)
 
