@@ -2,9 +2,12 @@
 
 Only whole preemptible gangs are stopped, and only of users that borrow. Of all such sets the one that takes the fewest
 GPUs below what users and groups are owed (none, mostly) is best, then the one of the fewest GPUs, then of the fewest
-gangs, among those that set enough of CPU, memory and every other good free for those that are to start. An integer
-program of how many gangs to stop of each kind is solved for one after the other. Where that is too much work, a choice
-that does is taken, and said not to be known as the smallest.
+gangs, among those that set enough of CPU, memory and every other good free for those that are to start. Of choices
+alike in all this, it is one that takes least from the user or group that is listed last, then from the one before it.
+
+What is best for each number of GPUs is found for each user, and put together group by group. Where what that stops sets
+too little of a good free, an integer program of how many gangs to stop of each kind is solved for one after the other.
+Where that is too much work, a choice that does is taken, and said not to be known as the smallest.
 """
 
 from __future__ import annotations
@@ -12,25 +15,30 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, gcd
 from operator import mul
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.pools import plain, whole
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.backends import Highs
 from fairopt.backends.solution import Solution, Status
-from fairopt.program import Formulation, Number, Program, objects
+from fairopt.program import Array, Formulation, Number, Program, objects
 from fairopt.report import ResultForm, Statement
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
 #: The most nodes of branch and bound for each of the three programs; beyond them a way is taken that does.
 NODES = 5_000
+#: Where more GPUs are needed, tables by the number of GPUs are too much work.
+TABLED = 20_000
+#: What no choice of gangs costs.
+_NEVER = 2**60
 #: Rows of a program are written together, in tables of so many entries at most, most of which are 0.
 ENTRIES = 50_000
 
@@ -132,7 +140,8 @@ def smallest(
             around[node].append(at)
     slack = {node: _slack(accounts, node, gpu_type, granted) for node in around}
     there = [min(ceil(needed), int(own[0].gpus)) if each.single else len(own) for each, own in kinds.items()]
-    counts, is_smallest = _fewest(list(kinds), there, needed, around, slack, accounts.gangs.parts)
+    owed = [(own, int(slack[node] * accounts.gangs.parts)) for node, own in around.items()]
+    counts, is_smallest = _fewest(list(kinds), there, needed, owed, accounts.gangs.parts)
     gpus = [each.gpus * count for each, count in zip(kinds, counts, strict=True)]
     stops: list[Stopped] = []
     for each, own, count in zip(kinds, kinds.values(), counts, strict=True):
@@ -157,42 +166,133 @@ class _Kind(NamedTuple):
     single: bool
 
 
-def _fewest(
-    kinds: Sequence[_Kind],
-    there: Sequence[int],
-    needed: Number,
-    around: Mapping[int, list[int]],
-    slack: Mapping[int, Number],
-    parts: int,
-) -> tuple[list[int], bool]:
-    """Return how many to stop of each of ``kinds``, at most as many as are ``there``, and whether none is better.
+#: Of each node the places of the kinds that are inside it, and how many parts of a GPU it loses without harm.
+_Owed = Sequence[tuple[list[int], int]]
 
-    ``around``: the kinds inside each node, which loses ``slack`` GPUs without harm. The programs count in ``parts`` of
-    a GPU.
+
+def _fewest(
+    kinds: Sequence[_Kind], there: Sequence[int], needed: Number, owed: _Owed, parts: int
+) -> tuple[list[int], bool]:
+    """Return how many to stop of each of ``kinds``, at most as many as are ``there``, and whether nothing is better.
+
+    Tables and programs count in ``parts`` of a GPU.
     """
-    gpus, counts = np.array([int(each.gpus * parts) for each in kinds]), list(there)
-    spare = {node: int(most * parts) for node, most in slack.items()}
-    risky = {node: own for node, own in around.items() if sum(gpus[at] * there[at] for at in own) > spare[node]}
+    gpus = [int(each.gpus * parts) for each in kinds]
+    known = _tabled(gpus, there, ceil(needed * parts), owed)
+    if known is not None and _spare(kinds, known, needed) is not None:
+        return known, True
+    counts, proved = _programmed(kinds, np.array(gpus), there, ceil(needed * parts), owed)
+    enough = _spare(kinds, counts, needed) is not None
+    if enough and proved:
+        return counts, True
+    return _without_spare(kinds, counts if enough else list(there), needed), False
+
+
+class _Table(NamedTuple):
+    """By number of GPUs, what the best choice of gangs costs that have so many: those of a ``kind``, or of ``parts``.
+
+    ``shares``: by the number of GPUs that the first parts have with the next one, how many this next one has.
+    """
+
+    costs: Array
+    kind: int = -1
+    parts: Sequence[_Table] = ()
+    shares: Sequence[Array] = ()
+
+
+def _tabled(gpus: Sequence[int], there: Sequence[int], needed: int, owed: _Owed) -> list[int] | None:
+    """Return how many to stop of each kind so that nothing is better, goods left aside; None where it is too much work.
+
+    A GPU below what a node is owed costs more than all gangs. First choices are sought that need none.
+    """
+    unit, above = gcd(*gpus), 1 + sum(there)
+    sizes, least = [each // unit for each in gpus], -(-needed // unit)
+    most = least + max(sizes) - 1  # a choice of more can do without one of its gangs
+    if most > TABLED or above * most * unit * len(owed) > _NEVER:
+        return None
+    for harmless in (True, False):
+        tables = {at: _of_kind(at, size, there[at], most) for at, size in enumerate(sizes)}
+        within = list(tables)
+        for inside, spare in sorted(owed, key=lambda each: len(each[0])):
+            some = [tables.pop(each) for each in dict.fromkeys(within[at] for at in inside)]
+            table = _joined(some, min(most, spare // unit) if harmless else most)
+            below = np.maximum(np.arange(len(table.costs)) * unit - spare, 0)
+            tables[inside[0]] = table._replace(costs=np.minimum(table.costs + above * below, _NEVER))
+            for at in inside:
+                within[at] = inside[0]
+        table = _joined([*tables.values()], most)
+        enough = table.costs[least:] // above
+        if len(enough) and enough.min() < _NEVER // above:
+            chosen = dict(_choice(table, least + int(enough.argmin())))
+            return [chosen[at] // size for at, size in enumerate(sizes)]
+    return None
+
+
+def _of_kind(kind: int, size: int, there: int, most: int) -> _Table:
+    """Return the table of gangs of one kind."""
+    count = min(there, most // size)
+    costs = np.full(count * size + 1, _NEVER)
+    costs[::size] = range(count + 1)
+    return _Table(costs, kind)
+
+
+def _joined(parts: Sequence[_Table], most: int) -> _Table:
+    """Return the table of choices from all ``parts`` together, up to ``most`` GPUs."""
+    costs, shares = parts[0].costs[: most + 1], list[Array]()
+    for each in parts[1:]:
+        own = each.costs[: most + 1]
+        size = min(len(costs) + len(own) - 1, most + 1)
+        padded = np.full(len(own) - 1 + size, _NEVER)
+        padded[len(own) - 1 :][: len(costs)] = costs
+        moved = sliding_window_view(padded, size)[::-1]  # a row for each number of GPUs that this part has
+        costs, share = np.full(size, _NEVER), np.zeros(size, dtype=np.int64)
+        step = max(1, ENTRIES // size)
+        for first in range(0, len(own), step):
+            both = moved[first : first + step] + own[first : first + step, None]
+            best = both.argmin(axis=0)
+            cost = both[best, np.arange(size)]
+            better = cost < costs
+            costs[better], share[better] = cost[better], first + best[better]
+        shares.append(share)
+    return _Table(costs, parts=parts, shares=shares)
+
+
+def _choice(table: _Table, gpus: int) -> Iterator[tuple[int, int]]:
+    """Yield how many GPUs of each kind are in the best choice of so many."""
+    if not table.parts:
+        yield table.kind, gpus
+    for number in reversed(range(len(table.parts))):
+        own = int(table.shares[number - 1][gpus]) if number else gpus
+        yield from _choice(table.parts[number], own)
+        gpus -= own
+
+
+def _programmed(
+    kinds: Sequence[_Kind], gpus: Array, there: Sequence[int], needed: int, owed: _Owed
+) -> tuple[list[int], bool]:
+    """Return the same by integer programs, with enough of goods, and whether it is known as the best."""
+    counts = list(there)
+    risky = [(own, spare) for own, spare in owed if sum(gpus[at] * there[at] for at in own) > spare]
     p = Formulation("smallest reclaim")
     stop = p.variable("stop", gpus.shape, lower=0, upper=np.array(there), integer=True)
     below = p.variable("below", (len(risky),), lower=0)
     ranks = [*[below.sum()] * bool(risky), (gpus * stop).sum(), stop.sum()]
     p.minimize(ranks[0])
-    p.constrain("gpus", (gpus * stop).sum() >= int(needed * parts))
+    p.constrain("gpus", (gpus * stop).sum() >= needed)
     for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
         p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
     for first, some in _blocks(risky):
-        columns = sorted({at for own in some.values() for at in own})
+        columns = sorted({at for own, _ in some for at in own})
         inside, place = np.zeros((len(some), len(columns)), dtype=np.int64), {at: j for j, at in enumerate(columns)}
-        for number, own in enumerate(some.values()):
+        for number, (own, _) in enumerate(some):
             inside[number, [place[at] for at in own]] = gpus[own]
         lost = inside @ stop[columns] - below[first : first + len(some)]
-        p.constrain(f"owed {first}", lost <= np.array([spare[node] for node in some]))
+        p.constrain(f"owed {first}", lost <= np.array([spare for _, spare in some]))
     for number, rank in enumerate(ranks):
         p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
     known: tuple[int, ...] = ()
     program, proved = p.program().as_(float), True
-    least = (*[0] * bool(risky), int(needed * parts))  # mostly the first ranks are this, and the last one is left
+    least = (*[0] * bool(risky), needed)  # mostly the first ranks are this, and the last one is left
     while proved and len(known) < len(ranks):  # as small as can be, and then the next one, where this one is no larger
         for before in dict.fromkeys(((*known, *least[len(known) :]), known)):
             found = _ranked(program, before)
@@ -201,10 +301,7 @@ def _fewest(
             if proved := found.status is Status.OPTIMAL and found.objective is not None:
                 known = (*before, round(found.objective or 0))
                 break
-    enough = _spare(kinds, counts, needed) is not None
-    if enough and proved:
-        return counts, True
-    return _without_spare(kinds, counts if enough else list(there), needed), False
+    return counts, proved
 
 
 def _ranked(program: Program, before: Sequence[int]) -> Solution:
@@ -218,14 +315,15 @@ def _ranked(program: Program, before: Sequence[int]) -> Solution:
     return Highs(NODES, thorough=False).solve(asked, gap=0)  # where there is no point, nobody asks why
 
 
-def _blocks(inside: Mapping[int, list[int]]) -> Iterator[tuple[int, dict[int, list[int]]]]:
+def _blocks(owed: _Owed) -> Iterator[tuple[int, _Owed]]:
     """Yield nodes with what is inside each, so many at once that a table of them has `ENTRIES`; and how many before."""
-    first, block, width = 0, dict[int, list[int]](), 0
-    for node, own in inside.items():
+    first, block, width = 0, list[tuple[list[int], int]](), 0
+    for own, spare in owed:
         if block and (len(block) + 1) * (width + len(own)) > ENTRIES:
             yield first, block
-            first, block, width = first + len(block), {}, 0
-        block[node], width = own, width + len(own)
+            first, block, width = first + len(block), [], 0
+        block.append((own, spare))
+        width += len(own)
     if block:
         yield first, block
 
