@@ -21,7 +21,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.pools import plain, whole
@@ -39,7 +38,7 @@ NODES = 5_000
 TABLED = 20_000
 #: What no choice of gangs costs.
 _NEVER = 2**60
-#: Rows of a program are written together, in tables of so many entries at most, most of which are 0.
+#: Two tables are put together in steps of so many pairs of entries.
 ENTRIES = 50_000
 
 
@@ -131,7 +130,7 @@ def smallest(
         same = user, int(kind_of[gang]) if part.gang else -1
         if same not in alike:
             taken = goods_of(accounts, [gang] if part.gang else [], gpu_type)
-            freed = tuple(taken.get(limit, 0) / least for limit, least in missing.items())
+            freed = tuple(taken.get(limit, 0) for limit in missing)
             alike[same] = kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)]
         alike[same].append(part)
     around: dict[int, list[int]] = defaultdict(list)
@@ -141,7 +140,7 @@ def smallest(
     slack = {node: _slack(accounts, node, gpu_type, granted) for node in around}
     there = [min(ceil(needed), int(own[0].gpus)) if each.single else len(own) for each, own in kinds.items()]
     owed = [(own, int(slack[node] * accounts.gangs.parts)) for node, own in around.items()]
-    counts, is_smallest = _fewest(list(kinds), there, needed, owed, accounts.gangs.parts)
+    counts, is_smallest = _fewest(list(kinds), there, (needed, *missing.values()), owed, accounts.gangs.parts)
     gpus = [each.gpus * count for each, count in zip(kinds, counts, strict=True)]
     stops: list[Stopped] = []
     for each, own, count in zip(kinds, kinds.values(), counts, strict=True):
@@ -155,7 +154,7 @@ def smallest(
 
 
 class _Kind(NamedTuple):
-    """What is alike in what may be stopped: whose it is, its GPUs, and which parts of the goods it sets free.
+    """What is alike in what may be stopped: whose it is, its GPUs, and how much of the missing goods it sets free.
 
     ``single``: GPUs that no listed gang holds, one by one.
     """
@@ -171,21 +170,21 @@ _Owed = Sequence[tuple[list[int], int]]
 
 
 def _fewest(
-    kinds: Sequence[_Kind], there: Sequence[int], needed: Number, owed: _Owed, parts: int
+    kinds: Sequence[_Kind], there: Sequence[int], needs: Sequence[Number], owed: _Owed, parts: int
 ) -> tuple[list[int], bool]:
     """Return how many to stop of each of ``kinds``, at most as many as are ``there``, and whether nothing is better.
 
-    Tables and programs count in ``parts`` of a GPU.
+    ``needs``: how many GPUs must be free, and how much of each good. Tables and programs count in ``parts`` of a GPU.
     """
-    gpus = [int(each.gpus * parts) for each in kinds]
-    known = _tabled(gpus, there, ceil(needed * parts), owed)
-    if known is not None and _spare(kinds, known, needed) is not None:
+    gpus, needed = [int(each.gpus * parts) for each in kinds], ceil(needs[0] * parts)
+    known = _tabled(gpus, there, needed, owed)
+    if known is not None and _spare(kinds, known, needs) is not None:
         return known, True
-    counts, proved = _programmed(kinds, np.array(gpus), there, ceil(needed * parts), owed)
-    enough = _spare(kinds, counts, needed) is not None
+    counts, proved = _programmed(kinds, np.array(gpus), there, needed, needs[1:], owed)
+    enough = _spare(kinds, counts, needs) is not None
     if enough and proved:
         return counts, True
-    return _without_spare(kinds, counts if enough else list(there), needed), False
+    return _without_spare(kinds, counts if enough else list(there), needs), False
 
 
 class _Table(NamedTuple):
@@ -242,9 +241,13 @@ def _joined(parts: Sequence[_Table], most: int) -> _Table:
     for each in parts[1:]:
         own = each.costs[: most + 1]
         size = min(len(costs) + len(own) - 1, most + 1)
-        padded = np.full(len(own) - 1 + size, _NEVER)
-        padded[len(own) - 1 :][: len(costs)] = costs
-        moved = sliding_window_view(padded, size)[::-1]  # a row for each number of GPUs that this part has
+        before = len(own) - 1
+        padded = np.full(before + size, _NEVER)
+        padded[before : before + len(costs)] = costs
+        # a row for each number of GPUs that this part has: those of the parts before it, moved by so many
+        moved = np.ndarray(
+            (len(own), size), padded.dtype, padded, before * padded.itemsize, (-padded.itemsize, padded.itemsize)
+        )
         costs, share = np.full(size, _NEVER), np.zeros(size, dtype=np.int64)
         step = max(1, ENTRIES // size)
         for first in range(0, len(own), step):
@@ -268,7 +271,7 @@ def _choice(table: _Table, gpus: int) -> Iterator[tuple[int, int]]:
 
 
 def _programmed(
-    kinds: Sequence[_Kind], gpus: Array, there: Sequence[int], needed: int, owed: _Owed
+    kinds: Sequence[_Kind], gpus: Array, there: Sequence[int], needed: int, goods: Sequence[Number], owed: _Owed
 ) -> tuple[list[int], bool]:
     """Return the same by integer programs, with enough of goods, and whether it is known as the best."""
     counts = list(there)
@@ -279,15 +282,11 @@ def _programmed(
     ranks = [*[below.sum()] * bool(risky), (gpus * stop).sum(), stop.sum()]
     p.minimize(ranks[0])
     p.constrain("gpus", (gpus * stop).sum() >= needed)
-    for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
-        p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
-    for first, some in _blocks(risky):
-        columns = sorted({at for own, _ in some for at in own})
-        inside, place = np.zeros((len(some), len(columns)), dtype=np.int64), {at: j for j, at in enumerate(columns)}
-        for number, (own, _) in enumerate(some):
-            inside[number, [place[at] for at in own]] = gpus[own]
-        lost = inside @ stop[columns] - below[first : first + len(some)]
-        p.constrain(f"owed {first}", lost <= np.array([spare for _, spare in some]))
+    for at, amount in enumerate(goods):
+        freed = np.array([each.freed[at] / amount for each in kinds], dtype=float)
+        p.constrain(f"good {at}", (freed * stop).sum() >= 1)
+    for number, (own, spare) in enumerate(risky):
+        p.constrain(f"owed {number}", (gpus[own] * stop[own]).sum() - below[number] <= spare)
     for number, rank in enumerate(ranks):
         p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
     known: tuple[int, ...] = ()
@@ -315,30 +314,16 @@ def _ranked(program: Program, before: Sequence[int]) -> Solution:
     return Highs(NODES, thorough=False).solve(asked, gap=0)  # where there is no point, nobody asks why
 
 
-def _blocks(owed: _Owed) -> Iterator[tuple[int, _Owed]]:
-    """Yield nodes with what is inside each, so many at once that a table of them has `ENTRIES`; and how many before."""
-    first, block, width = 0, list[tuple[list[int], int]](), 0
-    for own, spare in owed:
-        if block and (len(block) + 1) * (width + len(own)) > ENTRIES:
-            yield first, block
-            first, block, width = first + len(block), [], 0
-        block.append((own, spare))
-        width += len(own)
-    if block:
-        yield first, block
-
-
-def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: Number) -> tuple[Number, ...] | None:
+def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needs: Sequence[Number]) -> tuple[Number, ...] | None:
     """Return what is stopped beyond what is needed, of GPUs and of each good; None where it is not enough."""
-    goods = zip(*(each.freed for each in kinds), strict=True)
-    own = [(needed, [each.gpus for each in kinds]), *((1, freed) for freed in goods)]
-    spare = tuple(sum(map(mul, values, counts)) - least for least, values in own)
+    columns = zip(*((each.gpus, *each.freed) for each in kinds), strict=True)
+    spare = tuple(sum(map(mul, values, counts)) - least for least, values in zip(needs, columns, strict=True))
     return spare if min(spare) >= 0 else None
 
 
-def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: Number) -> list[int]:
+def _without_spare(kinds: Sequence[_Kind], counts: list[int], needs: Sequence[Number]) -> list[int]:
     """Return as many of each kind without what it can do without, the largest left out first."""
-    spare = list(_spare(kinds, counts, needed) or ())
+    spare = list(_spare(kinds, counts, needs) or ())
     for at in sorted(range(len(kinds)), key=lambda at: -kinds[at].gpus):
         pairs = list(zip(spare, (kinds[at].gpus, *kinds[at].freed), strict=True))
         without = min([counts[at], *(int(more // value) for more, value in pairs if value)])
@@ -349,7 +334,11 @@ def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: Number) ->
 
 def reclaimable(accounts: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> Number:
     """Return how many GPUs of a type may be taken from users at most."""
-    return sum(part.gpus for user in users for part in _parts(accounts, user, gpu_type))
+    total: Number = 0
+    for user in users:
+        may, single = _loose(accounts, user, gpu_type)
+        total += sum(map(accounts.gangs.size, may)) + max(0, single)
+    return total
 
 
 def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Stopped]:
@@ -358,18 +347,21 @@ def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Stop
     First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
     as the pods of a gang beyond those that it needs are.
     """
-    gangs, runs = accounts.gangs, accounts.running.get((user, gpu_type), [])
-    listed = sum(gangs.size(each) for each in runs)
-    fixed = sum(gangs.size(each) for each in runs if not gangs.preemptible[each])
-    held, kept = accounts.held[user, gpu_type], accounts.fixed[user, gpu_type]
-    single = int((held - listed - max(0, kept - fixed)) // 1)
-    may = sorted(
-        (each for each in runs if gangs.preemptible[each]),
-        key=lambda each: (gangs.tier[each], -gangs.since[each], -each),
-    )
+    gangs, (may, single) = accounts.gangs, _loose(accounts, user, gpu_type)
+    may.sort(key=lambda each: (gangs.tier[each], -gangs.since[each], -each))
     name = accounts.market.users[user]
     parts = [Stopped(gangs.names[each], name, gangs.size(each)) for each in may]
     return [*parts, Stopped("", name, single)] if single > 0 else parts
+
+
+def _loose(accounts: EntitlementAccounts, user: int, gpu_type: int) -> tuple[list[int], int]:
+    """Return the preemptible gangs of a user on a type, and how many GPUs it holds beside its gangs."""
+    gangs, runs = accounts.gangs, accounts.running.get((user, gpu_type), [])
+    may = [each for each in runs if gangs.preemptible[each]]
+    listed = sum(map(gangs.size, runs))
+    fixed = listed - sum(map(gangs.size, may)) if len(may) < len(runs) else 0
+    held, kept = accounts.held[user, gpu_type], accounts.fixed[user, gpu_type]
+    return may, int((held - listed - max(0, kept - fixed)) // 1)
 
 
 def _slack(accounts: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, Number]) -> Number:
