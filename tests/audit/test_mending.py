@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit import mending
+from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import reclaim, smallest
 from fairopt.problem import Entitlements, Gangs, Market
 
