@@ -12,7 +12,7 @@ from typing import Any
 from fairopt.models.common.holdings import QueuedGang, TreeTurns, by_queue
 from fairopt.models.kai.devices import Spot
 from fairopt.models.kai.pool import Amounts, Held, NodePool
-from fairopt.models.kai.reclaiming import Play, Played, Reach, Trial, Turns, turns_of
+from fairopt.models.kai.reclaiming import Play, Played, Reach, Turns, trial, turns_of
 from fairopt.program import Number
 
 #: Of so many sets of victims it is asked whether they make room for a job; the source has a limit of time.
@@ -229,7 +229,7 @@ class Cycle:
             tops = [top for top in self._pool.tops if self._below.get(top)]
             return self._rank(self._last(tops))[1] if tops and next(moved) <= MOST_MOVED else None
 
-        play = Trial(self._pool, job, partial(self._in_turn, job), lambda lost: not lost).play
+        play = trial(self._pool, job, partial(self._in_turn, job), lambda lost: not lost)
         return self._make_room(job, victim, play, "it was moved for")
 
     # -- preempting ------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Cycle:
         if reach.over_quota():
             return False
         lasts = dict[int, int | None]()
-        play = Trial(self._pool, job, partial(self._in_turn, job), reach.bounded).play
+        play = trial(self._pool, job, partial(self._in_turn, job), reach.bounded)
         words = "it was reclaimed for"
         return self._make_room(job, lambda: self._victim(reach, lasts), play, words, reach.spared)
 

@@ -163,14 +163,20 @@ InTurn = Callable[[tuple[QueuedGang, ...]], Turns]
 LAST: tuple[Any, ...] = (2,)
 
 
-class Trial:
-    """Allocates as the next cycle would, but only to a job and its victims, again after each victim more.
+def trial(pool: NodePool, job: QueuedGang, in_turn: InTurn, allowed: Callable[[list[QueuedGang]], bool]) -> Play:
+    """Return what allocates to a job and its victims, each time after those that are given were taken too.
 
     The pool then gives it to victims, and not yet to the job; where the job does not get it, or it is not ``allowed``
-    to lose the others, nothing is changed. Those that wait ahead of them are only asked in their turn: the more a
-    queue's next job takes, the later the queue comes. Who is left to ask, and who was asked in vain, decide how it
-    ends.
+    to lose the others, nothing is changed.
+    """
+    return _Trial(pool, job, in_turn, allowed).play
 
+
+class _Trial:
+    """Allocates as the next cycle would, but only to a job and its victims, again after each victim more.
+
+    Those that wait ahead of them are only asked in their turn: the more a queue's next job takes, the later the
+    queue comes. Who is left to ask, and who was asked in vain, decide how it ends.
     Source: TryToVirtuallyAllocatePreemptorAndGetVictims.
     """
 
@@ -212,7 +218,7 @@ class Trial:
         self._changed(queue)
 
     def play(self, more: Iterable[QueuedGang]) -> Played:
-        """Allocate to the job and its victims, after the pool has taken from ``more`` what they had too."""
+        """Allocate; see `trial`."""
         for each in more if self._all else (self._job, *more):
             self._add(each)
         pool, job, kept, left = self._pool, self._job, set[QueuedGang](), set(self._all)

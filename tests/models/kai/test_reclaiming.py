@@ -12,7 +12,7 @@ import pytest
 from fairopt.models.common.holdings import QueuedGang
 from fairopt.models.kai.cycle import Cycle
 from fairopt.models.kai.pool import NodePool
-from fairopt.models.kai.reclaiming import Reach, Trial, turns_of
+from fairopt.models.kai.reclaiming import Reach, trial, turns_of
 from fairopt.problem import Entitlements, Gangs, Market
 
 
@@ -73,7 +73,7 @@ def cycles() -> list[Cycle]:
 def test_what_ends_as_at_an_earlier_time_is_decided_as_if_it_were_played_to_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = "fairopt.models.kai.reclaiming.Trial._changed"
+    asked = "fairopt.models.kai.reclaiming._Trial._changed"
     changed, turns = resolve_name(asked), list[int]()
 
     def counted(trial: Any, queue: int) -> None:
@@ -129,7 +129,7 @@ def test_a_trial_that_fails_leaves_the_pool_as_it_was() -> None:
             for each in victims:
                 own.stop(each)
             before = list(own.free), list(own.allocated), list(own.fixed)
-            play = Trial(own, job, lambda jobs: turns_of(jobs, []), lambda lost: False).play
+            play = trial(own, job, lambda jobs: turns_of(jobs, []), lambda lost: False)
             assert play(victims) is None
             assert (list(own.free), own.allocated, own.fixed) == before
             failed += 1
