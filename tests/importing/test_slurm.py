@@ -396,12 +396,3 @@ def test_a_reason_that_slurm_states_is_known_or_told(tmp_path: Path, reason: str
         "NumNodes=1 TresPerNode=gres/gpu:a100:2\n"
     )
     assert bool(slurm.read(shares, nodes, jobs).problem.entitlements.gangs.names) == waits
-
-
-def test_two_files_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
-    tree, shares = tmp_path / "assoc.txt", tmp_path / "sshare.txt"
-    tree.write_text("Cluster|Account|User|Share\nc|root||1\nc| above||1\nc|  a||1\nc|   a|ann|1\n")
-    shares.write_text("Account|User|RawShares|NormShares|RawUsage\nroot||||9\n a||1|1.0|9\n  a|ann|1|1.0|9\n")
-    with pytest.raises(BadInput) as refused:
-        slurm.read(tree, shares)
-    assert all(each in str(refused.value) for each in ("assoc.txt", "sshare.txt", "'above'", "'root'"))
