@@ -2,9 +2,12 @@
 
 Only whole preemptible gangs are stopped, and only of users that borrow. Of all such sets the one that takes the fewest
 GPUs below what users and groups are owed (none, mostly) is best, then the one of the fewest GPUs, then of the fewest
-gangs, among those that set enough of CPU, memory and every other good free for those that are to start. An integer
-program of how many gangs to stop of each kind is solved for one after the other. Where that is too much work, a choice
-that does is taken, and said not to be known as the smallest.
+gangs, among those that set enough of CPU, memory and every other good free for those that are to start. Of choices
+alike in all this, it is one that takes least from the user or group that is listed last, then from the one before it.
+
+What is best for each number of GPUs is found for each user, and put together group by group. Where what that stops sets
+too little of a good free, an integer program of how many gangs to stop of each kind is solved for one after the other.
+Where that is too much work, a choice that does is taken, and said not to be known as the smallest.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, gcd
 from operator import mul
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,14 +27,18 @@ from fairopt.audit.pools import plain, whole
 from fairopt.audit.spare_goods import Limit, goods_of
 from fairopt.backends import Highs
 from fairopt.backends.solution import Solution, Status
-from fairopt.program import Formulation, Number, Program, objects
+from fairopt.program import Array, Formulation, Number, Program, objects
 from fairopt.report import ResultForm, Statement
 
 #: The most users whose gangs a sentence names.
 NAMED = 20
 #: The most nodes of branch and bound for each of the three programs; beyond them a way is taken that does.
 NODES = 5_000
-#: Rows of a program are written together, in tables of so many entries at most, most of which are 0.
+#: Where more GPUs are needed, tables by the number of GPUs are too much work.
+TABLED = 20_000
+#: What no choice of gangs costs.
+_NEVER = 2**60
+#: Two tables are put together in steps of so many pairs of entries.
 ENTRIES = 50_000
 
 
@@ -123,7 +130,7 @@ def smallest(
         same = user, int(kind_of[gang]) if part.gang else -1
         if same not in alike:
             taken = goods_of(accounts, [gang] if part.gang else [], gpu_type)
-            freed = tuple(taken.get(limit, 0) / least for limit, least in missing.items())
+            freed = tuple(taken.get(limit, 0) for limit in missing)
             alike[same] = kinds[_Kind(user, part.gpus if part.gang else 1, freed, not part.gang)]
         alike[same].append(part)
     around: dict[int, list[int]] = defaultdict(list)
@@ -132,7 +139,8 @@ def smallest(
             around[node].append(at)
     slack = {node: _slack(accounts, node, gpu_type, granted) for node in around}
     there = [min(ceil(needed), int(own[0].gpus)) if each.single else len(own) for each, own in kinds.items()]
-    counts, is_smallest = _fewest(list(kinds), there, needed, around, slack, accounts.gangs.parts)
+    owed = [(own, int(slack[node] * accounts.gangs.parts)) for node, own in around.items()]
+    counts, is_smallest = _fewest(list(kinds), there, (needed, *missing.values()), owed, accounts.gangs.parts)
     gpus = [each.gpus * count for each, count in zip(kinds, counts, strict=True)]
     stops: list[Stopped] = []
     for each, own, count in zip(kinds, kinds.values(), counts, strict=True):
@@ -146,7 +154,7 @@ def smallest(
 
 
 class _Kind(NamedTuple):
-    """What is alike in what may be stopped: whose it is, its GPUs, and which parts of the goods it sets free.
+    """What is alike in what may be stopped: whose it is, its GPUs, and how much of the missing goods it sets free.
 
     ``single``: GPUs that no listed gang holds, one by one.
     """
@@ -157,42 +165,133 @@ class _Kind(NamedTuple):
     single: bool
 
 
-def _fewest(
-    kinds: Sequence[_Kind],
-    there: Sequence[int],
-    needed: Number,
-    around: Mapping[int, list[int]],
-    slack: Mapping[int, Number],
-    parts: int,
-) -> tuple[list[int], bool]:
-    """Return how many to stop of each of ``kinds``, at most as many as are ``there``, and whether none is better.
+#: Of each node the places of the kinds that are inside it, and how many parts of a GPU it loses without harm.
+_Owed = Sequence[tuple[list[int], int]]
 
-    ``around``: the kinds inside each node, which loses ``slack`` GPUs without harm. The programs count in ``parts`` of
-    a GPU.
+
+def _fewest(
+    kinds: Sequence[_Kind], there: Sequence[int], needs: Sequence[Number], owed: _Owed, parts: int
+) -> tuple[list[int], bool]:
+    """Return how many to stop of each of ``kinds``, at most as many as are ``there``, and whether nothing is better.
+
+    ``needs``: how many GPUs must be free, and how much of each good. Tables and programs count in ``parts`` of a GPU.
     """
-    gpus, counts = np.array([int(each.gpus * parts) for each in kinds]), list(there)
-    spare = {node: int(most * parts) for node, most in slack.items()}
-    risky = {node: own for node, own in around.items() if sum(gpus[at] * there[at] for at in own) > spare[node]}
+    gpus, needed = [int(each.gpus * parts) for each in kinds], ceil(needs[0] * parts)
+    known = _tabled(gpus, there, needed, owed)
+    if known is not None and _spare(kinds, known, needs) is not None:
+        return known, True
+    counts, proved = _programmed(kinds, np.array(gpus), there, needed, needs[1:], owed)
+    enough = _spare(kinds, counts, needs) is not None
+    if enough and proved:
+        return counts, True
+    return _without_spare(kinds, counts if enough else list(there), needs), False
+
+
+class _Table(NamedTuple):
+    """By number of GPUs, what the best choice of gangs costs that have so many: those of a ``kind``, or of ``parts``.
+
+    ``shares``: by the number of GPUs that the first parts have with the next one, how many this next one has.
+    """
+
+    costs: Array
+    kind: int = -1
+    parts: Sequence[_Table] = ()
+    shares: Sequence[Array] = ()
+
+
+def _tabled(gpus: Sequence[int], there: Sequence[int], needed: int, owed: _Owed) -> list[int] | None:
+    """Return how many to stop of each kind so that nothing is better, goods left aside; None where it is too much work.
+
+    A GPU below what a node is owed costs more than all gangs. First choices are sought that need none.
+    """
+    unit, above = gcd(*gpus), 1 + sum(there)
+    sizes, least = [each // unit for each in gpus], -(-needed // unit)
+    most = least + max(sizes) - 1  # a choice of more can do without one of its gangs
+    if most > TABLED or above * most * unit * len(owed) > _NEVER:
+        return None
+    for harmless in (True, False):
+        tables = {at: _of_kind(at, size, there[at], most) for at, size in enumerate(sizes)}
+        within = list(tables)
+        for inside, spare in sorted(owed, key=lambda each: len(each[0])):
+            some = [tables.pop(each) for each in dict.fromkeys(within[at] for at in inside)]
+            table = _joined(some, min(most, spare // unit) if harmless else most)
+            below = np.maximum(np.arange(len(table.costs)) * unit - spare, 0)
+            tables[inside[0]] = table._replace(costs=np.minimum(table.costs + above * below, _NEVER))
+            for at in inside:
+                within[at] = inside[0]
+        table = _joined([*tables.values()], most)
+        enough = table.costs[least:] // above
+        if len(enough) and enough.min() < _NEVER // above:
+            chosen = dict(_choice(table, least + int(enough.argmin())))
+            return [chosen[at] // size for at, size in enumerate(sizes)]
+    return None
+
+
+def _of_kind(kind: int, size: int, there: int, most: int) -> _Table:
+    """Return the table of gangs of one kind."""
+    count = min(there, most // size)
+    costs = np.full(count * size + 1, _NEVER)
+    costs[::size] = range(count + 1)
+    return _Table(costs, kind)
+
+
+def _joined(parts: Sequence[_Table], most: int) -> _Table:
+    """Return the table of choices from all ``parts`` together, up to ``most`` GPUs."""
+    costs, shares = parts[0].costs[: most + 1], list[Array]()
+    for each in parts[1:]:
+        own = each.costs[: most + 1]
+        size = min(len(costs) + len(own) - 1, most + 1)
+        before = len(own) - 1
+        padded = np.full(before + size, _NEVER)
+        padded[before : before + len(costs)] = costs
+        # a row for each number of GPUs that this part has: those of the parts before it, moved by so many
+        moved = np.ndarray(
+            (len(own), size), padded.dtype, padded, before * padded.itemsize, (-padded.itemsize, padded.itemsize)
+        )
+        costs, share = np.full(size, _NEVER), np.zeros(size, dtype=np.int64)
+        step = max(1, ENTRIES // size)
+        for first in range(0, len(own), step):
+            both = moved[first : first + step] + own[first : first + step, None]
+            best = both.argmin(axis=0)
+            cost = both[best, np.arange(size)]
+            better = cost < costs
+            costs[better], share[better] = cost[better], first + best[better]
+        shares.append(share)
+    return _Table(costs, parts=parts, shares=shares)
+
+
+def _choice(table: _Table, gpus: int) -> Iterator[tuple[int, int]]:
+    """Yield how many GPUs of each kind are in the best choice of so many."""
+    if not table.parts:
+        yield table.kind, gpus
+    for number in reversed(range(len(table.parts))):
+        own = int(table.shares[number - 1][gpus]) if number else gpus
+        yield from _choice(table.parts[number], own)
+        gpus -= own
+
+
+def _programmed(
+    kinds: Sequence[_Kind], gpus: Array, there: Sequence[int], needed: int, goods: Sequence[Number], owed: _Owed
+) -> tuple[list[int], bool]:
+    """Return the same by integer programs, with enough of goods, and whether it is known as the best."""
+    counts = list(there)
+    risky = [(own, spare) for own, spare in owed if sum(gpus[at] * there[at] for at in own) > spare]
     p = Formulation("smallest reclaim")
     stop = p.variable("stop", gpus.shape, lower=0, upper=np.array(there), integer=True)
     below = p.variable("below", (len(risky),), lower=0)
     ranks = [*[below.sum()] * bool(risky), (gpus * stop).sum(), stop.sum()]
     p.minimize(ranks[0])
-    p.constrain("gpus", (gpus * stop).sum() >= int(needed * parts))
-    for number, freed in enumerate(zip(*(each.freed for each in kinds), strict=True)):
-        p.constrain(f"good {number}", (np.array(freed, dtype=float) * stop).sum() >= 1)
-    for first, some in _blocks(risky):
-        columns = sorted({at for own in some.values() for at in own})
-        inside, place = np.zeros((len(some), len(columns)), dtype=np.int64), {at: j for j, at in enumerate(columns)}
-        for number, own in enumerate(some.values()):
-            inside[number, [place[at] for at in own]] = gpus[own]
-        lost = inside @ stop[columns] - below[first : first + len(some)]
-        p.constrain(f"owed {first}", lost <= np.array([spare[node] for node in some]))
+    p.constrain("gpus", (gpus * stop).sum() >= needed)
+    for at, amount in enumerate(goods):
+        freed = np.array([each.freed[at] / amount for each in kinds], dtype=float)
+        p.constrain(f"good {at}", (freed * stop).sum() >= 1)
+    for number, (own, spare) in enumerate(risky):
+        p.constrain(f"owed {number}", (gpus[own] * stop[own]).sum() - below[number] <= spare)
     for number, rank in enumerate(ranks):
         p.constrain(f"rank {number}", rank <= (gpus * there).sum() * (1 + len(risky)))
     known: tuple[int, ...] = ()
     program, proved = p.program().as_(float), True
-    least = (*[0] * bool(risky), int(needed * parts))  # mostly the first ranks are this, and the last one is left
+    least = (*[0] * bool(risky), needed)  # mostly the first ranks are this, and the last one is left
     while proved and len(known) < len(ranks):  # as small as can be, and then the next one, where this one is no larger
         for before in dict.fromkeys(((*known, *least[len(known) :]), known)):
             found = _ranked(program, before)
@@ -201,10 +300,7 @@ def _fewest(
             if proved := found.status is Status.OPTIMAL and found.objective is not None:
                 known = (*before, round(found.objective or 0))
                 break
-    enough = _spare(kinds, counts, needed) is not None
-    if enough and proved:
-        return counts, True
-    return _without_spare(kinds, counts if enough else list(there), needed), False
+    return counts, proved
 
 
 def _ranked(program: Program, before: Sequence[int]) -> Solution:
@@ -218,29 +314,16 @@ def _ranked(program: Program, before: Sequence[int]) -> Solution:
     return Highs(NODES, thorough=False).solve(asked, gap=0)  # where there is no point, nobody asks why
 
 
-def _blocks(inside: Mapping[int, list[int]]) -> Iterator[tuple[int, dict[int, list[int]]]]:
-    """Yield nodes with what is inside each, so many at once that a table of them has `ENTRIES`; and how many before."""
-    first, block, width = 0, dict[int, list[int]](), 0
-    for node, own in inside.items():
-        if block and (len(block) + 1) * (width + len(own)) > ENTRIES:
-            yield first, block
-            first, block, width = first + len(block), {}, 0
-        block[node], width = own, width + len(own)
-    if block:
-        yield first, block
-
-
-def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needed: Number) -> tuple[Number, ...] | None:
+def _spare(kinds: Sequence[_Kind], counts: Sequence[int], needs: Sequence[Number]) -> tuple[Number, ...] | None:
     """Return what is stopped beyond what is needed, of GPUs and of each good; None where it is not enough."""
-    goods = zip(*(each.freed for each in kinds), strict=True)
-    own = [(needed, [each.gpus for each in kinds]), *((1, freed) for freed in goods)]
-    spare = tuple(sum(map(mul, values, counts)) - least for least, values in own)
+    columns = zip(*((each.gpus, *each.freed) for each in kinds), strict=True)
+    spare = tuple(sum(map(mul, values, counts)) - least for least, values in zip(needs, columns, strict=True))
     return spare if min(spare) >= 0 else None
 
 
-def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: Number) -> list[int]:
+def _without_spare(kinds: Sequence[_Kind], counts: list[int], needs: Sequence[Number]) -> list[int]:
     """Return as many of each kind without what it can do without, the largest left out first."""
-    spare = list(_spare(kinds, counts, needed) or ())
+    spare = list(_spare(kinds, counts, needs) or ())
     for at in sorted(range(len(kinds)), key=lambda at: -kinds[at].gpus):
         pairs = list(zip(spare, (kinds[at].gpus, *kinds[at].freed), strict=True))
         without = min([counts[at], *(int(more // value) for more, value in pairs if value)])
@@ -251,7 +334,11 @@ def _without_spare(kinds: Sequence[_Kind], counts: list[int], needed: Number) ->
 
 def reclaimable(accounts: EntitlementAccounts, gpu_type: int, users: Collection[int]) -> Number:
     """Return how many GPUs of a type may be taken from users at most."""
-    return sum(part.gpus for user in users for part in _parts(accounts, user, gpu_type))
+    total: Number = 0
+    for user in users:
+        may, single = _loose(accounts, user, gpu_type)
+        total += sum(map(accounts.gangs.size, may)) + max(0, single)
+    return total
 
 
 def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Stopped]:
@@ -260,18 +347,21 @@ def _parts(accounts: EntitlementAccounts, user: int, gpu_type: int) -> list[Stop
     First stand those that are chosen where choices are equal: of low priority, then young, then listed last,
     as the pods of a gang beyond those that it needs are.
     """
-    gangs, runs = accounts.gangs, accounts.running.get((user, gpu_type), [])
-    listed = sum(gangs.size(each) for each in runs)
-    fixed = sum(gangs.size(each) for each in runs if not gangs.preemptible[each])
-    held, kept = accounts.held[user, gpu_type], accounts.fixed[user, gpu_type]
-    single = int((held - listed - max(0, kept - fixed)) // 1)
-    may = sorted(
-        (each for each in runs if gangs.preemptible[each]),
-        key=lambda each: (gangs.tier[each], -gangs.since[each], -each),
-    )
+    gangs, (may, single) = accounts.gangs, _loose(accounts, user, gpu_type)
+    may.sort(key=lambda each: (gangs.tier[each], -gangs.since[each], -each))
     name = accounts.market.users[user]
     parts = [Stopped(gangs.names[each], name, gangs.size(each)) for each in may]
     return [*parts, Stopped("", name, single)] if single > 0 else parts
+
+
+def _loose(accounts: EntitlementAccounts, user: int, gpu_type: int) -> tuple[list[int], int]:
+    """Return the preemptible gangs of a user on a type, and how many GPUs it holds beside its gangs."""
+    gangs, runs = accounts.gangs, accounts.running.get((user, gpu_type), [])
+    may = [each for each in runs if gangs.preemptible[each]]
+    listed = sum(map(gangs.size, runs))
+    fixed = listed - sum(map(gangs.size, may)) if len(may) < len(runs) else 0
+    held, kept = accounts.held[user, gpu_type], accounts.fixed[user, gpu_type]
+    return may, int((held - listed - max(0, kept - fixed)) // 1)
 
 
 def _slack(accounts: EntitlementAccounts, node: int, gpu_type: int, granted: Mapping[int, Number]) -> Number:

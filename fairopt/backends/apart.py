@@ -19,11 +19,10 @@ from __future__ import annotations
 import os
 import select
 import signal
-import struct
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from ctypes import CDLL
 from functools import partial
@@ -31,7 +30,7 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
-from fairopt.backends.wire import ours, pack, unpack
+from fairopt.backends.wire import framed, ours, taken_from
 from fairopt.deadline import INFINITY, is_stoppable, left, remaining
 from fairopt.errors import FairoptError, NotSolved
 
@@ -43,8 +42,6 @@ SMALL = 10_000
 SHORT = 100_000
 #: The system ends the process itself so many seconds later, in case that who asked is gone.
 LATER = 1.0
-#: Before a message stand the number of its parts and the length of each.
-COUNT = struct.Struct("<Q")
 #: Of Linux's prctl: which signal to get when who began this process ends.
 _PR_SET_PDEATHSIG = 1
 #: Where what is proven so far goes; only the other process has it.
@@ -133,7 +130,7 @@ class _Process:
                 left()
                 raise NotSolved(f"the process that solved this {self.ended or 'is not ours'}; ask again")
             forgotten, self.forgotten[:] = list(self.forgotten), []
-            message = framed(*pack((alarm, forgotten, request)))
+            message = framed((alarm, forgotten, request))
             try:
                 self._write(message, until)
                 while (read := self._read(until))[0] is None:
@@ -158,10 +155,7 @@ class _Process:
                 raise self._died() from None
 
     def _read(self, until: float) -> Any:
-        (parts,) = COUNT.unpack(self._bytes(COUNT.size, until))
-        sizes = [COUNT.unpack(self._bytes(COUNT.size, until))[0] for _ in range(parts)]
-        text, *buffers = [self._bytes(size, until) for size in sizes]
-        return unpack(text, buffers)
+        return taken_from(lambda size: self._bytes(size, until))
 
     def _bytes(self, size: int, until: float) -> bytes:
         found = bytearray()
@@ -241,15 +235,13 @@ def main(reading: int = 0, writing: int = 1) -> None:
     with os.fdopen(reading, "rb") as requests, os.fdopen(out, "wb") as answers:
 
         def send(value: object) -> None:
-            answers.write(framed(*pack(value)))
+            answers.write(framed(value))
             answers.flush()
 
         _tell.append(lambda value: send((None, value)))
-        while head := requests.read(COUNT.size):
-            sizes = [COUNT.unpack(requests.read(COUNT.size))[0] for _ in range(COUNT.unpack(head)[0])]
-            text, *buffers = [requests.read(size) for size in sizes]
+        while requests.peek():
             try:
-                send((True, _done(made, text, buffers)))
+                send((True, _done(made, *taken_from(requests.read))))
             except FairoptError as error:
                 send((False, error))
             except BaseException as error:  # noqa: BLE001  # whatever a library breaks off with is told to who asked
@@ -257,14 +249,8 @@ def main(reading: int = 0, writing: int = 1) -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def framed(text: bytes, buffers: Sequence[bytes]) -> bytes:
-    """Return a message as it goes through a pipe."""
-    parts = [text, *buffers]
-    return b"".join([COUNT.pack(len(parts)), *(COUNT.pack(len(part)) for part in parts), *parts])
-
-
-def _done(made: dict[int, Any], text: bytes, buffers: Sequence[bytes]) -> Any:
-    seconds, forgotten, (what, *parts) = unpack(text, buffers)
+def _done(made: dict[int, Any], seconds: float, forgotten: list[int], request: tuple[Any, ...]) -> Any:
+    what, *parts = request
     signal.setitimer(signal.ITIMER_REAL, seconds)
     for number in forgotten:
         made.pop(number, None)

@@ -1,4 +1,4 @@
-"""What goes between the two processes: JSON and the bytes of arrays. It can name classes of ours, and carries no code.
+"""What goes between two processes: JSON and the bytes of arrays. It can name classes of ours, and carries no code.
 
 >>> from fractions import Fraction
 >>> unpack(*pack([1, (2.5, Fraction(1, 3)), {"a": np.arange(3)}]))
@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -26,7 +27,23 @@ from fairopt.program.affine import distinct
 OURS = ("fairopt.",)
 #: Whole numbers of more bits are written in hexadecimal: Python refuses to read thousands of decimal digits.
 SHORT = 60
+#: Before a message stand the number of its parts and the length of each.
+COUNT = struct.Struct("<Q")
 _WORDS = {"inf": INFINITY, "-inf": -INFINITY}
+
+
+def framed(value: object) -> bytes:
+    """Return a value as a message: one who reads it need not know its length. Errors: as `pack`."""
+    text, buffers = pack(value)
+    parts = [text, *buffers]
+    return b"".join([COUNT.pack(len(parts)), *(COUNT.pack(len(part)) for part in parts), *parts])
+
+
+def taken_from(take: Callable[[int], bytes]) -> Any:
+    """Return the value of a message, of which ``take`` returns the next so many bytes. Errors: as `unpack`."""
+    sizes = [COUNT.unpack(take(COUNT.size))[0] for _ in range(COUNT.unpack(take(COUNT.size))[0])]
+    text, *buffers = [take(size) for size in sizes]
+    return unpack(text, buffers)
 
 
 def pack(value: object) -> tuple[bytes, list[bytes]]:

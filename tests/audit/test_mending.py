@@ -6,8 +6,10 @@ from itertools import chain, combinations
 from math import ceil
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
+from fairopt.audit import mending
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.mending import reclaim, smallest
 from fairopt.problem import Entitlements, Gangs, Market
@@ -93,3 +95,27 @@ def test_of_equal_gangs_the_one_listed_last_stops() -> None:
     owed = Entitlements.of(["B"], ["T"], guarantee={"B": [4]}, gangs=gangs)
     accounts = EntitlementAccounts(Market.of([[1]], [12], users=["B"], types=["T"], entitlements=owed))
     assert str(smallest(accounts, 0, 8, [0], {})) == "reclaim 8 T: stop b+1, b+2 of B"
+
+
+def test_of_choices_that_are_alike_least_is_taken_from_who_is_listed_last() -> None:
+    users = ["A", "B", "C"]
+    gangs = Gangs.of([*users, *users], [2] * 6, users=users, types=["T"], on=["T"] * 6, names=[*"abcdef"])
+    owed = Entitlements.of(users, ["T"], guarantee={"A": [2]}, gangs=gangs)
+    accounts = EntitlementAccounts(Market.of([[1]] * 3, [12], users=users, types=["T"], entitlements=owed))
+    assert str(smallest(accounts, 0, 5, range(3), {})) == "reclaim 6 T: stop d of A; b, e of B"
+
+
+def test_no_program_is_solved_where_goods_do_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*asked: object, **how: object) -> None:
+        raise AssertionError("HiGHS was asked")
+
+    monkeypatch.setattr(mending, "Highs", refuse)
+    users = [f"u{i}" for i in range(300)]
+    gangs = Gangs.of([each for each in users for _ in "ab"], [1, 8] * 300, users=users, types=["T"], on=["T"] * 600)
+    group = {user: f"g{i // 10}" for i, user in enumerate(users)}
+    owed = Entitlements.of(users, ["T"], group=group, guarantee={user: [4] for user in users}, gangs=gangs)
+    accounts = EntitlementAccounts(Market.of([[1]] * 300, [2700], users=users, types=["T"], entitlements=owed))
+    found = smallest(accounts, 0, 1000, range(300), {})
+    # each can lose 5 without harm: an 8 of a hundred of them takes 3 of what they are owed, a 1 of the others nothing
+    assert (found.gpus, sum(found.below.values()), len(found.stops or ())) == (1000, 300, 300)
+    assert found.is_smallest

@@ -16,21 +16,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-import numpy as np
-
+from fairopt.backends.wire import framed
 from fairopt.codec import decode
-from fairopt.errors import BadInput, NotInstalled, OutOfTime
+from fairopt.errors import NotInstalled, OutOfTime
 from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
 from fairopt.experiment.bench.kinds import Contender, Task
 from fairopt.experiment.bench.records import Measurement
 from fairopt.experiment.journal import TrialStatus
-from fairopt.numbers import arithmetic
-from fairopt.problem.numbers import shown
 
 T = TypeVar("T")
-#: The keys that stand for an array, with its number, and for a dictionary, with its pairs.
-_ARRAY, _ITEMS = "array", "items"
 
 
 def main(folder: Path, pipe: TextIO) -> None:
@@ -89,7 +84,8 @@ def _measure(trial: Measurement, folder: Path, found: dict[str, Any], say: Calla
     answer = timed("solve", lambda: contender.solve(built))
     say("answer")
     found["peak_bytes"] = machine.peak(os.getpid())
-    write_answer(answer, folder)  # before "certify", which might change it
+    # data only, nothing that could be executed by the judge; before "certify", which might change it
+    (folder / "answer").write_bytes(framed(answer))
     machine.forget_peak()
     if contender.certifies:
         gc.collect()
@@ -113,45 +109,6 @@ def _warmed_up(contender: Contender, task: Task, limits: Mapping[str, Any]) -> s
 def _end_with_parent() -> None:
     sys.stdin.buffer.read()  # until the parent has ended, which closes it
     os._exit(1)
-
-
-# -- answers as files, on their way to the judge: data only, nothing that could be executed ----------------------------
-def write_answer(answer: Any, folder: Path) -> None:
-    """Write an answer of arrays, numbers, strings, None, and lists, tuples and dictionaries of these.
-
-    Errors: `BadInput` for anything else; an array of objects is none of these.
-    """
-    arrays: list[Any] = []
-    (folder / "answer.json").write_text(json.dumps(_put(answer, arrays)))
-    np.savez(folder / "answer.npz", **{str(number): array for number, array in enumerate(arrays)})
-
-
-def read_answer(folder: Path) -> Any:
-    """Return what `write_answer` wrote; tuples come out as lists."""
-    with np.load(folder / "answer.npz", allow_pickle=False) as arrays:
-
-        def taken(found: dict[str, Any]) -> Any:
-            return arrays[str(found[_ARRAY])] if _ARRAY in found else dict(found[_ITEMS])
-
-        return json.loads((folder / "answer.json").read_text(), object_hook=taken)
-
-
-def _put(value: Any, arrays: list[Any]) -> Any:
-    if isinstance(value, np.ndarray):
-        if arithmetic(value).exact:
-            raise BadInput("the answer is an array of objects", remedy="Return an array of floats")
-        arrays.append(value)
-        return {_ARRAY: len(arrays) - 1}
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return [_put(each, arrays) for each in value]
-    if isinstance(value, Mapping):
-        return {_ITEMS: [[_put(key, arrays), _put(each, arrays)] for key, each in value.items()]}
-    remedy = "Return arrays, numbers, strings, and lists and dictionaries of these"
-    raise BadInput(f"got {shown(value)} of type {type(value).__name__}", place="the answer", remedy=remedy)
 
 
 if __name__ == "__main__":

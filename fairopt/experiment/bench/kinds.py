@@ -176,7 +176,7 @@ class Contender(ABC):
         """Return the answer, in the form that the task judges (for shares: an array (n, k)); timed as "solve".
 
         It is written to a file for the judge: arrays, numbers, strings, None, and lists, tuples and dictionaries of
-        these (tuples come out as lists).
+        these.
 
         Errors: `OutOfTime` at the time limit; `NotSolved` with the solver's own status, word by word. Anything else is
         kept as an error, too.

@@ -20,11 +20,11 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
+from fairopt.backends.wire import taken_from
 from fairopt.codec import decode, encode
 from fairopt.errors import NotCapable
 from fairopt.experiment import machine
 from fairopt.experiment.bench import kinds
-from fairopt.experiment.bench.child import read_answer
 from fairopt.experiment.bench.kinds import Instance, Judgement
 from fairopt.experiment.bench.records import PASSING, STAGES, Measurement
 from fairopt.experiment.journal import TrialStatus
@@ -90,7 +90,9 @@ def _judged(
 ) -> tuple[TrialStatus, str | None, Judgement | None]:
     """Return what an answer comes to, why (None: nothing is wrong), and what it is worth."""
     try:
-        found = kinds.task(trial.task).judge(kinds.drawn(trial.instance), read_answer(folder), compared)
+        with (folder / "answer").open("rb") as file:
+            answer = taken_from(file.read)
+        found = kinds.task(trial.task).judge(kinds.drawn(trial.instance), answer, compared)
         judgement = Judgement(
             accepted=bool(found.accepted),
             violation=float(found.violation),
