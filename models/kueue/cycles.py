@@ -264,8 +264,8 @@ class Cycles:
     def _fits(self, found: Assignment) -> bool:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
-        if quotas.fits(work.queue, found.needs):
-            return True
+        if (fits := quotas.fits(work.queue, found.needs)) or not (self._taken or found.targets):
+            return fits
         for column, amount in found.needs:
             if amount <= (free := quotas.available(work.queue, column)):
                 continue

@@ -167,9 +167,14 @@ def _with_targets(state: State, work: QueuedWork, best: Assignment, rules: Rules
         best.spots = state.topologies.place(work, best.flavor, [each.work for each in best.targets]) or {}
     orders = best.targets and not state.fair
     if not simulate and (orders or not (best.targets or rules.reclaim_within_cohort is Preempts.ANY)):
+        quotas, queue, yields = state.quotas, work.queue, state.yields(work)
         for column, amount in best.needs:
             # with others gone it borrows from no higher than now
-            if column in best.lacks and _height(state, work.queue, column, amount) > best.borrows:
+            if column not in best.lacks or (now := _height(state, queue, column, amount)) <= best.borrows:
+                continue
+            if quotas.over(queue, column, amount - yields[column]) and quotas.level(queue, column, amount) == 1:
+                best.borrows = now  # those of its own ClusterQueue cannot leave it enough not to borrow
+            else:
                 best.borrows = max(best.borrows, _simulated(state, work, column, amount, best)[1])
     return best
 

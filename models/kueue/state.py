@@ -217,10 +217,11 @@ class State:
 
     def _lists(self, work: QueuedWork, usage: Needs) -> Iterable[tuple[int, int]]:
         root = self.quotas.paths[work.queue][-1]
-        found = [(root, column) for column, _ in usage]
+        places = [(root, column) for column, _ in usage]
+        places.append((work.queue, -1))
         if root != work.queue:
-            found.append((root, -1))
-        return (work.queue, -1), *found
+            places.append((root, -1))
+        return places
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int) -> Iterator[None]:
