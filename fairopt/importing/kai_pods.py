@@ -94,7 +94,7 @@ def pods_of(
         phase, group = part.part("status").text("phase", "Pending"), notes_of.text("pod-group-name")
         chosen, selected = bound.get(name, ("", ()))
         node = spec.text("nodeName") or chosen
-        key = key_of([requests_in(spec), *map(notes_of.value.get, _PARTS)])
+        key = key_of([requests_in(spec.value), *map(notes_of.value.get, _PARTS)])
         if key not in alike:
             if len(alike) >= MOST_ALIKE:
                 alike.clear()
