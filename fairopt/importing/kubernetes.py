@@ -273,9 +273,16 @@ def _sort(
     places: Places,
 ) -> None:
     """Put an object of a file, which is so ``called``, among those of its kind, or note it."""
-    kind, version, metadata = part.text("kind"), part.text("apiVersion"), part.part("metadata")
-    own = metadata.text("name")
-    name = joined(metadata.text("namespace"), own)
+    value = part.value
+    kind, version, metadata = value.get("kind"), value.get("apiVersion"), value.get("metadata")
+    if type(metadata) is dict and type(kind) is type(version) is str:  # nearly always
+        own, space = metadata.get("name"), metadata.get("namespace", "")
+    else:
+        kind, version = part.text("kind"), part.text("apiVersion")
+        own = space = None
+    if not (type(own) is type(space) is str):
+        own, space = part.part("metadata").text("name"), part.part("metadata").text("namespace")
+    name = f"{space}/{own}" if space and own else space or own
     if not kind:
         raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
     group, fields = kinds.get(kind, ("none", {}))
@@ -285,8 +292,8 @@ def _sort(
     if not own or name in known[kind]:
         got = f"{kind} {name!r} stands twice" if own else f"{kind} without a name"
         raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
-    places.of(kind, name, part.value, fields)
-    known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", part.value)
+    places.of(kind, name, value, fields)
+    known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", value)
 
 
 def is_ready(node: ObjectPart) -> bool:

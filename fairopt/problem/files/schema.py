@@ -128,6 +128,11 @@ class ObjectPart:
             found = {} if found is None else _OBJECT.read(found, self.place_of(key))
         return ObjectPart((self, key, 0), found)
 
+    def values(self, key: str) -> Mapping[str, Any]:
+        """Return what the object there holds, nothing where there is none."""
+        found = self.value.get(key)
+        return found if type(found) is dict else self.part(key).value
+
     def at(self, path: str) -> ObjectPart:
         """Return the object at a dotted path, such as "metadata.labels"."""
         found = self
