@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from fairopt.errors import BadInput
@@ -135,10 +135,7 @@ class ObjectPart:
 
     def at(self, path: str) -> ObjectPart:
         """Return the object at a dotted path, such as "metadata.labels"."""
-        found = self
-        for key in path.split("."):
-            found = found.part(key)
-        return found
+        return reduce(ObjectPart.part, path.split("."), self)
 
     def parts(self, key: str) -> list[ObjectPart]:
         """Return the objects in the list there."""
