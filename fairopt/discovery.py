@@ -20,11 +20,11 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.backends import Backend, Method
 from fairopt.errors import BadInput, FairoptError, NotInstalled, type_of
+from fairopt.later import library as library
 from fairopt.policy import Policy
 from fairopt.problem import Market
 
@@ -310,19 +310,6 @@ def load(group: str, name: str) -> Any:
         return point.load()
     except Exception as error:  # any error of its module means that the plug-in is broken
         raise NotInstalled(f"{name!r} is registered as {point.value}, which cannot be loaded: {error!r}") from error
-
-
-def library(module: str, needed_for: str, extra: str = "bench") -> Any:
-    """Return a module of an optional library. Errors: `NotInstalled`, which names the extra that has it.
-
-    >>> library("json", "an example").__name__
-    'json'
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        raise NotInstalled(f"{needed_for} needs {name}: pip install 'fairopt[{extra}]'") from error
 
 
 def named(path: str, place: str = "") -> Any:

@@ -1,10 +1,12 @@
-"""Names of a package whose modules are loaded when one is first used, so that who needs few of them starts sooner."""
+"""What is loaded when it is first used, so that who needs few of it starts sooner: a package's modules, libraries."""
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Any
+
+from fairopt.errors import NotInstalled
 
 
 class _Package(ModuleType):
@@ -30,3 +32,16 @@ def later(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return value
 
     return load
+
+
+def library(module: str, needed_for: str, extra: str = "bench") -> Any:
+    """Return a module of an optional library. Errors: `NotInstalled`, which names the extra that has it.
+
+    >>> library("json", "an example").__name__
+    'json'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise NotInstalled(f"{needed_for} needs {name}: pip install 'fairopt[{extra}]'") from error

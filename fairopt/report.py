@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, Type
 
 import numpy as np
 
-from fairopt.errors import NotInstalled
+from fairopt.later import library
 from fairopt.numbers import Number, in_full, is_number, is_rational, short_text
 
 if TYPE_CHECKING:
@@ -323,16 +323,14 @@ class Tabular(ABC):
 
     def to_frame(self, *, exact: bool = False) -> DataFrame:
         """Return the table in pandas; Fractions become floats unless ``exact``. Errors: `NotInstalled`."""
-        try:
-            from pandas import DataFrame, Index
-        except ImportError as error:
-            raise NotInstalled("to_frame needs pandas: pip install 'fairopt[tables]'") from error
+        pandas = library("pandas", "to_frame", "tables")
         kind, rows, columns = self._table()
         plain = {
             name: [float(each) if is_rational(each) and not exact else each for each in values]
             for name, values in columns.items()
         }
-        return DataFrame(plain, index=Index(rows, name=kind))
+        frame: DataFrame = pandas.DataFrame(plain, index=pandas.Index(rows, name=kind))
+        return frame
 
     def _repr_html_(self) -> str:
         kind, rows, columns = self._shown()

@@ -13,7 +13,7 @@ import typer
 from fairopt import discovery
 from fairopt.cli import comparison_tables, completing, evidence_files, tables
 from fairopt.cli.exits import Exit
-from fairopt.cli.given import Certificates, Columns, Html, Normalise, Types, input_file
+from fairopt.cli.given import Certificates, Columns, Html, Normalise, Types, input_file, require_page
 from fairopt.cli.listing import AsJson, SharePolicies, compared_policies, print_json
 from fairopt.experiment.page import write_page
 from fairopt.frontier import GOALS, RELAXED, Curve, Frontier, frontier
@@ -69,12 +69,9 @@ def frontier_command(
     curve was not followed to its end in time; 130 interrupted, after what is known is printed; else 0.
     """
     require_place(out, "--out", dict.fromkeys((".png", ".svg", ".pdf")))
-    require_place(html, "--html")
+    require_page(html, "matplotlib")
     if out is not None:
         discovery.library("matplotlib", "a picture", "plot")
-    if html is not None:
-        discovery.library("matplotlib", "a frontier's page", "plot")
-        discovery.library("jinja2", "a frontier's page")
     evidence_files.require_empty(certificates)
     problem = read_market(market, types or ())
     problem = problem.normalised() if normalise else problem

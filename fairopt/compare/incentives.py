@@ -30,7 +30,7 @@ from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.policy import Allocation, Policy, decide
 from fairopt.problem import Market
 from fairopt.problem.share_variables import shares_of
-from fairopt.program import Array, Formulation, Number, Program, short_text
+from fairopt.program import Array, Formulation, Number, Program, objects, short_text
 from fairopt.properties.misreports.exact_reports import exact_or_none, simplest
 from fairopt.properties.misreports.kinds import ANYTHING, Liars, MisreportKind, every_kind, kind_of, reached
 from fairopt.properties.misreports.reports import Reports
@@ -277,10 +277,7 @@ def _near(value: float, width: float) -> Fraction:
 
 
 def _each(factors: Array, change: Callable[[float], Fraction]) -> Array:
-    out = np.empty(factors.shape, dtype=object)
-    for place in np.ndindex(factors.shape):
-        out[place] = change(float(factors[place]))
-    return out
+    return objects(change(float(each)) for each in factors.flat).reshape(factors.shape)
 
 
 def _ratio(after: Number, own: Number) -> Number:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
+from fairopt.later import library
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.profile import Profile
 from fairopt.program import Array
@@ -81,10 +82,7 @@ class Measured:
     @cached_property
     def _between(self) -> Any:
         """The times of what no placement was measured for, by hosts, GPUs and batch on a GPU."""
-        try:
-            from scipy.interpolate import LinearNDInterpolator
-        except ImportError as error:
-            raise BadInput("scipy is not installed", place="importer", remedy="pip install scipy") from error
+        interpolate = library("scipy.interpolate", "an importer of measured jobs", "rounds")
         points: dict[tuple[float, ...], list[Array]] = {}
         for name, table in self.placements.items():
             gpus = sum(map(int, name))
@@ -93,7 +91,7 @@ class Measured:
         for row in _rows(self.folder / f"scalability{self.suffix}.csv", ("num_nodes", "num_replicas", *_TIMES)):
             local, *times = (float(row[name]) for name in _TIMES)
             points.setdefault((float(row["num_nodes"]), float(row["num_replicas"]), local), []).append(np.array(times))
-        return LinearNDInterpolator(
+        return interpolate.LinearNDInterpolator(
             np.array(list(points)), np.array([np.mean(each, axis=0) for each in points.values()])
         )
 

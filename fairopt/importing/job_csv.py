@@ -60,8 +60,7 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None, cluster: Seque
     places = Places()
     with naming(path):
         lines = table_cells(path)
-        place, header = next(lines, ("line 1", []))
-        names = [cell.strip() for cell in header]
+        place, names = next(lines, ("line 1", []))
         found = _columns(names, dict(columns or {}), place)
         for name in names:
             if names.index(name) not in found.values():
@@ -72,18 +71,13 @@ def read(path: AnyPath, columns: Mapping[str, str] | None = None, cluster: Seque
         if "tenant" not in found:
             why = "all jobs are of one tenant; --column tenant=NAME says whose they are"
             places.note("job-csv, tenant", "", "no column holds it", why)
-        return trace_of(_jobs(lines, names, found, places), places, cluster)
+        return trace_of(_jobs(lines, found, places), places, cluster)
 
 
-def _jobs(
-    lines: Iterable[tuple[str, list[str]]], names: Sequence[str], found: Mapping[str, int], places: Places
-) -> Iterator[TableJob]:
+def _jobs(lines: Iterable[tuple[str, list[str]]], found: Mapping[str, int], places: Places) -> Iterator[TableJob]:
     """Yield the jobs that ran, and note the others."""
     for number, (place, cells) in enumerate(lines, start=1):
-        if len(cells) != len(names):
-            remedy = "Give one for each column"
-            raise BadInput(f"{len(cells)} cells for {len(names)} columns", place=place, remedy=remedy)
-        row = {what: cells[at].strip() for what, at in found.items()}
+        row = {what: cells[at] for what, at in found.items()}
         submit, time = _moment(row, "submit" if "submit" in row else "start", place), _seconds(row, place)
         if submit is None or not time:
             places.note("job-csv, duration", "", row.get("duration", ""), "a job that never ran has no work")
@@ -175,20 +169,27 @@ def _columns(names: list[str], given: Mapping[str, str], place: str) -> dict[str
 def recognised(path: AnyPath) -> bool:
     """Whether a CSV is a table of jobs whose columns are known by their names, and is none of fairopt's own traces."""
     with suppress(BadInput, OSError, StopIteration):  # who reads it says what is wrong with it
-        place, header = next(table_cells(path))
-        names = [cell.strip() for cell in header]
+        place, names = next(table_cells(path))
         ours = "submit_s" in names or any(name.startswith("throughput ") for name in names)
         return not ours and bool(_columns(names, {}, place))
     return False
 
 
 def table_cells(path: AnyPath) -> Iterator[tuple[str, list[str]]]:
-    """Yield the cells of each line that is not blank; the separator is the one that the first line has most of."""
+    """Yield the cells of each line that is not blank, one for each column, without blanks around them.
+
+    The separator is the one that the first line has most of.
+    """
     lines = ((place, line) for place, line in lines_of(path) if line.strip())
-    separator = ""
+    separator, columns = "", 0
     for place, line in lines:
         separator = separator or max(",;\t|", key=line.count)
         try:
-            yield place, next(csv.reader([line], delimiter=separator, strict=True))
+            cells = [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
         except csv.Error as error:
             raise BadInput(f"not CSV: {error}", place=place, remedy="Correct the quotes there") from error
+        columns = columns or len(cells)
+        if len(cells) != columns:
+            remedy = "Give one for each column"
+            raise BadInput(f"{len(cells)} cells for {columns} columns", place=place, remedy=remedy)
+        yield place, cells

@@ -62,7 +62,8 @@ def read(*paths: AnyPath, gpus: int | None = None, cluster: str | None = None) -
     facts = Facts(cluster)
     for path in sorted(paths, key=lambda path: not begins(path, CONFIGURATION)):  # it says which
         with naming(path):
-            facts.add(json_records(path) if begins(path, "{") or begins(path, "[") else text_records(path))
+            as_json = begins(path, "{") or begins(path, "[")
+            facts.add(json_records(path) if as_json else text_records(path), str(path))
     with naming(", ".join(map(str, paths))):
         _complete(facts)
         market, unread = _market(facts, gpus)

@@ -104,6 +104,8 @@ class Facts:
         self.nodes: dict[str, Node] = {}
         self.jobs: dict[str, JobRecord] = {}
         self._alike: Taken = {}
+        self._file = ""  # whose records are taken
+        self._parent_by: dict[Key, str] = {}  # where it stands what an account is in
         self.priority: dict[str, int] = {}
         self.preempted: set[str] = set()
         self.billing: dict[str, list[Number]] = {}
@@ -124,8 +126,9 @@ class Facts:
             SlurmCommand.RESERVATION: self._reservation,
         }
 
-    def add(self, records: Iterable[Record]) -> None:
-        """Take what the records say. Errors: `BadInput` with the place, the value and the remedy."""
+    def add(self, records: Iterable[Record], file: str = "") -> None:
+        """Take what the records of a file say. Errors: `BadInput` with the place, the value and the remedy."""
+        self._file = file
         taken = {kind: names | {"cluster", "id"} for kind, names in _TAKEN.items()}
         beside: dict[tuple[SlurmCommand, tuple[str, ...]], list[str]] = {}
         for kind, record in records:
@@ -192,10 +195,10 @@ class Facts:
         elif above and key[0] != above:
             if found.parent and found.parent != above:
                 remedy = "Give files of the same moment, and of one cluster: sacctmgr show assoc tree -P cluster=NAME"
-                raise BadInput(
-                    f"{key[0]!r} is in {found.parent!r}, too", place=f"{record.place}, {what}", remedy=remedy
-                )
+                why = f"{key[0]!r} is in {above!r} here, and in {found.parent!r} in {self._parent_by[key]}"
+                raise BadInput(why, place=f"{record.place}, {what}", remedy=remedy)
             found.parent = above
+            self._parent_by[key] = f"{self._file}: {record.place}"
         return found
 
     def _weigh(self, found: ImportedQueue, text: str, place: str) -> None:

@@ -81,20 +81,16 @@ def _table(
 ) -> tuple[list[Row], list[str], list[str]]:
     """Return the rows with their places, by what columns say and by their names; these names; and all others."""
     lines = table_cells(path)
-    place, cells = next(lines, ("line 1", []))
-    header = [cell.strip() for cell in cells]
+    place, header = next(lines, ("line 1", []))
     given = {what: name for what, name in named.items() if what in known and (name in header or what in needed)}
     found = columns_of(header, given, {what: KNOWN[what] for what in known}, place)
     for what in needed:
         if what not in found:
             raise BadInput(f"no column holds {what!r}", place=place, remedy=say_which(what, header))
-    rows: list[Row] = []
-    for place, cells in lines:
-        if len(cells) != len(header):
-            remedy = "Give one for each column"
-            raise BadInput(f"{len(cells)} cells for {len(header)} columns", place=place, remedy=remedy)
-        row = [cell.strip() for cell in cells]
-        rows.append((place, dict(zip(header, row, strict=True)) | {what: row[at] for what, at in found.items()}))
+    rows: list[Row] = [
+        (place, dict(zip(header, row, strict=True)) | {what: row[at] for what, at in found.items()})
+        for place, row in lines
+    ]
     return rows, [*found], [name for at, name in enumerate(header) if at not in found.values()]
 
 

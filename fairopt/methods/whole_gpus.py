@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.gangs import PENDING
-from fairopt.program import INFINITY, Array, Number
+from fairopt.program import INFINITY, Array, Number, objects
 
 #: Shares in floats that are as near to a whole number are taken for it.
 NEAR = 1e-6
@@ -64,9 +64,7 @@ def _cleaned(shares: Array) -> Array:
     for each in shares.ravel().tolist():
         near = round(each) if isinstance(each, float) and abs(each - round(each)) <= NEAR else each
         flat.append(max(Fraction(0), Fraction(near)))
-    out = np.empty(len(flat), dtype=object)
-    out[:] = flat
-    return out.reshape(shares.shape)
+    return objects(flat).reshape(shares.shape)
 
 
 def _rounded(owed: Entitlements, share: Array, cap: Array, capacity: int, left: list[Number]) -> list[int]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.deadline import left
-from fairopt.errors import BadInput, NotInstalled, type_of
+from fairopt.errors import BadInput, type_of
+from fairopt.later import library
 from fairopt.methods.efficient_faces import improving_circle
 from fairopt.numbers import arithmetic
 from fairopt.problem import Market, worth
@@ -147,7 +148,7 @@ def group_tree(owed: Entitlements) -> Any:
     >>> sorted(group_tree(owed).edges)
     [('(cluster)', 'B'), ('(cluster)', 'ml'), ('ml', 'A')]
     """
-    graph = _networkx().DiGraph()
+    graph = library("networkx", "a graph", "solvers").DiGraph()
     names, held = owed.nodes, owed.total(owed.held)
     for node, name in enumerate(names):
         graph.add_node(name, user=node < len(owed.users))
@@ -172,7 +173,7 @@ def host_tree(cluster: Cluster) -> Any:
     >>> tree.nodes["(cluster)"]["gpus"], tree.nodes["K80"]["gpus"], len(tree)
     (64, 32, 12)
     """
-    graph = _networkx().DiGraph()
+    graph = library("networkx", "a graph", "solvers").DiGraph()
     for host, name in enumerate(cluster.hosts):
         kind = cluster.types[cluster.gpu_type[host]]
         rack = [f"{kind}, {cluster.rack[host]}"] if cluster.rack else []
@@ -194,7 +195,7 @@ def as_graphml(graph: Any) -> str:
     >>> "<graphml" in text and 'source="u1" target="u2"' in text
     True
     """
-    networkx = _networkx()
+    networkx = library("networkx", "a graph", "solvers")
     several = graph if isinstance(graph, Mapping) else {"": graph}
     whole = networkx.MultiDiGraph() if isinstance(graph, Mapping) else networkx.DiGraph()
     for kind, each in several.items():
@@ -209,14 +210,6 @@ def as_graphml(graph: Any) -> str:
     return out.getvalue().decode("utf-8")
 
 
-def _networkx() -> Any:
-    try:
-        import networkx
-    except ImportError as error:
-        raise NotInstalled("a graph needs networkx: pip install 'fairopt[solvers]'") from error
-    return networkx
-
-
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes in types that GraphML has: truth values, integers, floats and texts."""
     return {key: value if isinstance(value, bool | int | str) else float(value) for key, value in data.items()}
@@ -224,7 +217,7 @@ def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _users(market: Market, shares: Any) -> tuple[Any, Array, Market]:
     """Return a graph of the users, the shares, and the market in their numbers."""
-    networkx = _networkx()
+    networkx = library("networkx", "a graph", "solvers")
     given = market.shares(getattr(shares, "shares", shares))
     market = market.as_(arithmetic(given).number)
     graph = networkx.DiGraph()

@@ -47,8 +47,8 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
             rows=rows,
             gpus=jobs.gpus[rows],
             running=np.array([each.running for each in states], dtype=bool),
-            last=of_tuples([each.last for each in states]),
-            started=of_tuples([each.started for each in states]),
+            last=objects([each.last for each in states]),
+            started=objects([each.started for each in states]),
             speed=cast(np.zeros(len(states)), number),
             host=np.array([host_and_type(cluster, each.last)[0] for each in states], dtype=np.int64),
             gpu_type=np.array([host_and_type(cluster, each.last)[1] for each in states], dtype=np.int64),
@@ -118,7 +118,7 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
             setup=none,
             lease=none + now,
             running=np.zeros(count, dtype=bool),
-            last=of_tuples([()] * count),
+            last=objects([()] * count),
             started=np.full(count, None),
             speed=none,
             host=nowhere,
@@ -246,14 +246,6 @@ class JobStates(NamedTuple):  # a class of data would take longer to make than a
             if moments and min(moments) < till[place]:
                 lost[place] = min(moments)
         return lost
-
-
-def of_tuples(values: Sequence[Any]) -> Array:
-    """Return a column of objects, also where they are tuples."""
-    array = np.empty(len(values), dtype=object)
-    for at, value in enumerate(values):
-        array[at] = value
-    return array
 
 
 def host_and_type(cluster: Cluster, spots: Spots) -> tuple[int, int]:

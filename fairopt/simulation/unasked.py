@@ -12,8 +12,8 @@ import numpy as np
 from fairopt.policy import Schedule
 from fairopt.problem import Cluster, Queue, Spots
 from fairopt.problem.jobs import Pattern
-from fairopt.program import INFINITY, Array, Number
-from fairopt.simulation.job_states import JobStates, of_tuples
+from fairopt.program import INFINITY, Array, Number, objects
+from fairopt.simulation.job_states import JobStates
 from fairopt.simulation.mechanics import Mechanics
 from fairopt.simulation.placement import by_throughput
 from fairopt.simulation.record import Change, Changes, Placed
@@ -217,7 +217,7 @@ class _Running:
             return after
         came = np.flatnonzero(runs[own:])
         here, rows = own + came, self._arrived + came
-        last = of_tuples(self._spots)[came]
+        last = objects(self._spots)[came]
         added = JobStates(
             rows=rows,
             gpus=self._gpus[here].astype(np.int64),
@@ -227,7 +227,7 @@ class _Running:
             lease=self._left[here] * 0,
             running=np.ones(len(here), dtype=bool),
             last=last,
-            started=of_tuples(self._since)[came],
+            started=objects(self._since)[came],
             speed=self._speed[here],
             host=np.array([on[0][0] if len(on) == 1 else -1 for on in last], dtype=np.int64),
             gpu_type=first[rows],

@@ -10,7 +10,8 @@ from math import ceil
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.errors import NotInstalled, require
+from fairopt.errors import require
+from fairopt.later import library
 from fairopt.models.common.schedulers import Tally, fastest, non_preemptive, time_left, until_free
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
@@ -217,16 +218,13 @@ def matched(times: Sequence[Sequence[Number | None]], ready: Sequence[Sequence[N
     count = len(times)
     if not count:
         return []
-    try:
-        from scipy.optimize import linear_sum_assignment
-    except ImportError as error:
-        raise NotInstalled("matching jobs to machines needs scipy: pip install 'fairopt[rounds]'") from error
+    optimize = library("scipy.optimize", "matching jobs to machines", "rounds")
     found = [place for gpu_type, each in enumerate(ready) for place in places(gpu_type, each, count)]
     gpu_types = np.array([place.gpu_type for place in found], dtype=np.int64)
     when = np.array([place.ready for place in found], dtype=float)
     from_end = np.array([place.from_end for place in found], dtype=float)
     length = np.array([[np.inf if time is None else float(time) for time in row] for row in times])
-    _, chosen = linear_sum_assignment(when + from_end * length[:, gpu_types])
+    _, chosen = optimize.linear_sum_assignment(when + from_end * length[:, gpu_types])
     return [found[place] for place in chosen.tolist()]
 
 

@@ -15,6 +15,7 @@ from fairopt.models.common.schedulers import (
     Tally,
     by_arrival,
     check_lease,
+    check_whole,
     finish_time_fairness,
     lease_length,
     leases_end,
@@ -83,7 +84,7 @@ class Themis(Policy):
         place = "themis, knob"
         require(0 <= exact(self.knob, place) <= 1, self.knob, place, "Give a fraction from 0 to 1")
         check_lease(self.lease, "themis, lease")
-        require(self.seed >= 0, self.seed, "themis, seed", "Give a whole number, not negative")
+        check_whole(self, 0, "seed")
 
     def decide(self, problem: Queue, state: Tally[Seen], solve: Session) -> Schedule:
         """Rank by rho, offer, place; see `Policy.decide`."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Tally, by_arrival, leases_end, ordered, staying_first
+from fairopt.models.common.schedulers import Tally, by_arrival, check_whole, leases_end, ordered, staying_first
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
@@ -187,7 +187,7 @@ class ShortestServiceQueues(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
-        require(self.seed >= 0, self.seed, "tiresias-service, seed", "Give a whole number, not negative")
+        check_whole(self, 0, "seed")
 
     def decide(self, problem: Queue, state: Tally[int], solve: Session) -> Schedule:
         """Let arrivals join queues, order each queue, place; see `Policy.decide`."""

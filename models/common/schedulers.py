@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -170,10 +170,11 @@ def check_lease(lease: object, place: str) -> None:
 
 
 def check_whole(policy: Policy, least: int, *options: str) -> None:
-    """Refuse options that are not whole numbers from ``least``; None is one where it is the default."""
+    """Refuse options that are not whole numbers from ``least``; None is one where its type says so."""
+    types = {each.name: str(each.type) for each in fields(policy)}  # type: ignore[arg-type]
     for name in options:
         value = getattr(policy, name)
-        fits = value is getattr(type(policy), name) is None or (isinstance(value, int) and value >= least)
+        fits = (value is None and "None" in types[name]) or (isinstance(value, int) and value >= least)
         require(fits, repr(value), f"{policy.name}, {name}", f"Give a whole number from {least}")
 
 

@@ -142,7 +142,7 @@ class Cycle:
     def _give_back(self, taken: list[QueuedGang], before: list[_Before]) -> None:
         """Let all run again that were taken, one after the other; nothing else has changed since."""
         for job, (held, ranks, _) in zip(reversed(taken), reversed(before), strict=True):
-            self._pool.go_back(held, ())
+            self._pool.go_back(held)
             self._keep(job)
             self._ranks.update(ranks)
         if self._pool.devices is not None:

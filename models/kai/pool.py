@@ -169,7 +169,7 @@ class NodePool:
 
         def scaled(table: Array) -> list[Amounts]:
             rows = zip(table.T.tolist(), self.units, strict=True)
-            own = ([whole(each if unit == 1 else each * unit) for each in row] for row, unit in rows)
+            own = ([whole_as_int(each if unit == 1 else each * unit) for each in row] for row, unit in rows)
             return list(zip(*own, strict=True))
 
         self.names, self.tiers, self.parent = owed.nodes, owed.tier.tolist(), owed.parent.tolist()
@@ -180,12 +180,12 @@ class NodePool:
         capped = [any(most != INFINITY for most in row) for row in self.limit]
         self._limited = [[node for node in path if capped[node]] for path in self.paths]
         self.allocated, self.fixed = (scaled(owed.total(each[:, columns])) for each in (owed.held, owed.fixed))
-        self.total = [whole(each * unit) for each, unit in zip(there, self.units, strict=True)]
+        self.total = [whole_as_int(each * unit) for each, unit in zip(there, self.units, strict=True)]
         self.free = [each - sum(self.allocated[q][r] for q in self.tops) for r, each in enumerate(self.total)]
         here = np.flatnonzero((gangs.pending & gangs.allowed[:, gpu_type]) | (gangs.on == gpu_type))
         jobs = self._jobs(gangs.select(here), here.tolist())
         self.waiting, self.running = [job for job in jobs if job.on < 0], [job for job in jobs if job.on >= 0]
-        weights = [whole(each) for each in owed.borrow_weight.tolist()]
+        weights = [whole_as_int(each) for each in owed.borrow_weight.tolist()]
         shares = [
             self._fair_shares(r, weights, owed.usage.tolist() if r == 0 else None, k)
             for r in range(len(self.resources))
@@ -201,7 +201,7 @@ class NodePool:
             rows.append(gangs.other[:, gangs.resources.index(resource)].tolist() if there else [0] * len(gangs))
         kinds = gangs.kinds.tolist()
         alike: dict[int, Amounts] = {
-            kind: tuple(whole(row[i] * unit) for row, unit in zip(rows, self.units, strict=True))
+            kind: tuple(whole_as_int(row[i] * unit) for row, unit in zip(rows, self.units, strict=True))
             for kind, i in {kind: i for i, kind in enumerate(kinds)}.items()
         }
         users, tiers, kept, on = (each.tolist() for each in (gangs.user, gangs.tier, gangs.preemptible, gangs.on))
@@ -253,14 +253,11 @@ class NodePool:
         """Return what is free and what nodes hold, so that one can go back to it."""
         return self.free, [(node, self.allocated[node], self.fixed[node]) for node in nodes]
 
-    def go_back(self, then: Held, started: Iterable[QueuedGang]) -> None:
-        """Stop at once all that were ``started`` since."""
+    def go_back(self, then: Held) -> None:
+        """Let what is free and what nodes hold be as they were; pods stay on their `devices`."""
         self.free, nodes = then
         for node, held, fixed in nodes:
             self.allocated[node], self.fixed[node] = held, fixed
-        if self.devices is not None:
-            for each in started:
-                self.devices.stop(each.number)
 
     def _change(self, job: QueuedGang, sign: int) -> None:
         change, back = (add, sub) if sign > 0 else (sub, add)
@@ -391,8 +388,3 @@ class _Place:
             for mine, theirs in ((self.may, other.may), (other.may, self.may))
         )
         return less or (not more and self.node < other.node)
-
-
-def whole(value: Number) -> Number:
-    """Return the same number as an int where it is a Fraction without a fraction: that is faster."""
-    return whole_as_int(value)

@@ -169,16 +169,7 @@ def trial(pool: NodePool, job: QueuedGang, in_turn: InTurn, allowed: Callable[[l
     The pool then gives it to victims, and not yet to the job; where the job does not get it, or it is not ``allowed``
     to lose the others, nothing is changed.
     """
-    made: _Trial | None = None
-
-    def play(more: Iterable[QueuedGang]) -> Played:
-        nonlocal made
-        made = made or _Trial(pool, job, in_turn, allowed)
-        for each in more:
-            made.add(each)
-        return made.play()
-
-    return play
+    return _Trial(pool, job, in_turn, allowed).play
 
 
 class _Trial:
@@ -205,10 +196,8 @@ class _Trial:
         #: a bit for each that is asked in vain, and for all that are left of a queue; sums of these that were before
         self._bits: dict[object, int] = {}
         self._seen: set[int] = set()
-        self.add(job)
 
-    def add(self, job: QueuedGang) -> None:
-        """Let one more wait, of which the pool has taken what it had."""
+    def _add(self, job: QueuedGang) -> None:
         queue, paths, parent = job.queue, self._pool.paths, self._pool.parent
         if queue not in self._turns:
             for node in paths[queue]:
@@ -228,8 +217,10 @@ class _Trial:
         self._asked[queue] = 0
         self._changed(queue)
 
-    def play(self) -> Played:
+    def play(self, more: Iterable[QueuedGang]) -> Played:
         """Allocate; see `trial`."""
+        for each in more if self._all else (self._job, *more):
+            self._add(each)
         pool, job, kept, left = self._pool, self._job, set[QueuedGang](), set(self._all)
         first, keys, parent = self._first, self._keys, pool.parent
         before: list[tuple[int, int | None, tuple[Any, ...]]] = []
@@ -267,7 +258,7 @@ class _Trial:
             if self._allowed([each for each in self._all[1:] if each not in kept]):
                 return kept, at
         for then in reversed(held):
-            pool.go_back(then, ())
+            pool.go_back(then)
         if pool.devices is not None:
             for each in self._all:
                 if each in kept:

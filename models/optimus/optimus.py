@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+import numpy as np
+
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import open_with
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue, Spots
+from fairopt.program import Array
+from fairopt.simulation.placement import over_hosts, take
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,11 @@ class Optimus(Policy):
         for row, gpus in sizes.items():
             if problem.running[row] and gpus == sum(each for _, each in problem.last[row]):
                 placements[row] = problem.last[row]
-        free = problem.free(placements).tolist()
+        free = problem.free(placements)
         for row in sorted(sizes, key=lambda row: sizes[row]):
             if row not in placements and (spots := self._spots(problem, row, sizes[row], free)):
                 placements[row] = spots
-                for host, gpus in spots:
-                    free[host] -= gpus
+                take(free, spots)
         return Schedule(self.name, problem, placements)
 
     def sizes(self, queue: Queue) -> dict[int, int]:
@@ -77,19 +80,13 @@ class Optimus(Policy):
             fall = time_left(queue, row, gpus) - time_left(queue, row, larger[0])
             heappush(gains, (-fall / (larger[0] - gpus), row, larger[0]))
 
-    def _spots(self, queue: Queue, row: int, gpus: int, free: list[int]) -> Spots:
+    def _spots(self, queue: Queue, row: int, gpus: int, free: Array) -> Spots:
         """Return GPUs on the emptiest hosts, of the fastest type that has so many; () for none."""
         able = open_with(queue, row, gpus)
         for gpu_type in (each for each in queue.by_speed(row) if each in able):
-            hosts = sorted(queue.hosts(gpu_type), key=lambda host: (-free[host], host))
-            if sum(free[host] for host in hosts) < gpus:
-                continue
-            spots, missing = [], gpus
-            for host in hosts:
-                take = min(missing, free[host])
-                spots += [(host, take)] if take else []
-                missing -= take
-            return tuple(sorted(spots))
+            hosts = np.array(queue.hosts(gpu_type), dtype=np.int64)
+            if spots := over_hosts(hosts, free[hosts], gpus):
+                return spots
         return ()
 
 

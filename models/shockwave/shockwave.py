@@ -133,12 +133,8 @@ class Shockwave(Policy):
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
-        check_whole(self, 1, "window")
-        if self.again is not None:
-            check_whole(self, 1, "again")
-        require(
-            self.most_whole is None or self.most_whole >= 0, self.most_whole, "shockwave, most_whole", "Give a number"
-        )
+        check_whole(self, 1, "window", "again")
+        check_whole(self, 0, "most_whole")
         for option in ("makespan", "power", "most_late", "gap", "epoch"):
             value = getattr(self, option)
             require(value >= 0, value, f"shockwave, {option}", "Give a number, not negative")

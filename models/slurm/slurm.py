@@ -230,11 +230,7 @@ class SlurmQueue(Computed):
 
 def _places(factor: Sequence[Fraction | Exponential]) -> list[int]:
     """Return each user's place (n,) by factor, the highest 0; equal ones share a place."""
-    return _ranks([each.exponent if isinstance(each, Exponential) else -each for each in factor])
-
-
-def _ranks(values: Sequence[Number]) -> list[int]:
-    """Return the place of each value among all, the least 0; equal ones share a place."""
+    values = [each.exponent if isinstance(each, Exponential) else -each for each in factor]
     places = {each: at for at, each in enumerate(sorted(set(values)))}
     return [places[each] for each in values]
 

@@ -363,10 +363,13 @@ def test_a_lie_that_could_not_be_written_is_not_looked_for(
     assert not (tmp_path / "lie.csv").exists()
 
 
-def test_commands_begin_without_what_they_do_not_say() -> None:
-    unused = "{'fairopt.workloads', 'fairopt.models', 'highspy', 'cattrs', 'scipy', 'pandas'}"
-    parts = ["benching", "sharing", "listing", "comparing", "studying"]
-    code = f"import sys; from fairopt.cli import {', '.join(parts)}; print(*{unused} & set(sys.modules))"
+@pytest.mark.parametrize(
+    ("parts", "used"),
+    [("benching, sharing, listing, comparing", set()), ("studying", {"fairopt.workloads"})],  # a study generates traces
+)
+def test_commands_begin_without_what_they_do_not_say(parts: str, used: set[str]) -> None:
+    unused = {"fairopt.workloads", "fairopt.models", "highspy", "cattrs", "scipy", "pandas"} - used
+    code = f"import sys; from fairopt.cli import {parts}; print(*{unused} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == ""
 

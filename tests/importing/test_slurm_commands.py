@@ -94,3 +94,12 @@ def test_names_that_are_none_of_slurms_are_refused() -> None:
         emit(market(1), market("1/2"))
     with pytest.raises(BadInput, match="after: no entitlements"):
         emit(market(1), market(1).plain())
+
+
+def test_two_files_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
+    tree, shares = tmp_path / "assoc.txt", tmp_path / "sshare.txt"
+    tree.write_text("Cluster|Account|User|Share\nc|root||1\nc| above||1\nc|  a||1\nc|   a|ann|1\n")
+    shares.write_text("Account|User|RawShares|NormShares|RawUsage\nroot||||9\n a||1|1.0|9\n  a|ann|1|1.0|9\n")
+    with pytest.raises(BadInput) as refused:
+        slurm.read(tree, shares)
+    assert all(each in str(refused.value) for each in ("assoc.txt", "sshare.txt", "'above'", "'root'"))

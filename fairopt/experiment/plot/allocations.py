@@ -20,7 +20,7 @@ from fairopt import discovery
 from fairopt.by_name import allocate
 from fairopt.discovery import AnyPolicy, AnySolver
 from fairopt.errors import BadInput, NotSolved, type_of
-from fairopt.experiment.plot.figures import COLOURS, HATCHES, LINES, figure_of, short_name, with_legend
+from fairopt.experiment.plot.figures import COLOURS, HATCHES, LINES, axes_of, figure_of, short_name, with_legend
 from fairopt.numbers import counted
 from fairopt.policy import Allocation, Policy
 from fairopt.policy.decide import Chosen
@@ -57,8 +57,7 @@ def shares(decision: Allocation, users: Sequence[str | int] | None = None, *, ax
     if not isinstance(decision, Allocation):
         raise BadInput(f"got {type_of(decision)}", place="decision", remedy="Give what fairopt.allocate returns")
     rows = _rows(decision.market, users)
-    if ax is None:
-        ax = figure_of(7.5, _height(len(rows))).subplots()
+    ax = axes_of(ax, 7.5, _height(len(rows)))
     _bars(ax, decision, rows)
     ax.set_title(f"Who gets what: {decision.policy}", loc="left")
     ax.set_xlabel(f"GPUs\n{OWN_PARTITION}")
@@ -140,8 +139,7 @@ def misreport(
     told = _sweep(market, i, j) if reports is None else np.sort(np.array([float(value) for value in reports]))
     solvers = [discovery.solver_of(each, backend if each.has_program else None) for each in policies]
     gains = [true_gains(each, market, i, j, told, by) for each, by in zip(policies, solvers, strict=True)]
-    if ax is None:
-        ax = figure_of(8, 4.2).subplots()
+    ax = axes_of(ax, 8, 4.2)
     ax.axhline(0, color="0.3", linewidth=1, label="honest level")
     ax.axvline(market.speedup[i, j], color="0.3", linewidth=1, linestyle=":", label=f"truth: {market.speedup[i, j]:g}")
     for number, (each, gain) in enumerate(zip(policies, gains, strict=True)):

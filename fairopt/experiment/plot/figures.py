@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.errors import BadInput, NotInstalled
+from fairopt.errors import BadInput
 from fairopt.experiment.page import UNWRITABLE
+from fairopt.later import library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,11 +45,10 @@ def with_legend(ax: Axes) -> Figure:
 
 def figure_of(width: float, height: float) -> Figure:
     """Return an empty figure of a size in inches. Errors: `NotInstalled` without matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise NotInstalled("pictures need matplotlib: pip install 'fairopt[plot]'") from error
-    return Figure(figsize=(width, height), layout="constrained")
+    made: Figure = library("matplotlib.figure", "a picture", "plot").Figure(
+        figsize=(width, height), layout="constrained"
+    )
+    return made
 
 
 def line_of(number: int) -> dict[str, Any]:
