@@ -58,10 +58,10 @@ def _classic(
     under = nominal or not forbidden
     for column in columns if under and forbidden else ():
         under = under and quotas.usage[work.queue][column] < quotas.nominal[work.queue][column]
-    beside = {} if rules.reclaim_within_cohort is Preempts.NEVER else _borrowing(state, work.queue, columns)
-    better, others = _somebody(state, work, columns, beside, right)
     # the others may not go while the preemptor borrows, and it would where it is not ``under``
-    others = others and under
+    asked = rules.reclaim_within_cohort is not Preempts.NEVER and (under or right < len(quotas.paths[work.queue]))
+    beside = _borrowing(state, work.queue, columns) if asked else {}
+    better, others = _somebody(state, work, columns, beside, right, only_better=not under)
     if not (better or others) or not under:
         attempts: tuple[bool, ...] = (True,)
     else:
@@ -165,6 +165,7 @@ def _going(
     """
     quotas, rules, away, left = state.quotas, state.rules(work.queue), state.away, dict(beside)
     lower = rules.reclaim_within_cohort is not Preempts.ANY
+    left.pop(work.queue, None)
     listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
         for at in compress(count(), map(left.__contains__, queues)) if wanted[not better] else ():
@@ -192,39 +193,45 @@ def _going(
 
 
 def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]:
-    """Return, by ClusterQueue that borrows, how far above another one their common ancestor is.
+    """Return, by ClusterQueue that borrows, how far above another one their common ancestor is; of itself 1.
 
     All cohorts up to there borrow, too. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
     """
-    above, children, found = state.quotas.above_below, state.quotas.children, dict[int, int]()
-    below, *path = state.quotas.paths[queue]
-    for level, ancestor in enumerate(path, 1):
-        nodes = [node for node in above(ancestor, columns) if node != below]
-        for node in nodes:
-            if children[node]:
-                nodes += above(node, columns)
-            else:
-                found[node] = level
-        below = ancestor
-    return found
+    above, children = state.quotas.above_below, state.quotas.children
+    _, *path = state.quotas.paths[queue]
+
+    def find() -> Mapping[int, int]:
+        found, below = dict[int, int](), -1
+        for level, ancestor in enumerate(path, 1):
+            nodes = [node for node in above(ancestor, columns) if node != below]
+            for node in nodes:
+                if children[node]:
+                    nodes += above(node, columns)
+                else:
+                    found[node] = level
+            below = ancestor
+        return found
+
+    return state.known(path[-1], ("borrowing", path[0], *columns), find) if path else {}
 
 
 def _somebody(
-    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int, *, only_better: bool
 ) -> tuple[bool, bool]:
     """Return whether anybody may go over whom a preemptor has the better right, and anybody else beside it."""
-    found, policy = [False, False], state.rules(work.queue).reclaim_within_cohort
+    found, lower = [False, only_better], state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY
     for queue, level in beside.items():
-        if not found[level < right]:
-            for place, each, _, touched in state.going(queue)[0]:
-                if policy is not Preempts.ANY and place[0] >= work.priority:
-                    break
-                if not columns.isdisjoint(touched) and each.number not in state.away:
-                    found[level < right] = True
-                    break
-            if all(found):
+        if found[level < right] or queue == work.queue:
+            continue
+        for place, each, _, touched in state.going(queue)[0]:
+            if lower and place[0] >= work.priority:
                 break
-    return found[0], found[1]
+            if not columns.isdisjoint(touched) and each.number not in state.away:
+                found[level < right] = True
+                break
+        if all(found):
+            break
+    return found[0], found[1] and not only_better
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:
