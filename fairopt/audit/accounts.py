@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -78,6 +78,21 @@ class EntitlementAccounts:
         if all(getattr(one, name) is getattr(other, name) for name in ("gangs", "held", "fixed", "parent")):
             self.__dict__.update({name: known.__dict__[name] for name in OF_GANGS if name in known.__dict__})
         return self
+
+    def alike(self, known: EntitlementAccounts) -> list[bool]:
+        """Return on which types nothing differs in other accounts, where only what is owed, capped or kept does (k,).
+
+        Why a gang waits is then the same on these types, if it is served, and owed what it is, where it was before.
+        """
+        one, other, rows = self.market.entitlements, known.market.entitlements, ("guarantee", "cap", "reserve")
+        rest = (each.name for each in fields(Entitlements) if each.name not in rows)
+        same = np.full(self.said.guarantee.shape[1], not (self.by_weight or known.by_weight))
+        same &= self.market.capacity is known.market.capacity
+        same &= all(getattr(one, name) is getattr(other, name) for name in rest)
+        for ours, theirs in ((getattr(one, name), getattr(other, name)) for name in rows if same.any()):
+            same &= ours is theirs or np.asarray(ours == theirs).all(axis=0)
+        found: list[bool] = np.logical_and(same[: self.k], same[self.k :].all()).tolist()
+        return found
 
     # -- what is owed and held -----------------------------------------------------------------------------------
     @cached_property

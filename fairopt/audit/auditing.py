@@ -21,7 +21,7 @@ from fairopt.audit.alternatives import (
     waits_by_rule,
 )
 from fairopt.audit.reading import read_source, with_rates, with_speedups
-from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of
+from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of, still
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, let_by, mends
@@ -318,10 +318,11 @@ def audit(
     accounts = accounts if known is None else accounts.sharing(known.accounts)
     rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
-    found = {}
+    found, told = {}, (lambda user, gang: None) if known is None else still(known.reasons, known.accounts, accounts)
     for user, waiting in accounts.waiting.items():
-        owed = accounts.starving.get(user, {})
-        found[market.users[user]] = reason_of(accounts, next((gang for gang in waiting if gang in owed), waiting[0]))
+        owed, name = accounts.starving.get(user, {}), market.users[user]
+        gang = next((gang for gang in waiting if gang in owed), waiting[0])
+        found[name] = told(name, gang) or reason_of(accounts, gang)
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = _asked(market, properties, speeds=speeds)

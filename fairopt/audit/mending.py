@@ -214,7 +214,9 @@ def _tabled(gpus: Sequence[int], there: Sequence[int], needed: int, owed: _Owed)
         within = list(tables)
         for inside, spare in sorted(owed, key=lambda each: len(each[0])):
             some = [tables.pop(each) for each in dict.fromkeys(within[at] for at in inside)]
-            table = _joined(some, min(most, spare // unit) if harmless else most)
+            limit = min(most, spare // unit) if harmless else most
+            fit = [each for each in some if (len(each.costs) > 1 if each.parts else sizes[each.kind] <= limit)]
+            table = _joined(fit or some[:1], limit)
             below = np.maximum(np.arange(len(table.costs)) * unit - spare, 0)
             tables[inside[0]] = table._replace(costs=np.minimum(table.costs + above * below, _NEVER))
             for at in inside:
@@ -223,7 +225,7 @@ def _tabled(gpus: Sequence[int], there: Sequence[int], needed: int, owed: _Owed)
         enough = table.costs[least:] // above
         if len(enough) and enough.min() < _NEVER // above:
             chosen = dict(_choice(table, least + int(enough.argmin())))
-            return [chosen[at] // size for at, size in enumerate(sizes)]
+            return [chosen.get(at, 0) // size for at, size in enumerate(sizes)]
     return None
 
 
@@ -253,7 +255,7 @@ def _joined(parts: Sequence[_Table], most: int) -> _Table:
         for first in range(0, len(own), step):
             both = moved[first : first + step] + own[first : first + step, None]
             best = both.argmin(axis=0)
-            cost = both[best, np.arange(size)]
+            cost = both.min(axis=0)
             better = cost < costs
             costs[better], share[better] = cost[better], first + best[better]
         shares.append(share)

@@ -133,6 +133,30 @@ def by_rule(reason: Statement, waits: Sequence[Mapping[str, str]]) -> Statement:
     return reason.but(stops=tuple(stops))
 
 
+def still(
+    reasons: Mapping[str, Statement], before: EntitlementAccounts, now: EntitlementAccounts
+) -> Callable[[str, int], Statement | None]:
+    """Return what says, of a user and a gang, which of other accounts' ``reasons`` still is why that waits, if any.
+
+    It has no rule's words in it, which may be others now.
+    """
+    same = now.alike(before)
+
+    def told(user: str, gang: int) -> Statement | None:
+        reason = reasons.get(user)
+        is_so = (
+            reason is not None
+            and reason.gang == now.gangs.names[gang]
+            and all(same[j] for j in np.flatnonzero(now.gangs.allowed[gang]).tolist())
+            and before.owed_at.get(gang) == now.owed_at.get(gang)
+            and (gang in before.served) == (gang in now.served)
+            and not any(each.cause in (Cause.OPEN, Cause.RULE) for each in reason.stops)
+        )
+        return reason if is_so else None
+
+    return told
+
+
 def named(unread: Sequence[str]) -> str:
     """Return the first things that a rule does not read, and how many more there are."""
     more = len(unread) - NAMED

@@ -103,21 +103,23 @@ def starving(
         if not asked.nodes:
             continue
         gpus, fits = asked.gpus, asked.below_caps
-        capped = {j: not fits[j] or gpus > in_pools[pool, j] for j, pool in asked.pools.items()}
         where = list(asked.pools)
         if len(where) > 1:
+            capped = {j: not fits[j] or gpus > in_pools[pool, j] for j, pool in asked.pools.items()}
             where.sort(key=lambda j: (gpus > free[j] or capped[j], capped[j], at_first[j] == 0))
         first = True
         for inside, node in list(asked.nodes):
-            needs = ((j, asked.needs.get((node, j))) for j in where)
-            j = next((j for j, own in needs if own and room.take(node, own, inside)), None)
-            if j is None:  # room only gets less: no other gang of this kind will find any
+            for j in where:
+                own = asked.needs.get((node, j))
+                if own and room.take(node, own, inside):
+                    break
+            else:  # room only gets less: no other gang of this kind will find any
                 asked.nodes.remove((inside, node))
                 continue
             if first:
                 first = False
                 where.sort(key=lambda each: each != j)
-                if gpus <= free[j] and not capped[j]:
+                if gpus <= free[j] and fits[j] and gpus <= in_pools[asked.pools[j], j]:
                     free[j] -= gpus
                     in_pools[asked.pools[j], j] -= gpus
                     served.append(gang)

@@ -183,6 +183,6 @@ def _helped(
         helped.append(gang)
         total += gpus
         granted |= {node: granted[node] + gpus for node in path}
-        for limit, amount in goods_of(accounts, [gang], j).items():
+        for limit, amount in accounts.pools.goods_of(gang, j):
             freed[limit] = freed.get(limit, 0) - amount
     return helped, granted, tuple(lacks)

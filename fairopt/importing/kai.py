@@ -25,7 +25,7 @@ from fairopt.importing.kai_pods import (
     together_of,
     told,
 )
-from fairopt.importing.kubernetes import Objects, Pod, add, objects
+from fairopt.importing.kubernetes import Objects, Pod, add, joined, objects
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
@@ -159,11 +159,12 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}
     declared = {name: said for name, said in stated.items() if said}
 
+    every_pod, groups = found["Pod"], found["PodGroup"]
+
     def groups_of(pod: str) -> list[str]:
-        metadata = found["Pod"][pod]["metadata"]
-        said = metadata.get("namespace"), (metadata.get("annotations") or {}).get("pod-group-name")
-        possible = ("/".join(filter(None, said)), pod, f"{pod} (pod)")
-        return [each for each in possible if each in found["PodGroup"]]
+        metadata = every_pod[pod]["metadata"]
+        said = metadata.get("namespace") or "", (metadata.get("annotations") or {}).get("pod-group-name") or ""
+        return [each for each in (joined(*said), pod, f"{pod} (pod)") if each in groups]
 
     counted = _requested(asked, sliced, parents, own)
     nodes_of = {name: [called.get(pool, "")] for name, pool in pool_of.items()} | {kind: [kind] for kind in types}
@@ -333,23 +334,24 @@ def _workloads(
             raise BadInput(f"got {shown(said)}", place=f"{part.place}, spec, preemptibility", remedy=remedy)
         preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
         first, created = spec.whole("minMember", 1), part.part("metadata").read("creationTimestamp", SECONDS, 0)
-        running = sum([pod.runs for pod in pods[name]])
+        own = pods[name]
+        running = sum([pod.runs for pod in own])
         if 0 < running < first:
             why = "fewer pods run than start together; that KAI evicts such a group after a time is not modelled"
             places.note("PodGroup, spec.minMember", name, f"{running} of {first} pods run", why)
-        if len(pods[name]) > first:
+        if len(own) > first:
             why = "pods beyond the minimum are gangs of their own, in the order of their groups; KAI takes turns"
-            places.note("PodGroup, pods beyond spec.minMember", name, len(pods[name]) - first, why)
+            places.note("PodGroup, pods beyond spec.minMember", name, len(own) - first, why)
         if queue not in types:
             why = "no queue without queues below it, in a node pool with GPUs, is called so"
             places.note("PodGroup, spec.queue", name, queue, why)
             continue
-        for pod in pods[name]:
+        for pod in own:
             if pod.sliced:
                 sliced.add(queue)
             key = queue, id(pod.takes), pod.runs, preemptible
             taken[key] = pod.takes, taken[key][1] + 1 if key in taken else 1
-        for number, together in enumerate(together_of(name, queue, pods[name], first, places)):
+        for number, together in enumerate(together_of(name, queue, own, first, places)):
             takes = together[0].takes
             if len(together) > 1:
                 takes = {}
@@ -359,7 +361,7 @@ def _workloads(
             on = kind if together[0].runs else None
             row = (called, queue, takes["gpu"], alone[kind], on, takes, tier, preemptible, created)
             settings = {"kai.pods": told(together)} if kind in placed else {}
-            gangs.append(ImportedGang(*row, settings, (("gang", name), ("class", chosen))))
+            gangs.append(ImportedGang._make((*row, settings, (("gang", name), ("class", chosen)))))
     asked, held, fixed = (dict[str, Amounts](), dict[str, Amounts](), dict[str, Amounts]())
     for (queue, _, runs, preemptible), (takes, count) in taken.items():
         for totals in (asked, *(held,) * runs, *(fixed,) * (runs and not preemptible)):

@@ -90,11 +90,14 @@ def pods_of(
     alike: dict[bytes | str, _Asked] = {}
     for name, part in found["Pod"].items():
         spec, metadata = part.part("spec"), part.part("metadata")
-        notes_of, labels = metadata.part("annotations"), metadata.part("labels")
-        phase, group = part.part("status").text("phase", "Pending"), notes_of.text("pod-group-name")
+        notes_of, labels = metadata.values("annotations"), metadata.values("labels")
+        phase, group = part.values("status").get("phase"), notes_of.get("pod-group-name")
+        if not (type(phase) is type(group) is str):
+            phase = part.part("status").text("phase", "Pending")
+            group = metadata.part("annotations").text("pod-group-name")
         chosen, selected = bound.get(name, ("", ()))
         node = spec.text("nodeName") or chosen
-        key = key_of([requests_in(spec), *map(notes_of.value.get, _PARTS)])
+        key = key_of([requests_in(spec.value), *map(notes_of.get, _PARTS)])
         if key not in alike:
             if len(alike) >= MOST_ALIKE:
                 alike.clear()
@@ -105,7 +108,7 @@ def pods_of(
         if phase not in ("Pending", "Running"):
             places.note("Pod, status.phase", name, phase, "it takes nothing")
         elif spec.text("schedulerName", "default-scheduler") != scheduler:
-            if node and labels.text("app") not in _UTILITIES:
+            if node and metadata.part("labels").text("app") not in _UTILITIES:
                 others.append((node, takes))
         elif metadata.text("deletionTimestamp"):
             places.note("Pod, metadata.deletionTimestamp", name, "set", "it ends: KAI does not count it as held")
@@ -113,7 +116,7 @@ def pods_of(
             places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
         else:
             owner = joined(metadata.text("namespace"), group)
-            if (not group or owner not in members) and labels.text(kai.QUEUE):
+            if (not group or owner not in members) and metadata.part("labels").text(kai.QUEUE):
                 owner = name if name not in members else f"{name} (pod)"
                 found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
                 places.note(f"Pod, label {kai.QUEUE}", name, group or "no pod group", _LONE)
@@ -123,7 +126,7 @@ def pods_of(
                 places.note("Pod, pod-group-name", name, group, "no such pod group")
             else:
                 runs = bool(node) or phase == "Running"
-                groups = selected or (_groups(labels.value) if labels.value else ())
+                groups = selected or (_groups(labels) if labels else ())
                 members[owner].append(Pod(runs, takes, sliced=sliced, devices=devices, node=node, groups=groups))
     return members, others
 

@@ -131,10 +131,10 @@ def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]
 MOST_ALIKE = 5_000
 
 
-def requests_in(pod: ObjectPart) -> list[Any]:
+def requests_in(pod: Mapping[str, Any]) -> list[Any]:
     """Return all that `pod_requests` reads of a pod: pods with the same ask for the same."""
-    asked = [some_of(pod.value.get(kind), "resources", "restartPolicy") for kind in ("containers", "initContainers")]
-    return [*asked, pod.value.get("overhead")]
+    keys = "resources", "restartPolicy"
+    return [some_of(pod.get("containers"), keys), some_of(pod.get("initContainers"), keys), pod.get("overhead")]
 
 
 def key_of(values: list[Any]) -> bytes | str:
@@ -145,11 +145,11 @@ def key_of(values: list[Any]) -> bytes | str:
         return repr(values)
 
 
-def some_of(values: Any, *keys: str) -> Any:
+def some_of(values: Any, keys: Iterable[str]) -> Any:
     """Return what each object of a list has at some keys; what is none as it is."""
     if type(values) is not list:
         return values
-    return [[each.get(key) for key in keys] if type(each) is dict else each for each in values]
+    return [[*map(each.get, keys)] if type(each) is dict else each for each in values]
 
 
 def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:
@@ -173,9 +173,10 @@ def unpacked(
     One without a kind is of that ``kind``. Errors: `BadInput` for what is no YAML.
     """
     for path, part in found:
-        text = part.part("data").text(key) if part.text("kind") == "ConfigMap" else ""
+        own = part.text("kind")
+        text = part.part("data").text(key) if own == "ConfigMap" else ""
         if not text:
-            alone = part.text("apiVersion").rpartition("/")[0] == group and part.text("kind") == kind
+            alone = own == kind and part.text("apiVersion").rpartition("/")[0] == group
             yield path, ObjectPart(part.place, {"metadata": {"name": kind}, **part.value}) if alone else part
             continue
         place = f"{part.place}, data, {key}"
@@ -272,9 +273,16 @@ def _sort(
     places: Places,
 ) -> None:
     """Put an object of a file, which is so ``called``, among those of its kind, or note it."""
-    kind, version, metadata = part.text("kind"), part.text("apiVersion"), part.part("metadata")
-    own = metadata.text("name")
-    name = joined(metadata.text("namespace"), own)
+    value = part.value
+    kind, version, metadata = value.get("kind"), value.get("apiVersion"), value.get("metadata")
+    if type(metadata) is dict and type(kind) is type(version) is str:  # nearly always
+        own, space = metadata.get("name"), metadata.get("namespace", "")
+    else:
+        kind, version = part.text("kind"), part.text("apiVersion")
+        own = space = None
+    if not (type(own) is type(space) is str):
+        own, space = part.part("metadata").text("name"), part.part("metadata").text("namespace")
+    name = f"{space}/{own}" if space and own else space or own
     if not kind:
         raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
     group, fields = kinds.get(kind, ("none", {}))
@@ -284,8 +292,8 @@ def _sort(
     if not own or name in known[kind]:
         got = f"{kind} {name!r} stands twice" if own else f"{kind} without a name"
         raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
-    places.of(kind, name, part.value, fields)
-    known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", part.value)
+    places.of(kind, name, value, fields)
+    known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", value)
 
 
 def is_ready(node: ObjectPart) -> bool:

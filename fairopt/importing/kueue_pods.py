@@ -19,8 +19,9 @@ Amounts = dict[str, Fraction]
 PLACING = ("nodeSelector", "affinity", "tolerations")
 #: What of a status says which pods are left, and what they take.
 _LEFT = ("reclaimablePods", "resourceRequests")
-#: What else is read of a pod set.
-_POD_SET = ("name", "count", "minCount", "topologyRequest")
+#: What else is read of a pod set, of its pods, and of where it was let run.
+_POD_SET, _OF_POD = ("name", "count", "minCount", "topologyRequest"), ("resources", *PLACING)
+_ASSIGNED = ("name", "count", "resourceUsage", "flavors", "topologyAssignment")
 
 
 class PodSet(NamedTuple):
@@ -77,12 +78,11 @@ def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str | bytes:
     """Return what stands for all that decides which gangs a Workload is; errors as `pod_sets_of`."""
     sets, said = spec.value.get("podSets"), []
     for each in spec.parts("podSets"):
-        pod = each.at("template.spec")
-        said.append([*requests_in(pod), *(pod.value.get(key) for key in ("resources", *PLACING))])
+        pod = each.at("template.spec").value
+        said.append([*requests_in(pod), *map(pod.get, _OF_POD)])
     assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
-    more = [some_of(status.value.get(each), "name", "count", "resources") for each in _LEFT]
-    own = some_of(sets, *_POD_SET), some_of(assigned, "name", "count", "resourceUsage", "flavors", "topologyAssignment")
-    return key_of([bool(admitted), said, own, more])
+    more = [some_of(each, ("name", "count", "resources")) for each in map(status.value.get, _LEFT)]
+    return key_of([bool(admitted), said, some_of(sets, _POD_SET), some_of(assigned, _ASSIGNED), more])
 
 
 def beyond_limits(pod: ObjectPart) -> str:

@@ -11,7 +11,7 @@ from itertools import product
 from fairopt.errors import BadInput
 from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
-from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add
+from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add, joined
 from fairopt.importing.kueue_configuration import partly, uncounted
 from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, beyond_limits, fits_flavor, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
@@ -37,7 +37,7 @@ class _Alike:
 
     admitted: bool
     pod_sets: tuple[PodSet, ...]
-    takes: Mapping[str, Number]
+    takes: Mapping[str, Mapping[str, Number]]
     gangs: dict[_Flavors, tuple[list[_Made], list[tuple[str, str, str]]]] = field(default_factory=dict)
 
 
@@ -65,6 +65,7 @@ def gangs_in(
         )
         for goods, after in dict.fromkeys((goods, name in late) for name, goods in listed.items())
     }
+    flavors_of = {name: flavors[goods, name in late] for name, goods in listed.items()}
     alike: dict[str | bytes, _Alike] = {}
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
@@ -74,7 +75,7 @@ def gangs_in(
     partial, (by_use, past) = partly(found["Configuration"]), past_use(found, places)
     for name, part in found["Workload"].items():
         spec, status = part.part("spec"), part.part("status")
-        conditions = {each.text("type"): each.text("status") for each in status.parts("conditions")}
+        conditions = _conditions(status)
         admitted = status.part("admission").text("clusterQueue")
         if conditions.get("Finished") == "True":
             places.note("Workload", name, "not taken over", "it is finished")
@@ -90,7 +91,7 @@ def gangs_in(
             pod_sets = tuple(pod_sets_of(spec, status, admitted, partial))
             same = alike[key] = _Alike(bool(admitted), pod_sets, _taken(pod_sets))
         metadata = part.part("metadata")
-        own = "/".join(filter(None, (metadata.text("namespace"), asked)))
+        own = joined(metadata.text("namespace"), asked)
         waits_for, stopped = local.get(own, ("", ""))
         queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
         if queue in counted:
@@ -107,7 +108,7 @@ def gangs_in(
             why = "there is no such ResourceFlavor, so that Kueue holds the ClusterQueue inactive: it does not wait"
             places.note("Workload, flavors", name, lacking, why)
         else:
-            own_flavors = flavors[listed[queue], queue in late]
+            own_flavors = flavors_of[queue]
             if own_flavors not in same.gangs:
                 noted = list[tuple[str, str, str]]()
                 parts = list(_of_work(name, same.pod_sets, own_flavors, found, columns, noted, runs=bool(admitted)))
@@ -116,7 +117,7 @@ def gangs_in(
             for where, value, why in notes:
                 places.note(where, name, value, why)
             made_of = [
-                ImportedGang(name + called, queue, *what, tier, True, since, settings, about)
+                ImportedGang._make((name + called, queue, *what, tier, True, since, settings, about))
                 for called, what, settings in made
             ]
             gangs += made_of if queue not in by_use else _ordered(made_of, past, own, same.pod_sets)
@@ -128,6 +129,16 @@ def gangs_in(
             beyond = max(0, total - nominal) if owner.parent else 0
             counted[name][f"{usage} {good} borrowed"] = beyond
     return gangs, counted if found["Workload"] else {}
+
+
+def _conditions(status: ObjectPart) -> dict[str, str]:
+    """Return the status of each condition by its type."""
+    found = status.value.get("conditions")
+    if type(found) is list and all(
+        type(each) is dict and type(each.get("type")) is type(each.get("status")) is str for each in found
+    ):  # nearly always
+        return {each["type"]: each["status"] for each in found}
+    return {each.text("type"): each.text("status") for each in status.parts("conditions")}
 
 
 def _ordered(
@@ -152,14 +163,17 @@ def _lacking(queue: ImportedQueue, flavors: Mapping[str, ObjectPart]) -> str:
     return next((each for each in named if flavors and each not in flavors), "")
 
 
-def _taken(pod_sets: Iterable[PodSet]) -> Mapping[str, Number]:
-    """Return what pod sets take of each resource on the flavor that they were given; whole amounts are ints."""
+def _taken(pod_sets: Iterable[PodSet]) -> Mapping[str, Mapping[str, Number]]:
+    """Return what pod sets take of each resource on the flavor that they were given, as each kind of usage calls it.
+
+    Whole amounts are ints.
+    """
     total: dict[str, Number] = {}
     for pods in pod_sets:
         for resource, flavor in pods.flavors.items():
             key = f"{Good(resource, flavor)} total"
             total[key] = total.get(key, 0) + whole_as_int(pods.amounts.get(resource, 0))
-    return total
+    return {usage: {f"{usage} {key}": amount for key, amount in total.items()} for _, usage in (_RESERVING, _ADMITTED)}
 
 
 def _count(row: dict[str, Number], alike: _Alike, times: int, *, let_run: bool) -> None:
@@ -167,8 +181,8 @@ def _count(row: dict[str, Number], alike: _Alike, times: int, *, let_run: bool) 
     counts = (_RESERVING, _ADMITTED)[: 1 + let_run] if alike.admitted else (("pendingWorkloads", ""),)
     for count, usage in counts:
         row[count] = row.get(count, 0) + times
-        for good, amount in alike.takes.items() if usage else ():
-            row[f"{usage} {good}"] = row.get(f"{usage} {good}", 0) + amount * times
+        for good, amount in alike.takes[usage].items() if usage else ():
+            row[good] = row.get(good, 0) + amount * times
 
 
 # -- gangs ---------------------------------------------------------------------------------------------------------

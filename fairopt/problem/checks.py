@@ -288,7 +288,13 @@ def column(
     call one of the places. What stands in several rows is read once.
     """
     given = sized([blank] * len(places) if values is None and blank is not ... else values, places, what, kind)
-    keys = [value if type(value) is str else id(value) for value in given]
+    classes = set(map(type, given))
+    if str in classes:
+        keys: list[Any] = (
+            given if len(classes) == 1 else [value if type(value) is str else id(value) for value in given]
+        )
+    else:
+        keys = list(map(id, given))
     try:
         known = {key: read(value, "") for key, value in dict(zip(keys, given, strict=True)).items()}
     except BadInput:

@@ -6,23 +6,24 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from heapq import heapify, heappop, heapreplace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, count
 
-from fairopt.models.kueue.quotas import Needs
+from fairopt.models.kueue.quotas import Needs, Rows
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
 from fairopt.models.kueue.work import QueuedWork
+from fairopt.program import INFINITY, Number
 
 IN_QUEUE, RECLAIMED, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 #: Who goes, and what was taken away of its usage.
 Gone = tuple[Target, Needs]
+#: Who may go, why, what it takes, and usage and quotas of the nodes that use less without it, up to the preemptor's.
+_Going = tuple[QueuedWork, str, Needs, Rows]
 #: Whether the pods of the preemptor find places when some are gone.
 Places = Callable[[Sequence[Gone]], bool]
 #: What adds usage to a node, or takes it away.
 Moves = Callable[[int, Needs], None]
-#: Who may go, by ClusterQueue, and whether the preemptor has the better right.
-_Phase = tuple[list[list[Candidate]], bool]
 
 
 def classic(state: State, work: QueuedWork, needs: Needs, columns: set[int], places: Places | None) -> list[Target]:
@@ -57,97 +58,173 @@ def _classic(
     under = nominal or not forbidden
     for column in columns if under and forbidden else ():
         under = under and quotas.usage[work.queue][column] < quotas.nominal[work.queue][column]
-    better, others = _from_cohorts(state, work, needs, columns, right, only_better=not under)
+    beside = {} if rules.reclaim_within_cohort is Preempts.NEVER else _borrowing(state, work.queue, columns)
+    better, others = _somebody(state, work, columns, beside, right)
+    # the others may not go while the preemptor borrows, and it would where it is not ``under``
+    others = others and under
     if not (better or others) or not under:
         attempts: tuple[bool, ...] = (True,)
     else:
         attempts = (False, True) if forbidden and not better else (True, False)
     for borrowing in attempts:
         # with the right over nobody else the preemptor may not borrow: `_variant` would say so of each
-        some = [] if borrowing and forbidden else others
+        some = others and not (borrowing and forbidden)
         if (borrowing or nominal) and (better or some or enough):
-            phases = ((better, True), (some, False), ([own], True))
-            if targets := _attempt(state, work, needs, columns, phases, places, borrowing=borrowing):
+            going = _going(state, work, columns, beside, right, (better, some), own, borrowing=borrowing)
+            if targets := _attempt(state, work, needs, columns, going, places, borrowing=borrowing):
                 return targets
     return []
 
 
 def _attempt(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], phases: Iterable[_Phase], places: Places | None,
-    *, borrowing: bool,
+    state: State, work: QueuedWork, needs: Needs, columns: set[int], going: Iterable[_Going],
+    places: Places | None, *, borrowing: bool,
 ) -> list[Target]:  # fmt: skip
     """Return who goes, in order, until there is room; nobody where there is none with all of them gone.
 
-    The ``phases`` come one after the other. Only ``columns`` lack room, so that the others matter where the preemptor
-    may not borrow.
+    Only ``columns`` lack room, so that the others matter where the preemptor may not borrow.
     """
-    quotas, rules = state.quotas, state.rules(work.queue)
+    quotas = state.quotas
     if borrowing:
         needs = [each for each in needs if each[0] in columns]
+    shared = [(*each, room) for each in needs if (room := quotas.shared_room(work.queue, each[0])) is not None]
+    if places is None and len(shared) == len(needs):
+        return _attempt_shared(state, work, shared, going, borrowing=borrowing)
     matters = {column for column, _ in needs}
-    several, lower = len(columns) > 1, rules.reclaim_within_cohort is not Preempts.ANY
     #: Of each column what is lacking; somebody who goes leaves room for what it takes at most.
     lacks = {column: amount - quotas.available(work.queue, column) for column, amount in needs}
     gone: list[Gone] = []
-    for listed, right in phases:
-        heap = [(going[0], 0, going) for going in listed if going]
-        heapify(heap)
-        while heap:
-            (_, each, usage, touched), at, going = heap[0]
-            queue, reason = each.queue, IN_QUEUE
-            open_, takes = True, not (several and columns.isdisjoint(touched))
-            if queue != work.queue:
-                while_borrowing, reason = (True, RECLAIMED) if right else _variant(work, each, rules)
-                takes = takes and (while_borrowing or not borrowing)
-                # a ClusterQueue that borrows no more, or is below a cohort that does not, will not again
-                open_ = not (lower and each.priority >= work.priority)
-                open_ = open_ and not (takes and gone and quotas.borrows_no_more(work.queue, queue, columns))
-            if not open_ or at + 1 == len(going):
-                heappop(heap)
-            else:
-                heapreplace(heap, (going[at + 1], at + 1, going))
-            if open_ and takes:
-                if not touched <= matters:
-                    usage = [part for part in usage if part[0] in matters]
-                quotas.lift(queue, usage)
-                gone.append((Target(each, reason), usage))
-                for column, amount in usage:
-                    lacks[column] -= amount
-                enough = max(lacks.values()) <= 0 and has_room(state, work, needs, borrowing=borrowing)
-                if enough and (places is None or places(gone)):
-                    gone = fill_back(state, work, needs, gone, quotas.put, quotas.lift, places, borrowing=borrowing)
-                    return put_back(quotas.put, gone)
+    for each, reason, usage, _ in going:
+        usage = [part for part in usage if part[0] in matters]
+        quotas.lift(each.queue, usage)
+        gone.append((Target(each, reason), usage))
+        for column, amount in usage:
+            lacks[column] -= amount
+        enough = max(lacks.values()) <= 0 and has_room(state, work, needs, borrowing=borrowing)
+        if enough and (places is None or places(gone)):
+            gone = fill_back(state, work, needs, gone, quotas.put, quotas.lift, places, borrowing=borrowing)
+            return put_back(quotas.put, gone)
     put_back(quotas.put, gone)
     return []
 
 
-def _from_cohorts(
-    state: State, work: QueuedWork, needs: Needs, columns: set[int], right: int, *, only_better: bool
-) -> tuple[list[list[Candidate]], list[list[Candidate]]]:
-    """Return, by ClusterQueue, over whom the preemptor has the better right, and the others; in order in each.
+def _attempt_shared(
+    state: State, work: QueuedWork, needs: Iterable[tuple[int, int, int]], going: Iterable[_Going], *, borrowing: bool
+) -> list[Target]:
+    """Return `_attempt` where all quota is for everybody, so that who goes leaves just so much room as it takes.
 
-    They are in ClusterQueues that borrow, below cohorts that do, up to the common ancestor. With ``only_better`` the
-    others are left out: they may not go while the preemptor borrows, and it would. Source:
-    collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree, QuantitiesFitInQuota.
+    Then it is enough to count what is lacking in the tree, and what is above the own quota where it may not borrow.
+    ``needs``: each with the room that the tree has.
     """
-    quotas, policy = state.quotas, state.rules(work.queue).reclaim_within_cohort
-    better: list[list[Candidate]] = []
-    others: list[list[Candidate]] = []
-    if policy is Preempts.NEVER:
-        return better, others
-    path = quotas.paths[work.queue]
-    for column, amount in needs if only_better else ():
-        if column in columns and quotas.level(work.queue, column, amount) + 1 == len(path):
-            return better, others
-    for at, ancestor in enumerate(path[1:], 1):
-        if (at >= right or not only_better) and quotas.any_above(ancestor, path[at - 1], columns):
-            found = better if at >= right else others
-            for child, listed in state.borrowers(ancestor, columns).items():
-                if child != path[at - 1] and policy is Preempts.ANY:
-                    found += listed
-                elif child != path[at - 1]:
-                    found += [going for going in listed if going[0][1].priority < work.priority]
-    return better, others
+    usage, quota = state.quotas.usage[work.queue], state.quotas.subtree[work.queue]
+    lacks: list[Number] = [-INFINITY] * state.quotas.width  # other columns never do
+    above = lacks[:]
+    for column, amount, room in needs:
+        lacks[column] = amount - room if amount > 0 else -INFINITY
+        above[column] = -INFINITY if borrowing else usage[column] + amount - quota[column]
+    gone: list[_Going] = []
+    for each in going:
+        _, _, parts, rows = each
+        gone.append(each)
+        for column, amount in parts:
+            lacks[column] -= amount
+            for row, _ in rows:
+                row[column] -= amount
+            if not rows:
+                above[column] -= amount
+        if max(lacks) <= 0 and (borrowing or max(above) <= 0):
+            break
+    for _, _, parts, rows in gone:
+        for row, _ in rows:
+            for column, amount in parts:
+                row[column] += amount
+    if max(lacks) > 0 or max(above) > 0:
+        return []
+    for at in range(len(gone) - 2, -1, -1):  # fillBackWorkloads
+        _, _, parts, rows = gone[at]
+        for column, amount in parts:
+            if lacks[column] + amount > 0 or (not rows and above[column] + amount > 0):
+                break
+        else:
+            gone[at] = gone[-1]
+            gone.pop()
+            for column, amount in parts:
+                lacks[column] += amount
+                if not rows:
+                    above[column] += amount
+    return [Target(each, reason) for each, reason, _, _ in gone]
+
+
+def _going(
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int,
+    wanted: tuple[bool, bool], own: Iterable[Candidate], *, borrowing: bool,
+) -> Iterator[_Going]:  # fmt: skip
+    """Yield who may go, in order: those over whom the preemptor has the better right, the others, its own.
+
+    Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
+    """
+    quotas, rules, away, left = state.quotas, state.rules(work.queue), state.away, dict(beside)
+    lower = rules.reclaim_within_cohort is not Preempts.ANY
+    listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
+    for better in (True, False):
+        for at in compress(count(), map(left.__contains__, queues)) if wanted[not better] else ():
+            _, each, parts, touched = listed[at]
+            queue = each.queue
+            if lower and each.priority >= work.priority:
+                break
+            if (left[queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
+                continue
+            while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
+            if borrowing and not while_borrowing:
+                continue
+            rows = quotas.apart(work.queue, queue)
+            for usage, quota in rows:
+                for column in columns:
+                    if usage[column] > quota[column]:
+                        break
+                else:
+                    del left[queue]  # it will not borrow again
+                    break
+            else:
+                yield each, reason, parts, rows
+    for _, each, parts, _ in own:
+        yield each, IN_QUEUE, parts, ()
+
+
+def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]:
+    """Return, by ClusterQueue that borrows, how far above another one their common ancestor is.
+
+    All cohorts up to there borrow, too. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
+    """
+    above, children, found = state.quotas.above_below, state.quotas.children, dict[int, int]()
+    below, *path = state.quotas.paths[queue]
+    for level, ancestor in enumerate(path, 1):
+        nodes = [node for node in above(ancestor, columns) if node != below]
+        for node in nodes:
+            if children[node]:
+                nodes += above(node, columns)
+            else:
+                found[node] = level
+        below = ancestor
+    return found
+
+
+def _somebody(
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int
+) -> tuple[bool, bool]:
+    """Return whether anybody may go over whom a preemptor has the better right, and anybody else beside it."""
+    found, policy = [False, False], state.rules(work.queue).reclaim_within_cohort
+    for queue, level in beside.items():
+        if not found[level < right]:
+            for place, each, _, touched in state.going(queue)[0]:
+                if policy is not Preempts.ANY and place[0] >= work.priority:
+                    break
+                if not columns.isdisjoint(touched) and each.number not in state.away:
+                    found[level < right] = True
+                    break
+            if all(found):
+                break
+    return found[0], found[1]
 
 
 def _variant(work: QueuedWork, each: QueuedWork, rules: Rules) -> tuple[bool, str]:

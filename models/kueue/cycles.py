@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from fairopt.models.common.holdings import TreeTurns
-from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate, still_hopeless
+from fairopt.models.kueue.flavors import Assignment, Mode, assign, nominate
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import Preempts, Queueing, State, Target
 from fairopt.models.kueue.work import QueuedWork
@@ -101,24 +102,23 @@ class Cycles:
         return self.queues[node]
 
     def _heads(self) -> Iterator[Assignment]:
-        """Yield what the head of each ClusterQueue gets, and take it; those that can get nothing are set aside."""
+        """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
+        quotas = self.state.quotas
+        rooms = cache(lambda node: cache(partial(quotas.room, node)))  # nothing changes meanwhile
         for node in list(self._awake):
             own = self.queues[node]
             if (work := own.first()) is None:
                 del self._awake[node]
-            elif not still_hopeless(self.state, work) and (found := nominate(self.state, work)) is not None:
-                own.take(work)
+            elif (found := nominate(self.state, work, rooms(quotas.like[node]))) is not None:
                 yield found
-            elif work is own.sticky:
-                own.take(work)
-                own.aside(work)
             else:
-                own.pass_by(work)
+                own.aside(work)
 
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
         for node in nodes:
-            self.queues[node].again()
+            if (own := self.queues[node]).at:
+                own.again()
             self._awake[node] = None
 
     def play(self, heads: Sequence[Assignment]) -> None:
@@ -193,10 +193,13 @@ class Cycles:
 
     def _process(self, found: Assignment) -> Sequence[Target]:
         """Admit a workload, preempt for it and return whom, or put it back: processEntry."""
-        work = found.work
+        work, own = found.work, self.queues[found.work.queue]
         if found.mode is Mode.FIT and not found.spots:
             work.tried = found.tried
-            (self._admit if self._fits(found) else self._skip)(found)
+            if self._fits(found):
+                self._admit(found)
+            else:
+                own.stay(work)
             return ()
         if self._overlaps(found):
             if work.alone is not None and self._fits(Assignment(work, needs=found.needs)):
@@ -212,14 +215,14 @@ class Cycles:
         elif self.state.places_again and found.spots and self._fits(found) and not self._places(found):
             found = assign(self.state, work, [found.flavor])
         work.tried = found.tried
-        if found.mode is Mode.NO_FIT:
-            self._aside(work)
-        elif found.mode is not Mode.FIT and not found.targets:
-            if self.state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY:  # it cannot always reclaim
+        if found.mode is not Mode.FIT and not found.targets:
+            can_always_reclaim = self.state.rules(work.queue).reclaim_within_cohort is Preempts.ANY
+            if found.mode is not Mode.NO_FIT and not can_always_reclaim:
                 self._reserve(found, self._to_reserve(found))
-            self._aside(work)
+            # one that has flavors left is tried with those in the next cycle: PendingFlavors
+            (own.stay if work.tried >= 0 else own.aside)(work)
         elif self._overlaps(found) or not self._fits(found) or not self._places(found):
-            self._skip(found)
+            own.stay(work)
         elif found.targets:
             work.tried = -1
             self._stop(work, found.targets)
@@ -230,15 +233,12 @@ class Cycles:
             self._admit(found)
         return ()
 
-    def _skip(self, found: Assignment) -> None:
-        """Put a workload back: it is tried again in the next cycle."""
-        self.queues[found.work.queue].push(found.work)
-
     def _admit(self, found: Assignment) -> None:
         """Let a workload run."""
         work = found.work
         work.flavor, work.admitted, work.step, work.spots = found.flavor, self._clock, found.step, found.spots
         work.tried = -1
+        self.queues[work.queue].take(work)
         self.state.add(work)
         self.turns.append((self._clock, work))
         self.stopped.pop(work.number, None)
@@ -264,9 +264,11 @@ class Cycles:
     def _fits(self, found: Assignment) -> bool:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
-        needs = dict(found.needs)
-        for column, free in quotas.lacking(work.queue, found.needs).items():
-            amount = needs[column]
+        if quotas.fits(work.queue, found.needs):
+            return True
+        for column, amount in found.needs:
+            if amount <= (free := quotas.available(work.queue, column)):
+                continue
             # somebody who goes leaves room for what it takes at most; where all is for everybody, just so much
             taken = self._taken[quotas.paths[work.queue][-1], column]
             taken += sum(amount for target in found.targets for at, amount in target.work.usage if at == column)
@@ -315,20 +317,13 @@ class Cycles:
 
     def _stick(self, work: QueuedWork) -> None:
         own = self.queues[work.queue]
+        own.take(work)
         if own.strict:
             own.push(work)
             return
         if own.sticky is not None:  # past use let another go before it
             own.push(own.sticky)
         own.sticky = work
-
-    def _aside(self, work: QueuedWork) -> None:
-        """Set a workload aside until something is released.
-
-        One that has flavors left is tried with those in the next cycle: PendingFlavors.
-        """
-        own = self.queues[work.queue]
-        (own.push if work.tried >= 0 else own.aside)(work)
 
 
 class _Queue:
@@ -376,13 +371,17 @@ class _Queue:
         else:
             del self.works[self.at]
 
-    def aside(self, work: QueuedWork) -> None:
-        """Set the head, which was taken, aside; where it blocks, all behind it with it."""
-        self.works.insert(self.at, (self._place(work), work))
-        self.pass_by(work)
+    def stay(self, work: QueuedWork) -> None:
+        """Leave the head where it is, to be tried again in the next cycle, without a right to come first."""
+        if work is self.sticky:
+            self.take(work)
+            self.push(work)
 
-    def pass_by(self, work: QueuedWork) -> None:
-        """Set the head aside where it stands."""
+    def aside(self, work: QueuedWork) -> None:
+        """Set the head aside; where it blocks, all behind it with it."""
+        if work is self.sticky:
+            self.take(work)
+            self.works.insert(self.at, (self._place(work), work))
         self.at += 1
         if self.strict:
             self.at = len(self.works)
@@ -391,10 +390,9 @@ class _Queue:
 
     def again(self) -> None:
         """Take those that were set aside back: something was released."""
-        if self.at:
-            self.at, self.failed = 0, set()
-            if self._used:
-                self.reorder()
-            elif self.mixed:
-                self.works.sort()
-            self.mixed = False
+        self.at, self.failed = 0, set()
+        if self._used:
+            self.reorder()
+        elif self.mixed:
+            self.works.sort()
+        self.mixed = False

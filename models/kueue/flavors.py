@@ -7,13 +7,16 @@ fitsResourceQuota, isPreferred, shouldTryNextFlavor) and preemption/preemption_o
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
 from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, Rules, Search, State, Target
 from fairopt.models.kueue.work import QueuedWork, Spots
+
+#: By column the `room` of a ClusterQueue.
+Rooms = Callable[[int], tuple[int, int]]
 
 
 class Mode(enum.IntEnum):
@@ -41,7 +44,7 @@ class Assignment:
     borrows: int = 0
     needs: Needs = ()
     lacks: set[int] = field(default_factory=set)
-    targets: list[Target] = field(default_factory=list)
+    targets: Sequence[Target] = ()
     simulated: dict[int, list[Target]] = field(default_factory=dict)
     step: int = 0
     spots: Spots = field(default_factory=dict)
@@ -70,52 +73,60 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
     return found
 
 
-def nominate(state: State, work: QueuedWork) -> Assignment | None:
+def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
     """Return what `assign` does for a head; None where the columns show that it would only be set aside.
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
+    ``rooms``: of its ClusterQueue.
     """
     quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
+    since, column, amount, left = work.hopeless
+    if since == state.stirred[queue]:  # else there may be more that it can get from its own ClusterQueue
+        free, below = rooms(column)
+        if left > free and amount > below:
+            return None
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)
     flavor, needs = work.alone
-    nominal, top, lacks = quotas.nominal[queue], len(quotas.paths[queue]) - 1, quotas.lacking(queue, needs)
-    if not lacks:
-        level = max([quotas.level(queue, column, amount) for column, amount in needs], default=0)
-        return Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
+    usage, nominal, top = quotas.usage[queue], quotas.nominal[queue], len(quotas.paths[queue]) - 1
+    level, lacks = 0, []
     for column, amount in needs:
-        if column in lacks and nominal[column] < amount and quotas.level(queue, column, amount) == top:
-            work.hopeless = column, state.moves(queue, column)
-            return None  # Mode.NO_FIT
-    if rules.reclaim_within_cohort is Preempts.ANY:  # else room may be held back for it
-        if state.barred and not _preempts(state, work, rules):
-            return None
-        usage, quota, yields = quotas.usage[queue], quotas.subtree[queue], state.yields(work)
-        enough = within = True
+        free, below = rooms(column)
+        if amount > free:
+            lacks.append(column)
+            if amount > below and amount > nominal[column]:
+                work.hopeless = state.stirred[queue], column, amount, amount
+                return None  # Mode.NO_FIT
+        elif level < top and usage[column] + amount > nominal[column]:
+            level = top if amount > below else max(level, quotas.level(queue, column, amount))
+    made = Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
+    if not lacks:
+        return made
+    preempts, reclaims = _preempts(state, work, rules), rules.reclaim_within_cohort is Preempts.ANY
+    if not preempts:
+        return None if reclaims else assign(state, work)
+    if reclaims:  # else room may be held back for it
+        yields, enough, within = state.yields(work), True, True
         for column, amount in needs:
             left = amount - yields[column]
-            fits = usage[column] + left <= quota[column]
+            inside = usage[column] + left <= nominal[column]
             if column in lacks:
-                fits = fits and usage[column] < nominal[column]
-                if left > lacks[column]:
+                free, below = rooms(column)
+                inside = inside and usage[column] < nominal[column]
+                if left > free:
                     enough = False
-                    if not fits and quotas.level(queue, column, amount) == top:
-                        work.hopeless = column, state.moves(queue, column)
+                    if not inside and amount > below:
+                        work.hopeless = state.stirred[queue], column, amount, left
                         return None
-            within = within and fits
+            within = within and inside
         if not (enough or within) and quotas.level_of_all(queue, needs) >= top:
             return None
-    return assign(state, work)
-
-
-def still_hopeless(state: State, work: QueuedWork) -> bool:
-    """Return whether `nominate` set a workload aside, and in the column that showed it nothing is better for it now.
-
-    What others take makes nothing better, and what its own ClusterQueue takes only since it may be stopped.
-    """
-    column, moves = work.hopeless
-    return column >= 0 and moves == state.moves(work.queue, column)
+    for column, amount in needs:
+        if amount > quotas.potential[queue][column]:
+            return None
+    made.mode, made.lacks = Mode.NO_CANDIDATES, set(lacks)
+    return _with_targets(state, work, made, rules, simulate=False)
 
 
 def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:
@@ -140,11 +151,16 @@ def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> 
     if best is None or best.mode is Mode.NO_FIT:
         return Assignment(work)
     _add_elsewhere(state, work, best, rules, simulate)
-    placed = state.topologies.covers(work, best.flavor)
-    if placed:
+    if state.topologies.covers(work, best.flavor):
         _place(state, work, best)
     if best.mode in (Mode.FIT, Mode.NO_FIT) or not _preempts(state, work, rules):
         return best
+    return _with_targets(state, work, best, rules, simulate)
+
+
+def _with_targets(state: State, work: QueuedWork, best: Assignment, rules: Rules, simulate: bool) -> Assignment:
+    """Return what a flavor that lacks room is like with who goes for it, and how far the workload borrows then."""
+    placed = state.topologies.covers(work, best.flavor)
     same = best.simulated.get(best.needs[0][0]) if len(best.needs) == 1 and not placed else None
     best.targets = targets_of(state, work, best.needs, best.lacks, best.flavor) if same is None else same
     if best.targets and placed:

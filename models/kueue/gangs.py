@@ -157,9 +157,9 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                 flavor=on if on >= 0 else None,
                 fewer=fewer[same],
                 local=said.get(LOCAL, ""),
-                adds=_number(said, "local_adds"),
+                adds=_number(said, "local_adds") if said else 0,
                 topology=asks[placing],
-                spots={each.name: each.at for each in asks[placing]} if on >= 0 else {},
+                spots={each.name: each.at for each in asks[placing]} if on >= 0 and placing else {},
                 alone=alone[same],
             )
         )

@@ -161,7 +161,7 @@ def _fair(state: State, work: QueuedWork, needs: Needs, columns: set[int], place
     key = ("fair", *columns, reclaims, None if reclaims is Preempts.ANY else work.priority)
 
     def listed() -> _TargetQueues:
-        asked = quotas.above_quota(work.queue, columns)
+        asked = sorted(quotas.above_quota(work.queue, columns))
         found = {queue: state.candidates(queue, reclaims, work, columns) for queue in asked}
         return _TargetQueues(quotas, {queue: each for queue, each in found.items() if each})
 

@@ -22,6 +22,8 @@ UNLIMITED = 2**63 - 1
 #: The share of a borrower of weight 0, in a status.
 MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
+#: Usage and quotas of some nodes.
+Rows = Sequence[tuple[list[int], Sequence[int]]]
 _NOBODY: frozenset[int] = frozenset()
 
 
@@ -107,13 +109,18 @@ class CohortQuotas:
         for node, column in product(nodes, range(self.width)):
             if self.local[node][column] > 0 or (parent[node] != TOP and borrowing[node][column] is not None):
                 self._shared[self.paths[node][-1]][column] = False
+        #: Of each node: itself, or the one above it where that has the same `room`, since all is for everybody.
+        self.like = [
+            over if over != TOP and all(self._shared[self.paths[over][-1]]) else node
+            for node, over in enumerate(parent)
+        ]
         self.borrowed = [[0] * len(self.resources) for _ in nodes]
         #: Of each column: by tree (its root) the ClusterQueues that use more of it than their quota, by node the
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
-        #: Of two nodes: usage and quotas of the nodes from the second one up to their common ancestor.
-        self._apart: dict[tuple[int, int], Sequence[tuple[Sequence[int], Sequence[int]]]] = {}
+        #: What `apart` says, by the parent of the first node.
+        self._apart: dict[tuple[int, int], Rows] = {}
         #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
@@ -227,34 +234,24 @@ class CohortQuotas:
         for place in places:
             (place.add if after > 0 else place.discard)(node)
 
-    def above_quota(self, node: int, columns: Iterable[int]) -> list[int]:
+    def above_quota(self, node: int, columns: Iterable[int]) -> set[int]:
         """Return the ClusterQueues of a node's tree that use more than their quota of any of the columns."""
         root = self.paths[node][-1]
-        return sorted(set().union(*(self._above[column].get(root, ()) for column in columns)))
+        return set().union(*[self._above[column].get(root, ()) for column in columns])
 
     def above_below(self, node: int, columns: Iterable[int]) -> Set[int]:
         """Return the children of a node that use more than their quota of any of the columns; not to be changed."""
         first, *others = [self._above_below[column].get(node, _NOBODY) for column in columns]
         return frozenset().union(first, *others) if others else first
 
-    def any_above(self, node: int, but: int, columns: Iterable[int]) -> bool:
-        """Return whether any child of a node but one uses more than its quota of any of the columns."""
-        return not self.above_below(node, columns) <= {but}
-
-    def borrows_no_more(self, node: int, other: int, columns: Iterable[int]) -> bool:
-        """Return whether another node, or one up to the common ancestor, is above its quota in none of the columns."""
-        if (found := self._apart.get((node, other))) is None:
-            own = self.paths[node]
-            found = self._apart[node, other] = [
-                (self.usage[each], self.subtree[each]) for each in self.paths[other] if each not in own
-            ]
-        for usage, quota in found:
-            for column in columns:
-                if usage[column] > quota[column]:
-                    break
-            else:
-                return True
-        return False
+    def apart(self, node: int, other: int) -> Rows:
+        """Return usage and quotas of another node and of those above it, up to the common ancestor with a node."""
+        key = self.parent[node], other
+        if (found := self._apart.get(key)) is None:
+            path = self.paths[key[0]]
+            rows = [(self.usage[each], self.subtree[each]) for each in self.paths[other] if each not in path]
+            found = self._apart[key] = rows
+        return found
 
     # -- asking --------------------------------------------------------------------------------------------------
     def available(self, node: int, column: int, counted: int = 0) -> int:
@@ -275,15 +272,13 @@ class CohortQuotas:
         assert least is not None
         return least if least > 0 else 0
 
-    def lacking(self, node: int, needs: Needs) -> dict[int, int]:
-        """Return of which columns less is available than is needed, and how much."""
-        root, found = self.paths[node][-1], {}
-        shared, quota, usage = self._shared[root], self.subtree[root], self.usage[root]
-        for column, amount in needs:
-            free = quota[column] - usage[column] if shared[column] else self.available(node, column)
-            if amount > free and amount > 0:
-                found[column] = max(0, free)
-        return found
+    def room(self, node: int, column: int) -> tuple[int, int]:
+        """Return how much more a node may take, and for how much a quota below the root has room; -1 where none is."""
+        most, given = -1, 0
+        for usage, local, quota, _ in self._steps[node][column][:-1]:
+            most = max(most, quota - usage[column] + given)
+            given += max(0, local - usage[column])
+        return self.available(node, column), most
 
     def shared_room(self, node: int, column: int) -> int | None:
         """Return what is left in the tree of a node, negative where more is in use; None where some is not for all."""
@@ -323,10 +318,14 @@ class CohortQuotas:
 
     def fits(self, node: int, needs: Needs, *, counted: bool = False) -> bool:
         """Return whether all of it is available, or (``counted``) would be if it were not in use there already."""
-        if not counted:
-            return not self.lacking(node, needs)
-        for column, amount in needs:  # noqa: SIM110 - all() takes three times as long
-            if amount > self.available(node, column, amount):
+        root = self.paths[node][-1]
+        shared, quota, usage = self._shared[root], self.subtree[root], self.usage[root]
+        for column, amount in needs:
+            if shared[column]:
+                free = quota[column] - usage[column] + (amount if counted else 0)
+            else:
+                free = self.available(node, column, amount if counted else 0)
+            if amount > free and amount > 0:
                 return False
         return True
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from bisect import bisect_left, insort
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
@@ -102,17 +103,17 @@ class State:
     barred: set[int] = field(default_factory=set)
     since_circle: dict[int, int] = field(default_factory=dict)
     running: dict[int, dict[int, QueuedWork]] = field(default_factory=dict)
-    #: How often somebody left a tree (by its root), or came to a ClusterQueue, by column.
-    _moves: Counter[tuple[int, int]] = field(default_factory=Counter)
-
-    #: Those that may be preempted, by ClusterQueue and column (of the column -1 all), in the order in which they go.
-    _going: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
+    #: How often somebody came to a ClusterQueue, or left it.
+    stirred: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    #: Those that may be preempted, in the order in which they go, and beside that the ClusterQueue of each: by
+    #: ClusterQueue, and by tree (its root) and column. Both have the column -1, for all.
+    _going: dict[tuple[int, int], tuple[list[Candidate], list[int]]] = field(default_factory=dict)
     #: The numbers of those that run no more for a while.
-    _gone: set[int] = field(default_factory=set)
+    away: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
-    _yields: dict[int, dict[int, Counter[int]]] = field(default_factory=dict)
+    _yields: dict[int, dict[int, list[int]]] = field(default_factory=dict)
 
     def enter(self, *works: QueuedWork) -> None:
         """List workloads as running; their usage is counted already."""
@@ -122,30 +123,38 @@ class State:
             if work.preemptible:
                 usage = work.usage
                 self._yield(work, usage)
-                entry = work.place, work, usage, frozenset(column for column, _ in usage)
-                for column in (-1, *entry[3]):
-                    insort(self._going.setdefault((work.queue, column), []), entry)
+                entry = work.place, work, usage, frozenset(map(itemgetter(0), usage))
+                for place in self._lists(work, usage):
+                    if (found := self._going.get(place)) is None:
+                        found = self._going[place] = [], []
+                    at = bisect_left(found[0], entry) if len(works) == 1 else len(found[0])
+                    found[0].insert(at, entry)
+                    found[1].insert(at, work.queue)
+        for listed, queues in self._going.values() if len(works) > 1 else ():
+            listed.sort()
+            queues[:] = [each.queue for _, each, _, _ in listed]
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
+        self.stirred[work.queue] += 1
         self.quotas.add(work.queue, work.usage)
-        self._moved(work.queue, work)
         self.topologies.move(work, work.flavor, work.spots, -1)
         self.enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
+        self.stirred[work.queue] += 1
         self.quotas.remove(work.queue, work.usage)
-        self._moved(self.quotas.paths[work.queue][-1], work)
         self.topologies.move(work, work.flavor, work.spots, 1)
         del self.running[work.queue][work.number]
         self.changed(work.queue)
         if work.preemptible:
             self._yield(work, [(column, -amount) for column, amount in work.usage])
             before = (work.place,)
-            for column in (-1, *{column for column, _ in work.usage}):
-                going = self._going[work.queue, column]
-                del going[bisect_left(going, before)]
+            for place in self._lists(work, work.usage):
+                going, queues = self._going[place]
+                at = bisect_left(going, before)
+                del going[at], queues[at]
 
     def _yield(self, work: QueuedWork, usage: Needs) -> None:
         """Count the usage of one that may be preempted for those above it."""
@@ -153,15 +162,6 @@ class State:
             if work.priority < below:
                 for column, amount in usage:
                     found[column] += amount
-
-    def _moved(self, node: int, work: QueuedWork) -> None:
-        for column, _ in work.usage:
-            self._moves[node, column] += 1
-
-    def moves(self, queue: int, column: int) -> int:
-        """Return how often somebody left the tree of a ClusterQueue, or came to that itself, who uses a column."""
-        root = self.quotas.paths[queue][-1]
-        return self._moves[root, column] + self._moves[queue, column]
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
@@ -182,57 +182,45 @@ class State:
         """
         if policy is Preempts.NEVER:
             return []
-        found = self._listed(queue, columns)
+        found, _ = self.going(queue)
         if policy is not Preempts.ANY and found:
             lower = bisect_left(found, ((preemptor.priority,),))
-            newer: list[Candidate] = []
+            newer: Sequence[Candidate] = ()
             if policy is Preempts.LOWER_OR_NEWER:
                 above = bisect_left(found, ((preemptor.priority + 1,),))
                 newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
-            found = found[:lower] + newer
-        return found if len(columns) == 1 else [each for each in found if not columns.isdisjoint(each[3])]
+            found = [*found[:lower], *newer]
+        apart, away = columns.isdisjoint, self.away
+        return [each for each in found if not apart(each[3]) and each[1].number not in away]
 
-    def yields(self, work: QueuedWork) -> Mapping[int, int]:
+    def yields(self, work: QueuedWork) -> Sequence[int]:
         """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
         policy = self.rules(work.queue).within_cluster_queue
         if policy is Preempts.NEVER:
-            return Counter()
+            return [0] * self.quotas.width
         below = work.priority + (policy is Preempts.LOWER_OR_NEWER)
         known = self._yields.setdefault(work.queue, {})
         if below not in known:
-            found = known[below] = Counter[int]()
-            for place, _, usage, _ in self._going.get((work.queue, -1), ()):
+            found = known[below] = [0] * self.quotas.width
+            for place, _, usage, _ in self.going(work.queue)[0]:
                 if place[0] < below:
                     for column, amount in usage:
                         found[column] += amount
         return known[below]
 
-    def borrowers(self, cohort: int, columns: set[int]) -> dict[int, list[list[Candidate]]]:
-        """Return whom ClusterQueues that borrow have to give, in order in each, by the child of a cohort above them.
+    def going(self, node: int, column: int = -1) -> tuple[Sequence[Candidate], Sequence[int]]:
+        """Return who of a ClusterQueue, or of the tree of a root, may be preempted, and the ClusterQueue of each.
 
-        A ClusterQueue below a Cohort that does not borrow has nobody. The first uses some of the columns; where there
-        are several columns, there are others in it, too, that use none of them.
+        Those that are away are among them. With a column, of a tree: those who use it.
         """
+        return self._going.get((node, column), ((), ()))
 
-        def inside(node: int) -> Iterator[list[Candidate]]:
-            if children[node]:
-                for child in above(node, columns):
-                    yield from inside(child)
-                return
-            going = self._listed(node, columns) if self._gone else self._going.get((node, column), [])
-            first = 0
-            while first < len(going) and columns.isdisjoint(going[first][3]):
-                first += 1
-            if first < len(going):
-                yield going[first:] if first else going
-
-        above, children = self.quotas.above_below, self.quotas.children
-        column = min(columns) if len(columns) == 1 else -1
-        return self.known(
-            self.quotas.paths[cohort][-1],
-            ("borrowers", cohort, frozenset(columns)),
-            lambda: {child: list(inside(child)) for child in above(cohort, columns)},
-        )
+    def _lists(self, work: QueuedWork, usage: Needs) -> Iterable[tuple[int, int]]:
+        root = self.quotas.paths[work.queue][-1]
+        found = [(root, column) for column, _ in usage]
+        if root != work.queue:
+            found.append((root, -1))
+        return (work.queue, -1), *found
 
     @contextmanager
     def without(self, works: Iterable[QueuedWork], column: int) -> Iterator[None]:
@@ -260,10 +248,5 @@ class State:
         for work in works:
             (self.quotas.remove if sign > 0 else self.quotas.add)(work.queue, work.usage)
             self.topologies.move(work, work.flavor, work.spots, sign)
-        self._gone ^= {work.number for work in works}
+        self.away ^= {work.number for work in works}
         self._known.clear()
-
-    def _listed(self, queue: int, columns: set[int]) -> list[Candidate]:
-        """Return who of a ClusterQueue may be preempted, for one column or for all."""
-        found = self._going.get((queue, min(columns) if len(columns) == 1 else -1), [])
-        return [each for each in found if each[1].number not in self._gone] if self._gone else found

@@ -87,7 +87,8 @@ class QueuedWork:
     ``adds``: what its admission adds to the past use of that. ``topology``: what its pods ask of the topology;
     ``spots``: where they are while it runs. ``tried``: after which of its flavors the search goes on, -1 for none.
     ``alone``: its flavor and all that it takes, where it has one flavor, cannot start with fewer pods, and asks nothing
-    of a topology. ``hopeless``: in which column it cannot get room, as of which move there (`State.moves`).
+    of a topology. ``hopeless``: as of which `State.stirred` in which column too little was free for it, what it takes
+    of that, and what others of its own ClusterQueue cannot give of it.
     """
 
     name: str
@@ -107,7 +108,7 @@ class QueuedWork:
     topology: Sequence[PodPlacement] = ()
     spots: Spots = field(default_factory=dict)
     tried: int = -1
-    hopeless: tuple[int, int] = (-1, -1)
+    hopeless: tuple[int, int, int, int] = (-1, 0, 0, 0)
     alone: tuple[int, Needs] | None = None
 
     @property

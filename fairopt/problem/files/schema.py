@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from fairopt.errors import BadInput
@@ -128,12 +128,14 @@ class ObjectPart:
             found = {} if found is None else _OBJECT.read(found, self.place_of(key))
         return ObjectPart((self, key, 0), found)
 
+    def values(self, key: str) -> Mapping[str, Any]:
+        """Return what the object there holds, nothing where there is none."""
+        found = self.value.get(key)
+        return found if type(found) is dict else self.part(key).value
+
     def at(self, path: str) -> ObjectPart:
         """Return the object at a dotted path, such as "metadata.labels"."""
-        found = self
-        for key in path.split("."):
-            found = found.part(key)
-        return found
+        return reduce(ObjectPart.part, path.split("."), self)
 
     def parts(self, key: str) -> list[ObjectPart]:
         """Return the objects in the list there."""

@@ -147,7 +147,7 @@ def read_bytes(path: AnyPath, most: int | None = None) -> bytes:
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
-            data = b"" if size > most else read_up_to(stream, most + 1)
+            data = b"" if size > most else read_up_to(stream, most + 1, max(PIECE, size + 1))
     except FileNotFoundError as error:
         raise BadInput("there is no such file", remedy=_neighbours(Path(path))) from error
     except IsADirectoryError as error:
@@ -159,16 +159,16 @@ def read_bytes(path: AnyPath, most: int | None = None) -> bytes:
     return data
 
 
-def read_up_to(stream: BinaryIO | io.BufferedIOBase, most: int) -> bytes:
-    """Return at most so many bytes of a stream; asked for at once, they would take that memory for the smallest file.
+def read_up_to(stream: BinaryIO | io.BufferedIOBase, most: int, piece: int = PIECE) -> bytes:
+    """Return at most so many bytes of a stream, in pieces; asked for at once they would take that memory for any file.
 
     >>> read_up_to(io.BytesIO(b"market"), 4)
     b'mark'
     """
     pieces: list[bytes] = []
-    while most > 0 and (piece := stream.read(min(most, PIECE))):
-        pieces.append(piece)
-        most -= len(piece)
+    while most > 0 and (found := stream.read(min(most, piece))):
+        pieces.append(found)
+        most -= len(found)
     return b"".join(pieces)
 
 

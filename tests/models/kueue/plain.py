@@ -34,7 +34,7 @@ def _yielding(state: State, queue: int, policy: Preempts, work: QueuedWork, colu
     if policy is Preempts.NEVER:
         return []
     own = [each for each in state.running.get(queue, {}).values() if each.preemptible]
-    own = [each for each in own if each.number not in state._gone]
+    own = [each for each in own if each.number not in state.away]
     own = [each for each in own if any(column in columns for column, _ in each.usage)]
     if policy is not Preempts.ANY:
         newer = policy is Preempts.LOWER_OR_NEWER

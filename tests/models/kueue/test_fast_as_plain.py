@@ -114,7 +114,7 @@ def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch
         with monkeypatch.context() as patched:
             patched.setattr(flavors, "targets_of", plain_targets)
             patched.setattr(cycles.Cycles, "_fits", plain_fits)
-            patched.setattr(cycles, "nominate", flavors.assign)
+            patched.setattr(cycles, "nominate", lambda state, work, _: flavors.assign(state, work))
             for each in ("_try", "_add_elsewhere"):  # each resource is simulated alone, also where that cannot matter
                 patched.setattr(flavors, each, simulating(getattr(flavors, each)))
             assert decided(policy, market) == fast, seed
