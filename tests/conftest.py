@@ -94,7 +94,7 @@ def forked_fairopt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[st
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw no pictures, which take most of the time of the page of a study or benchmark, where nobody looks at them."""
-    monkeypatch.setattr("fairopt.experiment.studies.page._svg", lambda draw, title: "")
+    monkeypatch.setattr("fairopt.experiment.studies.page.svg", lambda draw, title, what: "")
     monkeypatch.setattr("fairopt.experiment.bench.page.svg", lambda draw, title, what, description: escape(title))
 
 

@@ -172,13 +172,13 @@ def compare_drawn(first: ArrayLike, second: ArrayLike) -> PairedResult:
     gap, error = float(np.mean(a - b)), float(np.std(a - b, ddof=1)) / math.sqrt(len(a))
     p = _student_p(gap, error, len(a) - 1)
     few = len(a) < FEWEST
-    difference = Estimate(gap, *(_student(gap, error, len(a) - 1) if few else bootstrap(_difference, a, b)), p)
+    difference = Estimate(gap, *(student(gap, error, len(a) - 1) if few else bootstrap(_difference, a, b)), p)
     if not (np.all(a > 0) and np.all(b > 0)):
         return PairedResult(len(a), NOTHING, difference)
     ratio = float(a.mean() / b.mean())
     if few:
         spread = float(np.std(a / a.mean() - b / b.mean(), ddof=1)) / math.sqrt(len(a))
-        low, high = np.exp(_student(math.log(ratio), spread, len(a) - 1)).tolist()
+        low, high = np.exp(student(math.log(ratio), spread, len(a) - 1)).tolist()
     else:
         low, high = bootstrap(_ratio, a, b)
     return PairedResult(len(a), Estimate(ratio, low, high, p), difference)
@@ -195,7 +195,7 @@ def compare_resampled(first: ArrayLike, second: ArrayLike) -> PairedResult:
 
     def around(values: Floats) -> tuple[float, float, float]:
         value, error, freedom = float(values[0]), float(np.std(values[1:], ddof=1)), len(values) - 2
-        return *_student(value, error, freedom), _student_p(value, error, freedom)
+        return *student(value, error, freedom), _student_p(value, error, freedom)
 
     difference = Estimate(float(a[0] - b[0]), *around(a - b))
     if not (np.all(a > 0) and np.all(b > 0)):
@@ -215,13 +215,13 @@ def mean_of(values: ArrayLike, resampled: bool) -> Estimate:
     if len(draws) < 2:
         return Estimate(value, count=len(found))
     if resampled and np.all(found > 0):
-        logs = _student(math.log(value), float(np.std(np.log(draws), ddof=1)), len(draws) - 1)
+        logs = student(math.log(value), float(np.std(np.log(draws), ddof=1)), len(draws) - 1)
         low, high = map(math.exp, logs)
     elif not resampled and len(draws) >= FEWEST:
-        low, high = bootstrap(_mean, found)
+        low, high = bootstrap(np.mean, found)
     else:
         error = float(np.std(draws, ddof=1)) / (1 if resampled else math.sqrt(len(draws)))
-        low, high = _student(value, error, len(draws) - 1)
+        low, high = student(value, error, len(draws) - 1)
     return Estimate(value, low, high, count=len(found))
 
 
@@ -279,10 +279,6 @@ def bootstrap(statistic: Callable[..., Any], *samples: Floats) -> tuple[float, f
     return float(low), float(high)
 
 
-def _mean(a: Floats, axis: int) -> Any:
-    return a.mean(axis=axis)
-
-
 def _difference(a: Floats, b: Floats, axis: int) -> Any:
     return (a - b).mean(axis=axis)
 
@@ -291,7 +287,8 @@ def _ratio(a: Floats, b: Floats, axis: int) -> Any:
     return a.mean(axis=axis) / b.mean(axis=axis)
 
 
-def _student(value: float, error: float, freedom: int) -> tuple[float, float]:
+def student(value: float, error: float, freedom: int) -> tuple[float, float]:
+    """Return Student's interval around a value with a standard error."""
     half = error * float(_stats().t.ppf((1 + CONFIDENCE) / 2, freedom))
     return value - half, value + half
 

@@ -22,7 +22,6 @@ from fairopt.models.slurm.tree import (
     Exponential,
     Ties,
     classic_factors,
-    effective_usage,
     fair_tree,
     quotient,
     weighted,
@@ -127,7 +126,7 @@ class SlurmQueue(Computed):
         starter = rule.starter(problem, factor)
         room = scheduled(starter, backfill=bool(rule.backfill))
         names = owed.nodes
-        part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part(), strict=True))
+        part: dict[int, Fraction] = dict(zip(nodes, tree.machine_part, strict=True))
         parts = objects(part.get(node, Fraction(1)) for node in range(len(names)))
 
         def told(column: Sequence[Number | None]) -> dict[str, Number]:
@@ -341,7 +340,7 @@ class SlurmMultifactor(SlurmQueue):
 
         Source: classic_fair_share.shtml; Slurm, src/sshare/process.c, PRINT_FSFACTOR.
         """
-        part, used = tree.machine_part(), effective_usage(tree)
+        part, used = tree.machine_part, tree.effective
         return {
             "FairShare": [
                 2.0 ** -float(u / s / (self.dampening or 1)) if s else 0.0 for u, s in zip(used, part, strict=True)

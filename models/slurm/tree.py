@@ -111,51 +111,40 @@ class AssociationTree:
         return [min(each, Fraction(1)) for each in of_all]
 
     @cached_property
+    def downwards(self) -> tuple[int, ...]:
+        """All associations (N,), each after the one in which it shares."""
+        order = list(self.below[ROOT])
+        for node in order:
+            order += self.below[node]
+        return tuple(order)
+
+    @cached_property
     def effective(self) -> tuple[Fraction, ...]:
-        """What `effective_usage` returns."""
-        found: list[Fraction | None] = [None] * len(self.above)
+        """Effective usage (N,): usage of the machine, corrected by what the account's other members used.
+
+        Source: Slurm, doc/html/classic_fair_share.shtml, "The Slurm Fair-Share Formula": U_E = U_A + (U_E of the parent
+        - U_A) x S / S of all siblings; priority_multifactor.c, _set_assoc_usage_efctv and _set_usage_efctv.
+        """
         usage = self.machine_usage()
+        for node in self.downwards:
+            above, share, siblings = self.above[node], self.share[node], self.level_shares(node)
+            if above != ROOT:
+                part = 1 if share is None or not siblings else Fraction(share) / Fraction(siblings)
+                usage[node] += (usage[above] - usage[node]) * part
+        return tuple(usage)
 
-        def effective(node: int) -> Fraction:
-            own = found[node]
-            if own is None:
-                used = usage[node]
-                above, share = self.above[node], self.share[node]
-                siblings = self.level_shares(node)
-                if above == ROOT:
-                    own = used
-                elif share is None or not siblings:
-                    own = effective(above)
-                else:
-                    own = used + (effective(above) - used) * Fraction(share) / Fraction(siblings)
-                found[node] = own
-            return own
-
-        return tuple(effective(node) for node in range(len(self.above)))
-
-    def machine_part(self) -> list[Fraction]:
-        """Return what part of the whole machine each association's shares are (N,): the product down the tree.
+    @cached_property
+    def machine_part(self) -> tuple[Fraction, ...]:
+        """What part of the whole machine each association's shares are (N,): the product down the tree.
 
         Source: Slurm, doc/html/classic_fair_share.shtml, "Normalized Shares"; src/common/assoc_mgr.c,
         _normalize_assoc_shares_traditional: with Fairshare=parent it is the account's.
         """
-        return list(self._machine_part)
-
-    @cached_property
-    def _machine_part(self) -> tuple[Fraction, ...]:
         own = self.fair_part()
-        parts: list[Fraction | None] = [None] * len(self.above)
-
-        def part(node: int) -> Fraction:
-            if node == ROOT:
-                return Fraction(1)
-            found = parts[node]
-            if found is None:
-                found = part(self.above[node]) * (own[node] if self.share[node] is not None else 1)
-                parts[node] = found
-            return found
-
-        return tuple(part(node) for node in range(len(self.above)))
+        parts = [Fraction(1)] * (len(own) + 1)  # the last is the root's
+        for node in self.downwards:
+            parts[node] = parts[self.above[node]] * (1 if self.share[node] is None else own[node])
+        return tuple(parts[:-1])
 
 
 def quotient(top: Number, bottom: Number) -> Number:
@@ -320,15 +309,6 @@ def weighted(weight: int, factor: Fraction | Exponential, rest: Fraction) -> int
         digits *= 2
 
 
-def effective_usage(tree: AssociationTree) -> list[Fraction]:
-    """Return effective usage (N,): usage of the machine, corrected by what the account's other members used.
-
-    Source: Slurm, doc/html/classic_fair_share.shtml, "The Slurm Fair-Share Formula": U_E = U_A + (U_E of the parent -
-    U_A) x S / S of all siblings; priority_multifactor.c, _set_assoc_usage_efctv and _set_usage_efctv.
-    """
-    return list(tree.effective)
-
-
 def classic_factors(tree: AssociationTree, dampening: int = 1) -> list[Exponential]:
     """Return the fair-share factor F = 2 ** (-U_E / S / d) of every association (N,).
 
@@ -339,7 +319,7 @@ def classic_factors(tree: AssociationTree, dampening: int = 1) -> list[Exponenti
     >>> [float(each) for each in classic_factors(two)]
     [0.5, 0.5]
     """
-    used, part = effective_usage(tree), tree.machine_part()
+    used, part = tree.effective, tree.machine_part
     factors = []
     for node in range(len(tree.above)):
         over = node if tree.share[node] is not None else tree.above[node]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.experiment.statistics import CONFIDENCE, NOTHING, Estimate, Floats, bootstrap
+from fairopt.experiment.statistics import NOTHING, Estimate, Floats, bootstrap, student
 from fairopt.experiment.words import count
 
 Flags = npt.NDArray[np.bool_]
@@ -61,7 +60,7 @@ def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
     if not (math.isfinite(shift) and shift >= 0):
         raise BadInput(f"the shift is {shift}", place="shift", remedy="Give seconds that are not negative")
     if shift == 0:
-        return float(_scipy().gmean(times))
+        return float(library("scipy.stats", "statistics of a benchmark").gmean(times))
     # scipy's gmean(times + shift) - shift would lose the digits of times far below the shift
     return float(shift * np.expm1(np.log1p(times / shift).mean()))
 
@@ -103,7 +102,7 @@ def geometric_mean(values: ArrayLike) -> Estimate:
     logs = np.log(np.asarray(values, dtype=float))
     if not logs.size:
         return NOTHING
-    low, high = bootstrap(_mean, logs) if logs.size > 1 else (math.nan, math.nan)
+    low, high = bootstrap(np.mean, logs) if logs.size > 1 else (math.nan, math.nan)
     return Estimate(float(np.exp(logs.mean())), math.exp(low), math.exp(high), count=logs.size)
 
 
@@ -117,14 +116,6 @@ def noise(reference: ArrayLike) -> Estimate:
         raise BadInput("the reference job has no time", place="reference job", remedy="Time it between measurements")
     low, high = np.percentile(times, (5, 95))
     return Estimate(float(np.median(times)), float(low), float(high), count=times.size)
-
-
-def _mean(values: Floats, axis: int) -> Any:
-    return values.mean(axis=axis)
-
-
-def _scipy() -> Any:
-    return library("scipy.stats", "statistics of a benchmark")
 
 
 # -- growth ------------------------------------------------------------------------------------------------------------
@@ -173,8 +164,7 @@ def fit(sizes: ArrayLike, seconds: ArrayLike) -> Growth:
         raise BadInput(problem, place="growth", remedy="Measure more sizes")
     (slope, intercept), covariance = np.polyfit(np.log(x), np.log(np.maximum(times, CLOCK_STEP)), 1, cov=True)
     error = math.sqrt(covariance[0, 0])
-    half = _scipy().t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * error
-    fitted = (math.exp(intercept), float(slope), error, float(slope - half), float(slope + half))
+    fitted = (math.exp(intercept), float(slope), error, *student(float(slope), error, x.size - 2))
     return Growth(*fitted, x.size, int(distinct.size), float(distinct[0]), float(distinct[-1]))
 
 

@@ -150,8 +150,5 @@ def _word(measure: str) -> str:
 def _figure(caption: str, draw: Callable[[], Any], where: str = "") -> str:
     """Return a picture of the page with its words; the title says in which setting it is."""
     title = f"{where}: {caption}" if where else caption
-    return f"<figure>{_svg(draw, title)}<figcaption>{escape(caption)}</figcaption></figure>"
-
-
-def _svg(draw: Callable[[], Any], title: str) -> str:
-    return svg(draw, title, "a study's page")
+    picture = svg(draw, title, "a study's page")
+    return f"<figure>{picture}<figcaption>{escape(caption)}</figcaption></figure>"

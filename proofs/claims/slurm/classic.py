@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from fairopt.models.slurm.tree import ROOT, AssociationTree, classic_factors, effective_usage
+from fairopt.models.slurm.tree import ROOT, AssociationTree, classic_factors
 from fairopt.proofs.ledger.checking import require
 from fairopt.proofs.ledger.entries import Finding, Ruling
 
@@ -23,8 +23,8 @@ def example() -> Finding:
         users=5,
         total=Fraction(100),
     )
-    used, factors = effective_usage(tree), classic_factors(tree)
-    shares = [str(each) for each in tree.machine_part()[:5]]
+    used, factors = tree.effective, classic_factors(tree)
+    shares = [str(each) for each in tree.machine_part[:5]]
     usage = [f"{float(each):.4f}" for each in used[:5]]
     printed = [f"{float(each):.6f}" for each in factors[:5]]
     require(usage == ["0.3875", "0.2750", "0.1500", "0.2500", "0.1458"], "effective usage as printed")
@@ -41,7 +41,7 @@ def one_half() -> Finding:
     """'A fair-share factor of 0.5 indicates that the user's jobs have used exactly the portion of the machine'."""
     # two accounts of equal shares; u has half of the first one's shares, and a tenth of the machine was its
     tree = AssociationTree.of((2, 2, ROOT, ROOT), (1, 1, 1, 1), (10, 30, 40, 60), users=2, total=Fraction(100))
-    share, used, factor = tree.machine_part()[0], tree.usage[0] / tree.total, classic_factors(tree)[0]
+    share, used, factor = tree.machine_part[0], tree.usage[0] / tree.total, classic_factors(tree)[0]
     require(factor.exponent == 1 and used < share, "a factor of one half with less than its share used")
     flat = AssociationTree.of((ROOT, ROOT), (1, 1), (1, 1), users=2)
     damped = classic_factors(flat, 2)[0]

@@ -13,7 +13,6 @@ from fairopt.models.slurm.tree import (
     Exponential,
     Ties,
     classic_factors,
-    effective_usage,
     fair_tree,
     level_fair_shares,
     quotient,
@@ -32,15 +31,15 @@ def test_the_documented_example_of_classic_fair_share(user: str) -> None:
     tree, names = tree_of(CLASSIC)
     at = names.index(user)
     share, usage, factor = CLASSIC_FOUND[user]
-    assert tree.machine_part()[at] == Fraction(share)
-    assert round(effective_usage(tree)[at], 6) == Fraction(usage)
+    assert tree.machine_part[at] == Fraction(share)
+    assert round(tree.effective[at], 6) == Fraction(usage)
     assert printed(float(classic_factors(tree)[at])) == factor
 
 
 @pytest.mark.parametrize("account", CLASSIC_ACCOUNTS)
 def test_the_documented_effective_usage_of_accounts(account: str) -> None:
     tree, names = tree_of(CLASSIC)
-    assert round(effective_usage(tree)[names.index(account)], 6) == Fraction(CLASSIC_ACCOUNTS[account])
+    assert round(tree.effective[names.index(account)], 6) == Fraction(CLASSIC_ACCOUNTS[account])
 
 
 def test_without_shares_the_factor_is_0() -> None:
