@@ -7,7 +7,7 @@ prove how near it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -118,11 +118,22 @@ def _near_shares(
     loose: Collection[int] = (),
 ) -> Iterator[Array]:
     """Yield exact shares (n, k) near a draft that keep all rows; rows that are ``loose`` do not count as tight."""
-    left()
-    space = _Space.of(program, speedup, draft, near, loose)
-    for shares in () if space is None else space.optima(weight, digits):
-        if not program.violations(shares.ravel()):
-            yield shares
+    first: list[int] = []
+    while True:
+        left()
+        space = _Space.of(program, speedup, draft, near, loose, first)
+        if space is None:
+            return
+        broken: set[int] = set()
+        for shares in space.optima(weight, digits):
+            if not program.violations(shares.ravel()):
+                yield shares
+            activity = program.rows.activity(shares.ravel())
+            beyond = (activity < program.rows.lower) | (activity > program.rows.upper)
+            broken |= set(np.flatnonzero(beyond).tolist()) & space.left_out - set(first)
+        if not broken:
+            return
+        first = [*sorted(broken), *first]
 
 
 def _alike(market: Market, shares: Array) -> Array:
@@ -195,7 +206,8 @@ def _proved(program: Program, speedup: Array, weight: Array, shares: Array, digi
 class _Space:
     """The shares for which some rows and bounds are tight: ``base`` (v,) and sums of ``moves`` (v, r).
 
-    ``utility`` (n,) is that at the base, and ``changes`` (n, r) what the moves change; these are independent.
+    ``utility`` (n,) is that at the base, and ``changes`` (n, r) what the moves change; these are independent. Rows that
+    are ``left_out`` contradict the others.
     """
 
     shape: tuple[int, ...]
@@ -203,14 +215,22 @@ class _Space:
     moves: Any
     utility: Any
     changes: Any
+    left_out: set[int]
 
     @classmethod
     def of(
-        cls, program: Program, speedup: Array, draft: Array, near: Array, loose: Collection[int] = ()
+        cls,
+        program: Program,
+        speedup: Array,
+        draft: Array,
+        near: Array,
+        loose: Collection[int] = (),
+        first: Sequence[int] = (),
     ) -> _Space | None:
         """Return the space of what is tight at a draft, up to ``near`` (v,), but for ``loose`` rows; None: it is empty.
 
-        Of rows that contradict each other, as they may in last digits, the first stay.
+        Of rows that contradict each other, as they may in last digits, those that are named ``first`` stay, then those
+        that come first.
         """
         x, rows = draft.ravel(), program.rows
         lower, upper = program.lower.astype(float), program.upper.astype(float)
@@ -221,7 +241,8 @@ class _Space:
         scale = np.bincount(rows.row, np.abs(rows.value.astype(float)) * near[rows.column], minlength=len(rows))
         activity = np.bincount(rows.row, rows.value.astype(float) * x[rows.column], minlength=len(rows))
         low, high = (activity - rows.lower.astype(float) <= scale), (rows.upper.astype(float) - activity <= scale)
-        tight = np.setdiff1d(np.flatnonzero(low | high), np.array(list(loose), dtype=np.int64))
+        others = np.setdiff1d(np.flatnonzero(low | high), np.array([*loose, *first], dtype=np.int64))
+        tight = np.concatenate([np.array(first, dtype=np.int64), others])
         place = {int(j): at for at, j in enumerate(inner)}
         sides = np.where(low, rows.lower, rows.upper)[tight] - rows.activity(base)[tight]
         table = [[fmpq(0)] * len(inner) + [_flint(side)] for side in sides]
@@ -230,8 +251,11 @@ class _Space:
             if r in row_of and j in place:
                 table[row_of[r]][place[j]] = _flint(value)
         reduced, pivots = _reduced(table, len(inner) + 1)
+        left_out: set[int] = set()
         if len(inner) in pivots:
-            reduced, pivots = _reduced([table[at] for at in _independent([row[:-1] for row in table])], len(inner) + 1)
+            kept = _independent([row[:-1] for row in table])
+            left_out = set(np.delete(tight, kept).tolist())
+            reduced, pivots = _reduced([table[at] for at in kept], len(inner) + 1)
         if len(inner) in pivots:
             return None
         open_ = [at for at in range(len(inner)) if at not in set(pivots)]
@@ -248,7 +272,7 @@ class _Space:
         kept = _independent(changes)
         utility = (speedup * base.reshape(speedup.shape)).sum(axis=1)
         moves, changed = ([each[at] for at in kept] for each in (columns, changes))
-        return cls(speedup.shape, base, moves, utility, changed)
+        return cls(speedup.shape, base, moves, utility, changed, left_out)
 
     def optima(self, weight: Array, digits: int) -> list[Array]:
         """Return shares where the gradient within the space is 0: of rational utilities near the root, and its digits.
