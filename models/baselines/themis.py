@@ -101,10 +101,11 @@ class Themis(Policy):
         placements = placed(problem, requests, self.placement)
         until = problem.now + lease_length(problem, self.lease)
         rows = np.fromiter(placements, dtype=np.int64, count=len(placements))
-        # who runs asks for its own type first, and gets it in any order
+        # who runs asks for its own type first, and gets it in any order; after an auction the next round says that
+        # there is none
         all_run = len(placements) == np.count_nonzero(problem.can)
         plain = self.lease is None and not self.average_contention and type(self.placement) is Consolidated
-        stands = leases_end(problem) if all_run and plain else None
+        stands = leases_end(problem) if calm and all_run and plain else None
         return Schedule(
             self.name,
             problem,
@@ -113,7 +114,7 @@ class Themis(Policy):
             state=after,
             costs=costs,
             stands=stands,
-            settled=bool(calm) and stands is not None,
+            settled=stands is not None,
             newcomers=by_arrival,
         )
 

@@ -201,7 +201,7 @@ def test_columns_of_public_traces_are_known(tmp_path: Path, name: str, packed: b
     places = job_csv.Places()
     lines = job_csv.table_cells(path)
     place, names = next(lines)
-    ((job, *rest),) = job_csv._jobs(lines, names, job_csv._columns(names, {}, place), places)
+    ((job, *rest),) = job_csv._jobs(lines, job_csv._columns(names, {}, place), places)
     assert (rest[0], rest[1], rest[3], rest[2], rest[4]) == (tenant, submit, seconds, gpus, kind)
     assert job
     assert len(job_csv.read(path).problem.jobs) == 1
