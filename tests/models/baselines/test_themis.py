@@ -73,13 +73,15 @@ def test_nobody_is_asked_where_all_jobs_run() -> None:
 
 
 def test_who_is_not_on_the_type_that_it_asks_for_first_competes() -> None:
-    # the fast type has room for one of two; both run, and the next who comes may take the fast one
+    # the fast type has room for one of two; both run, and in the next round nobody competes: what is said changes
     cluster = Cluster.of(["K80", "V100"], [1, 1])
     jobs = Jobs.of(gpus=[1, 1], work=[60, 60], types=["K80", "V100"], throughput=[[1, 2]] * 2)
     both = decide(Themis(), Queue.fresh(jobs, cluster, length=10))
     assert len(both.placements) == 2
-    assert (both.stands, both.settled) == (INFINITY, False)
+    assert (both.stands, both.settled) == (None, False)
     assert dict(both.costs) == {"largest finish-time fairness": Fraction(1, 2)}
+    first, second, *_ = Engine(Themis(), Trace(jobs), cluster, length=10, ask=True)
+    assert (bool(first.costs), second.costs) == (True, {})
 
 
 def test_where_nobody_competes_the_policy_is_asked_once() -> None:
