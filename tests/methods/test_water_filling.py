@@ -231,3 +231,11 @@ def test_who_can_rise_on_idle_gpus_is_not_held_down_by_prices_that_are_rounding_
     found = allocate(WaterFilling(), market)
     assert [found.utilities[sort == i].min() for i in range(3)] == pytest.approx([1 / 160, 2 / 15, 0.1125], rel=1e-9)
     assert found.evidence.slack.max() < 1e-9
+
+
+def test_a_type_of_which_rounding_alone_is_left_has_a_price() -> None:
+    """Who keeps its level on the first type leaves a part of 1e-15 of it, which has cost nothing, and so bounded none."""
+    market = Market.of([[3, 3, 6], [2, 4, 1], [6, 1, 0]], [1, 3, 3], demand=[2, 6, 1])
+    (prices,) = (method for method in WaterFilling().methods if method.name == "prices")
+    found, right = allocate(WaterFilling(), market.as_(float), prices), allocate(WaterFilling(), market, exact=True)
+    assert found.utilities == pytest.approx(right.utilities.astype(float))
