@@ -54,7 +54,9 @@ class JobStarter:
     # -- who is before whom ------------------------------------------------------------------------------------------
     def line_up(self) -> None:
         """Let those that wait now line up anew: with preemption their order depends on who is among them."""
-        self.__dict__.pop("queue", None)
+        before = self.__dict__.pop("queue", None)
+        if before is not None and not self.preempts:  # then nobody comes back, and all keep their order
+            self.__dict__["queue"] = [(job, part) for job, part in before if job.gang.on < 0]
 
     @cached_property
     def queue(self) -> list[Entry]:
@@ -98,11 +100,12 @@ class JobStarter:
     # -- where a job fits --------------------------------------------------------------------------------------------
     def free_for(self, job: SlurmJob, part: SlurmPartition, nodes: Array) -> tuple[str, tuple[int, Place] | None]:
         """Return a type and nodes that are free for a job; else the limit that stops it on each type, "" for none."""
-        broken = {kind: self.beyond(job, part, kind) for kind in job.gang.takes}
-        for kind, why in broken.items():
-            if not why and (on := self.fits(job, kind, nodes, self.site.free)) is not None:
+        broken = []
+        for kind in job.gang.takes:
+            broken.append(self.beyond(job, part, kind))
+            if not broken[-1] and (on := self.fits(job, kind, nodes, self.site.free)) is not None:
                 return "", (kind, on)
-        return (next(iter(broken.values())) if broken and all(broken.values()) else ""), None
+        return (broken[0] if broken and all(broken) else ""), None
 
     def beyond(self, job: SlurmJob, part: SlurmPartition, kind: int) -> str:
         """Return the limit on what jobs hold that stops a job on a type, in words; "" for none."""
