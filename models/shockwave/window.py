@@ -223,6 +223,7 @@ class PlanningWindow:
         group = np.arange(n) % GROUPS
         kept: list[_Response] = []
         choice, bound = np.zeros(n, dtype=np.int64), np.inf
+        constant = self.makespan * float(self.left.max())  # the program's objective has it, and its gap is meant
         for _ in range(MOST_TURNS):
             time_left()
             at = np.arange(n), choice
@@ -235,13 +236,13 @@ class PlanningWindow:
             best = net[np.arange(n), choice].sum() + (price * there).sum()
             paid = (longest * self.left[last]).sum() + (self.makespan - longest.sum()) * least
             bound = min(bound, float(best - paid))
-            if bound - value <= gap * max(abs(bound), 1e-300):
+            if bound - value <= gap * max(abs(bound + constant), 1e-300):
                 mine = part[:, group]  # (turns, n)
                 return self._as_solution(
                     program,
                     sum(each[:, None] * one.rounds for each, one in zip(mine, kept, strict=True)),
                     sum(each * one.progress for each, one in zip(mine, kept, strict=True)),
-                    bound + self.makespan * float(self.left.max()),
+                    bound + constant,
                 )
         return None
 

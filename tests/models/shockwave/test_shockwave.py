@@ -213,6 +213,21 @@ def test_prices_find_the_optimum_of_the_program(seed: int, makespan: float) -> N
     assert solution.gap < 1e-8
 
 
+def test_the_gap_of_prices_is_that_of_the_objective() -> None:
+    """It was relative to the negative time of the longest job, beside which all that the others gain is little."""
+    random = np.random.default_rng(1)
+    work = [4_000_000, *random.integers(1, 400, 39).tolist()]
+    jobs = Jobs.of(gpus=random.integers(1, 5, 40), work=work, types=["V100"])
+    queue = Queue.fresh(jobs, Cluster.uniform({"V100": (3, 4)}), length=10).as_(float)
+    window = PlanningWindow.of(queue, 5, 10.0)
+    program = window.program(np.ones(40), together=True, whole=False)
+    found, right = window.priced(program, np.ones(40), 1e-6), Highs().solve(program)
+    assert found is not None
+    assert found.gap is not None
+    assert found.gap <= 1.1e-6
+    assert found.objective == pytest.approx(right.objective, rel=2e-6)
+
+
 def test_prices_that_find_nothing_leave_it_to_the_back_end() -> None:
     """Where the logarithm's chords are not concave, or many jobs may be the last to end."""
     alike = Jobs.of(gpus=[1] * 30, work=[400] * 30, types=["V100"])
