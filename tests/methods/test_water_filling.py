@@ -234,7 +234,7 @@ def test_who_can_rise_on_idle_gpus_is_not_held_down_by_prices_that_are_rounding_
 
 
 def test_a_type_of_which_rounding_alone_is_left_has_a_price() -> None:
-    """Who keeps its level on the first type leaves a part of 1e-15 of it, which has cost nothing, and so bounded none."""
+    """Who keeps its level on the first type leaves a part of 1e-15 of it, which cost nothing, and bounded none."""
     market = Market.of([[3, 3, 6], [2, 4, 1], [6, 1, 0]], [1, 3, 3], demand=[2, 6, 1])
     (prices,) = (method for method in WaterFilling().methods if method.name == "prices")
     found, right = allocate(WaterFilling(), market.as_(float), prices), allocate(WaterFilling(), market, exact=True)
