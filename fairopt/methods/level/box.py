@@ -99,16 +99,7 @@ class Box:
     def whole(self) -> LevelPoint:
         """Return the optimum by one program of all users, from the first prices. Errors: `NotSolved`."""
         problem = self.problem
-        used = problem.need <= FAR * problem.capacity[:, None]
-        at = self._vertex(problem, used, self.level, self.prices)
-        if used.all():
-            return at
-        # who leaves out a type must not find it cheaper than those in use: that bounds any level by next to nothing
-        cost = at.prices[:, None] if at.demand_dual is None else at.prices[:, None] + at.demand_dual
-        with np.errstate(invalid="ignore"):  # a price of 0 where a user cannot run
-            value = np.where(used, cost * problem.need, INFINITY).min(axis=0)
-        least = np.where(used, 0.0, value / problem.need).max(axis=1)
-        return replace(at, prices=np.maximum(at.prices, least))
+        return self._vertex(problem, problem.need <= FAR * problem.capacity[:, None], self.level, self.prices)
 
     def step(self) -> LevelPoint | None:
         """Return the optimum if it is in this box, else None and move on to the next box. Errors: `NotSolved`."""
