@@ -51,7 +51,7 @@ class Backfill:
         for job, part in waiting[: self.site.parameter("bf_max_job_test", MOST_TESTED)]:
             if self._full:
                 break
-            if not starter.waits(job) or part.refuses(job):
+            if not starter.waits(job):
                 continue
             if why := part.denies(job) or starter.limits.on_jobs(
                 job, part

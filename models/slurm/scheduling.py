@@ -44,12 +44,12 @@ def stopped_some(starter: JobStarter) -> bool:
     kept: dict[str, str] = {}  # by partition: the job for which its nodes are kept
     taken = np.zeros(len(site.names), dtype=bool)
     for job, part in starter.queue:
-        if not starter.waits(job) or part.refuses(job):
+        if not starter.waits(job):
             continue
         name = job.gang.name
-        if why := _kept_in(part, kept):
+        if part.name in kept:
             if name not in starter.stays:  # passed over, it keeps another reason than too little room
-                waits[name] = why
+                waits[name] = f"{part.name or 'the partition'} is kept for {kept[part.name]}, which goes first"
             continue
         if why := starter.limits.on_jobs(job, part):
             waits[name] = why
@@ -93,11 +93,6 @@ def _refused(starter: JobStarter) -> None:
                 refused = True
             elif refused:
                 starter.stays.discard(job.gang.name)
-
-
-def _kept_in(part: SlurmPartition, kept: dict[str, str]) -> str:
-    first = kept.get(part.name)
-    return f"{part.name or 'the partition'} is kept for {first}, which goes first" if first else ""
 
 
 def _asked(starter: JobStarter, job: SlurmJob) -> str:

@@ -60,9 +60,9 @@ class JobStarter:
 
     @cached_property
     def queue(self) -> list[Entry]:
-        """Pending jobs with each partition in which they may start, in their order."""
+        """Pending jobs with each partition that does not refuse them, in their order."""
         waiting = [job for job in self.site.jobs.values() if job.gang.on < 0 and job.gang.name not in self.room.stopped]
-        listed = [(job, part) for job in waiting for part in job.partitions]
+        listed = [(job, part) for job in waiting for part in job.partitions if not part.refuses(job)]
         key = self._keys
         for job, part in listed:
             if (job.number, part.name) not in key:

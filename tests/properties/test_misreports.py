@@ -190,7 +190,11 @@ RULES: list[Policy] = [
 
 @pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
 @pytest.mark.parametrize("count", [6, pytest.param(60, marks=pytest.mark.slow)])
-def test_bundles_decided_many_at_once_are_worth_what_those_of_decide_are(policy: Policy, count: int) -> None:
+def test_bundles_decided_many_at_once_are_worth_what_those_of_decide_are(
+    policy: Policy, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a dozen reports are of many structures where demands bind: groups of one are decided side by side, too
+    monkeypatch.setattr("fairopt.models.gavel.many_levels.FEWEST", 1)
     compared = lost = 0
     for number, market in enumerate(sample_markets(count, seed=34, users=(2, 6), demands=True)):
         asked = Reports(policy, market)
@@ -205,7 +209,7 @@ def test_bundles_decided_many_at_once_are_worth_what_those_of_decide_are(policy:
                 right = (report * asked.misreported(user, report).shares[user].astype(float)).sum()
                 assert (report * bundle).sum() == pytest.approx(right, abs=1e-5 * float(asked.fair[user]))
                 compared += 1
-    assert lost <= compared / 2  # water filling leaves nearly a third of those with demands to be decided alone
+    assert lost <= compared / 4
 
 
 def test_trading_many_at_once_is_trading_to_the_last_bit() -> None:
