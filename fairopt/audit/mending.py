@@ -215,7 +215,8 @@ def _tabled(gpus: Sequence[int], there: Sequence[int], needed: int, owed: _Owed)
         for inside, spare in sorted(owed, key=lambda each: len(each[0])):
             some = [tables.pop(each) for each in dict.fromkeys(within[at] for at in inside)]
             limit = min(most, spare // unit) if harmless else most
-            fit = [each for each in some if (len(each.costs) > 1 if each.parts else sizes[each.kind] <= limit)]
+            # a part of which nothing can be taken within the limit changes nothing
+            fit = [each for each in some if len(each.costs) > 1 and (each.parts or sizes[each.kind] <= limit)]
             table = _joined(fit or some[:1], limit)
             below = np.maximum(np.arange(len(table.costs)) * unit - spare, 0)
             tables[inside[0]] = table._replace(costs=np.minimum(table.costs + above * below, _NEVER))

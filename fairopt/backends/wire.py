@@ -98,7 +98,8 @@ def _tree(value: Any, buffers: list[bytes]) -> Any:
         parts = {name: getattr(value, name) for name in dir(value) if not name.startswith("_")}
         plain = {name: _listed(each) for name, each in parts.items() if _plain(each)}
         return ["made", *_named(kind), _all(plain, buffers)]
-    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} does not go to another process")
+    remedy = "Give arrays, numbers, texts, and lists, tuples and dictionaries of these"
+    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} does not go to another process. {remedy}")
 
 
 def _all(parts: Mapping[str, Any], buffers: list[bytes]) -> dict[str, Any]:

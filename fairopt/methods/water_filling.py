@@ -226,7 +226,8 @@ class _Filling:
         floor = np.where(alone, 0.0, least)
         taken = np.bincount(type_, weights=gpus, minlength=len(self.capacity))
         left = np.where(taken > 0, np.maximum(self.capacity - taken, 0.0), self.capacity)
-        left = np.where(left > (2 * part + ROUNDING) * taken, left, 0.0)  # what is given up alone has no price
+        # where no more is left than these give up, nothing is: a type of next to no GPUs would get a price of nothing
+        left = np.where(left > (2 * part + ROUNDING) * taken, left, 0.0)
         needy = (rate > 0) | (floor > 0)
         if (taken > self.capacity * (1 + REACHED)).any() or not ((speedup[needy] > 0) & (left > 0)).any(axis=1).all():
             raise NotSolved("users are to keep more than there is")

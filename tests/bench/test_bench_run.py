@@ -76,7 +76,7 @@ def test_a_sound_answer_is_timed_in_stages_and_judged() -> None:
         pytest.param("Quitting", TrialStatus.ERROR, "status 7 in solve: quitting: no licence", marks=pytest.mark.slow),
         ("Crashing", TrialStatus.ERROR, "SIGSEGV in solve"),
         ("Absent", TrialStatus.MISSING, "pip install no-such-library"),
-        ("Unwritable", TrialStatus.ERROR, "does not go to another process"),
+        ("Unwritable", TrialStatus.ERROR, "does not go to another process. Give arrays"),
     ],
 )
 def test_every_way_to_end_is_kept_as_what_it_is(fake: str, status: TrialStatus, words: str) -> None:
