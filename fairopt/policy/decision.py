@@ -29,8 +29,8 @@ class Seconds:
 class Decision:
     """What a policy decided on a problem; `Allocation`, `Schedule` and `Plan` say what that is at each level.
 
-    ``solver`` is who solved: a backend, or one of the policy's methods. ``asked`` says whether somebody asked for it, or
-    for exact numbers, a vertex, options; else the policy's best way decided, which may be another on another problem.
+    ``solver`` is who solved: a backend, or one of the policy's methods. ``asked`` says whether somebody asked for it,
+    for exact numbers, a vertex or options; else the policy's best way decided, which may be another on another problem.
     ``solution`` is its answer to ``program``, None where none was formulated. ``evidence`` is further proof: trades,
     prices, levels. ``state`` is what the policy carries to the next decision.
 

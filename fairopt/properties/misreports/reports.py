@@ -32,8 +32,8 @@ class Reports:
     """What misreports gain under a policy, on a market in floats.
 
     ``truth`` is the decision when all tell the truth: to a vertex, where none is given and the market is small. All
-    others are made by the same solver, where somebody asked for it; else as `decide` does. ``own`` (n,) is each user's throughput in it, ``fair`` (n,) that on its equal
-    share.
+    others are made by the same solver, where somebody asked for it; else as `decide` does. ``own`` (n,) is each user's
+    throughput in it, ``fair`` (n,) that on its equal share.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:

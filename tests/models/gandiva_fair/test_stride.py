@@ -89,7 +89,7 @@ def test_a_new_job_enters_at_the_least_pass():
 
 @pytest.mark.parametrize("policy", [GangAwareStride(), SplitStride()], ids=lambda each: each.name)
 def test_passes_that_differ_by_rounding_alone_are_equal(policy):
-    """In a run of 75 in fractions, and in floats, two jobs had the same pass but for 41 of its 10^23, here and there."""
+    """Two jobs of a drawn trace had the same pass but for 41 of its 10^23, in floats otherwise than in fractions."""
     jobs = Jobs.of(gpus=[1, 1], work=[ENDLESS] * 2, types=["V100"], names=["x", "y"])
     queue, home = Queue.fresh(jobs, Cluster.uniform({"V100": (1, 1)}), length=1), (("V100-1", 1),)
     for more, first in ((41, 0), (-41, 0), (UNIT // 10**6, 1)):
