@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -103,13 +103,12 @@ class Cycles:
 
     def _heads(self) -> Iterator[Assignment]:
         """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
-        quotas = self.state.quotas
-        rooms = cache(lambda node: cache(partial(quotas.room, node)))  # nothing changes meanwhile
+        room = cache(self.state.quotas.room)  # nothing changes meanwhile
         for node in list(self._awake):
             own = self.queues[node]
             if (work := own.first()) is None:
                 del self._awake[node]
-            elif (found := nominate(self.state, work, rooms(quotas.like[node]))) is not None:
+            elif (found := nominate(self.state, work, room)) is not None:
                 yield found
             else:
                 own.aside(work)
