@@ -19,7 +19,9 @@ WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 #: Who goes, and what was taken away of its usage.
 Gone = tuple[Target, Needs]
 #: Who may go, why, what it takes, and usage and quotas of the nodes that use less without it, up to the preemptor's.
-_Going = tuple[QueuedWork, str, Needs, Rows]
+_Going = tuple[QueuedWork, str, Candidate, Rows]
+#: By ClusterQueue: how far above the preemptor's the common ancestor is, and `_Going`'s usage and quotas.
+_Beside = Mapping[int, tuple[int, Rows]]
 #: Whether the pods of the preemptor find places when some are gone.
 Places = Callable[[Sequence[Gone]], bool]
 #: What adds usage to a node, or takes it away.
@@ -94,7 +96,7 @@ def _attempt(
     #: Of each column what is lacking; somebody who goes leaves room for what it takes at most.
     lacks = {column: amount - quotas.available(work.queue, column) for column, amount in needs}
     gone: list[Gone] = []
-    for each, reason, usage, _ in going:
+    for each, reason, (_, _, usage, _), _ in going:
         usage = [part for part in usage if part[0] in matters]
         quotas.lift(each.queue, usage)
         gone.append((Target(each, reason), usage))
@@ -117,46 +119,50 @@ def _attempt_shared(
     ``needs``: each with the room that the tree has.
     """
     usage, quota = state.quotas.usage[work.queue], state.quotas.subtree[work.queue]
-    lacks: list[Number] = [-INFINITY] * state.quotas.width  # other columns never do
-    above = lacks[:]
+    lacks, above = dict[int, Number](), dict[int, Number]()
     for column, amount, room in needs:
         lacks[column] = amount - room if amount > 0 else -INFINITY
         above[column] = -INFINITY if borrowing else usage[column] + amount - quota[column]
     gone: list[_Going] = []
     for each in going:
-        _, _, parts, rows = each
+        _, _, (_, _, _, takes), rows = each
         gone.append(each)
-        for column, amount in parts:
-            lacks[column] -= amount
-            for row, _ in rows:
-                row[column] -= amount
-            if not rows:
-                above[column] -= amount
-        if max(lacks) <= 0 and (borrowing or max(above) <= 0):
+        for column in lacks:
+            if column in takes:
+                amount = takes[column]
+                lacks[column] -= amount
+                for row, _ in rows:
+                    row[column] -= amount
+                if not rows:
+                    above[column] -= amount
+        if max(lacks.values()) <= 0 and (borrowing or max(above.values()) <= 0):
             break
-    for _, _, parts, rows in gone:
-        for row, _ in rows:
-            for column, amount in parts:
-                row[column] += amount
-    if max(lacks) > 0 or max(above) > 0:
+    for _, _, (_, _, _, takes), rows in gone:
+        for column in lacks if rows else ():
+            if column in takes:
+                for row, _ in rows:
+                    row[column] += takes[column]
+    if max(lacks.values()) > 0 or max(above.values()) > 0:
         return []
     for at in range(len(gone) - 2, -1, -1):  # fillBackWorkloads
-        _, _, parts, rows = gone[at]
-        for column, amount in parts:
-            if lacks[column] + amount > 0 or (not rows and above[column] + amount > 0):
+        _, _, (_, _, _, takes), rows = gone[at]
+        for column, lack in lacks.items():
+            if column in takes and (
+                lack + takes[column] > 0 or (not rows and above[column] + takes[column] > 0)
+            ):
                 break
         else:
             gone[at] = gone[-1]
             gone.pop()
-            for column, amount in parts:
-                lacks[column] += amount
+            for column in takes.keys() & lacks:
+                lacks[column] += takes[column]
                 if not rows:
-                    above[column] += amount
+                    above[column] += takes[column]
     return [Target(each, reason) for each, reason, _, _ in gone]
 
 
 def _going(
-    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int,
+    state: State, work: QueuedWork, columns: set[int], beside: _Beside, right: int,
     wanted: tuple[bool, bool], own: Iterable[Candidate], *, borrowing: bool,
 ) -> Iterator[_Going]:  # fmt: skip
     """Yield who may go, in order: those over whom the preemptor has the better right, the others, its own.
@@ -169,46 +175,46 @@ def _going(
     listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
         for at in compress(count(), map(left.__contains__, queues)) if wanted[not better] else ():
-            _, each, parts, touched = listed[at]
-            queue = each.queue
+            candidate = listed[at]
+            _, each, _, takes = candidate
             if lower and each.priority >= work.priority:
                 break
-            if (left[queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
+            level, rows = left[each.queue]
+            if (level >= right) is not better or columns.isdisjoint(takes) or each.number in away:
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
             if borrowing and not while_borrowing:
                 continue
-            rows = quotas.apart(work.queue, queue)
             for usage, quota in rows:
                 for column in columns:
                     if usage[column] > quota[column]:
                         break
                 else:
-                    del left[queue]  # it will not borrow again
+                    del left[each.queue]  # it will not borrow again
                     break
             else:
-                yield each, reason, parts, rows
-    for _, each, parts, _ in own:
-        yield each, IN_QUEUE, parts, ()
+                yield each, reason, candidate, rows
+    for candidate in own:
+        yield candidate[1], IN_QUEUE, candidate, ()
 
 
-def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]:
-    """Return, by ClusterQueue that borrows, how far above another one their common ancestor is; of itself 1.
+def _borrowing(state: State, queue: int, columns: set[int]) -> _Beside:
+    """Return what stands beside a ClusterQueue, by ClusterQueue that borrows; of itself the level is 1.
 
     All cohorts up to there borrow, too. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
     """
-    above, children = state.quotas.above_below, state.quotas.children
+    above, children, apart = state.quotas.above_below, state.quotas.children, state.quotas.apart
     _, *path = state.quotas.paths[queue]
 
-    def find() -> Mapping[int, int]:
-        found, below = dict[int, int](), -1
+    def find() -> _Beside:
+        found, below = dict[int, tuple[int, Rows]](), -1
         for level, ancestor in enumerate(path, 1):
             nodes = [node for node in above(ancestor, columns) if node != below]
             for node in nodes:
                 if children[node]:
                     nodes += above(node, columns)
                 else:
-                    found[node] = level
+                    found[node] = level, apart(queue, node)
             below = ancestor
         return found
 
@@ -216,17 +222,17 @@ def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]
 
 
 def _somebody(
-    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int, *, only_better: bool
+    state: State, work: QueuedWork, columns: set[int], beside: _Beside, right: int, *, only_better: bool
 ) -> tuple[bool, bool]:
     """Return whether anybody may go over whom a preemptor has the better right, and anybody else beside it."""
     found, lower = [False, only_better], state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY
-    for queue, level in beside.items():
+    for queue, (level, _) in beside.items():
         if found[level < right] or queue == work.queue:
             continue
-        for place, each, _, touched in state.going(queue)[0]:
+        for place, each, _, takes in state.going(queue)[0]:
             if lower and place[0] >= work.priority:
                 break
-            if not columns.isdisjoint(touched) and each.number not in state.away:
+            if not columns.isdisjoint(takes) and each.number not in state.away:
                 found[level < right] = True
                 break
         if all(found):

@@ -67,6 +67,8 @@ class CohortQuotas:
         self.parent, self.nominal, self.borrowing, self.weight = parent, nominal, borrowing, weight
         self.resources = sorted(set(resource))
         self.resource = [self.resources.index(each) for each in resource]
+        #: Of each column: whether its resource has another one, of another flavor.
+        self.several = [self.resource.count(each) > 1 for each in self.resource]
         nodes, self.width = range(len(parent)), len(resource)
         self.paths = [tuple(self._up(node)) for node in nodes]
         self.children: list[list[int]] = [[] for _ in nodes]
