@@ -147,9 +147,7 @@ def _attempt_shared(
     for at in range(len(gone) - 2, -1, -1):  # fillBackWorkloads
         _, _, (_, _, _, takes), rows = gone[at]
         for column, lack in lacks.items():
-            if column in takes and (
-                lack + takes[column] > 0 or (not rows and above[column] + takes[column] > 0)
-            ):
+            if column in takes and (lack + takes[column] > 0 or (not rows and above[column] + takes[column] > 0)):
                 break
         else:
             gone[at] = gone[-1]
@@ -169,7 +167,7 @@ def _going(
 
     Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
     """
-    quotas, rules, away, left = state.quotas, state.rules(work.queue), state.away, dict(beside)
+    quotas, rules, left = state.quotas, state.rules(work.queue), dict(beside)
     lower = rules.reclaim_within_cohort is not Preempts.ANY
     left.pop(work.queue, None)
     listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
@@ -180,7 +178,7 @@ def _going(
             if lower and each.priority >= work.priority:
                 break
             level, rows = left[each.queue]
-            if (level >= right) is not better or columns.isdisjoint(takes) or each.number in away:
+            if (level >= right) is not better or columns.isdisjoint(takes):
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
             if borrowing and not while_borrowing:
@@ -229,10 +227,10 @@ def _somebody(
     for queue, (level, _) in beside.items():
         if found[level < right] or queue == work.queue:
             continue
-        for place, each, _, takes in state.going(queue)[0]:
+        for place, _, _, takes in state.going(queue)[0]:
             if lower and place[0] >= work.priority:
                 break
-            if not columns.isdisjoint(takes) and each.number not in state.away:
+            if not columns.isdisjoint(takes):
                 found[level < right] = True
                 break
         if all(found):

@@ -108,8 +108,6 @@ class State:
     #: ClusterQueue, and by tree (its root), all with the column -1; and by tree and column of a resource that has
     #: several flavors, since those of one flavor are few.
     _going: dict[tuple[int, int], tuple[list[Candidate], list[int]]] = field(default_factory=dict)
-    #: The numbers of those that run no more for a while.
-    away: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
@@ -190,8 +188,8 @@ class State:
                 above = bisect_left(found, ((preemptor.priority + 1,),))
                 newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
             found = [*found[:lower], *newer]
-        apart, away = columns.isdisjoint, self.away
-        return [each for each in found if not apart(each[3]) and each[1].number not in away]
+        apart = columns.isdisjoint
+        return [each for each in found if not apart(each[3])]
 
     def yields(self, work: QueuedWork) -> Sequence[int]:
         """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
@@ -211,7 +209,7 @@ class State:
     def going(self, node: int, column: int = -1) -> tuple[Sequence[Candidate], Sequence[int]]:
         """Return who of a ClusterQueue, or of the tree of a root, may be preempted, and the ClusterQueue of each.
 
-        Those that are away are among them. With a column, of a tree: those who use it, and maybe others.
+        With a column, of a tree: those who use it, and maybe others.
         """
         several = column >= 0 and self.quotas.several[column]
         return self._going.get((node, column if several else -1), ((), ()))
@@ -236,19 +234,3 @@ class State:
         yield
         for queue, usage in reversed(gone):
             self.quotas.put(queue, usage)
-
-    @contextmanager
-    def removed(self, works: Iterable[QueuedWork]) -> Iterator[None]:
-        """Let some workloads run no more for a while: nobody can preempt them. Source: SimulateWorkloadRemoval."""
-        gone = list(works)
-        self._leave(gone, 1)
-        yield
-        self._leave(gone[::-1], -1)
-
-    def _leave(self, works: Sequence[QueuedWork], sign: int) -> None:
-        """Take the usage and the places of some away (sign 1), or give them back (-1)."""
-        for work in works:
-            (self.quotas.remove if sign > 0 else self.quotas.add)(work.queue, work.usage)
-            self.topologies.move(work, work.flavor, work.spots, sign)
-        self.away ^= {work.number for work in works}
-        self._known.clear()
