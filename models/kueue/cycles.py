@@ -164,9 +164,9 @@ class Cycles:
             queue = turns.first(root)
             while queue is not None and left[queue]:
                 yield left[queue].pop()
-                with self._still_running():
+                with self._still_used(queue):
                     turns.changed(queue)
-                    queue = turns.first(root)
+                queue = turns.first(root)
 
     def _key(self, node: int, found: Assignment) -> tuple[object, ...]:
         """Return what `less` compares, for a node with its nominee's usage added."""
@@ -211,8 +211,11 @@ class Cycles:
                 self._stick(work)
                 return ()
         elif self.state.places_again and found.spots and self._fits(found) and not self._places(found):
-            with self._still_running():
-                found = assign(self.state, work, [found.flavor])
+            for gone in self._stopped.values():
+                self.state.add(gone)
+            found = assign(self.state, work, [found.flavor])
+            for gone in self._stopped.values():
+                self.state.remove(gone)
         work.tried = found.tried
         if found.mode is not Mode.FIT and not found.targets:
             can_always_reclaim = self.state.rules(work.queue).reclaim_within_cohort is Preempts.ANY
@@ -253,13 +256,16 @@ class Cycles:
             self.stopped[target.work.number] = (target.work, work, target.reason)
 
     @contextmanager
-    def _still_running(self) -> Iterator[None]:
-        """Count those who were stopped in this cycle as they were before."""
-        for gone in self._stopped.values():
-            self.state.add(gone)
+    def _still_used(self, queue: int) -> Iterator[None]:
+        """Count what those use who were stopped in this cycle, for a ClusterQueue and those above it below the root."""
+        quotas = self.state.quotas
+        top = quotas.paths[queue][-2:-1]
+        stopped = [gone for gone in self._stopped.values() if quotas.paths[gone.queue][-2:-1] == top]
+        for gone in stopped:
+            quotas.add(gone.queue, gone.usage)
         yield
-        for gone in self._stopped.values():
-            self.state.remove(gone)
+        for gone in stopped:
+            quotas.remove(gone.queue, gone.usage)
 
     def _overlaps(self, found: Assignment) -> bool:
         return not self._stopped.keys().isdisjoint(target.work.number for target in found.targets)
@@ -302,7 +308,7 @@ class Cycles:
         """Return what is held back for a workload that cannot preempt: quotaResourcesToReserve."""
         quotas, queue = self.state.quotas, found.work.queue
         kept = []
-        with self._still_running():
+        with self._still_used(queue):
             for column, amount in found.needs:
                 left = quotas.nominal[queue][column] - quotas.usage[queue][column]
                 limit = quotas.borrowing[queue][column]
