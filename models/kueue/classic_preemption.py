@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, count
 
-from fairopt.models.kueue.quotas import Needs, Rows
+from fairopt.models.kueue.quotas import Beside, Needs, Rows
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
 from fairopt.models.kueue.work import QueuedWork
 from fairopt.program import INFINITY, Number
@@ -20,8 +20,6 @@ WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 Gone = tuple[Target, Needs]
 #: Who may go, why, what it takes, and usage and quotas of the nodes that use less without it, up to the preemptor's.
 _Going = tuple[QueuedWork, str, Candidate, Rows]
-#: By ClusterQueue: how far above the preemptor's the common ancestor is, and `_Going`'s usage and quotas.
-_Beside = Mapping[int, tuple[int, Rows]]
 #: Whether the pods of the preemptor find places when some are gone.
 Places = Callable[[Sequence[Gone]], bool]
 #: What adds usage to a node, or takes it away.
@@ -160,7 +158,7 @@ def _attempt_shared(
 
 
 def _going(
-    state: State, work: QueuedWork, columns: set[int], beside: _Beside, right: int,
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, Beside], right: int,
     wanted: tuple[bool, bool], own: Iterable[Candidate], *, borrowing: bool,
 ) -> Iterator[_Going]:  # fmt: skip
     """Yield who may go, in order: those over whom the preemptor has the better right, the others, its own.
@@ -196,23 +194,24 @@ def _going(
         yield candidate[1], IN_QUEUE, candidate, ()
 
 
-def _borrowing(state: State, queue: int, columns: set[int]) -> _Beside:
-    """Return what stands beside a ClusterQueue, by ClusterQueue that borrows; of itself the level is 1.
+def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, Beside]:
+    """Return the ClusterQueues that borrow, in a tree, as what is beside one of them.
 
-    All cohorts up to there borrow, too. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
+    All cohorts up to the common ancestor borrow, too. Source: collectCandidatesForHierarchicalReclaim,
+    collectCandidatesInSubtree.
     """
-    above, children, apart = state.quotas.above_below, state.quotas.children, state.quotas.apart
+    above, children = state.quotas.above_below, state.quotas.children
     _, *path = state.quotas.paths[queue]
 
-    def find() -> _Beside:
-        found, below = dict[int, tuple[int, Rows]](), -1
-        for level, ancestor in enumerate(path, 1):
+    def find() -> Mapping[int, Beside]:
+        beside, found, below = state.quotas.beside(queue), dict[int, Beside](), -1
+        for ancestor in path:
             nodes = [node for node in above(ancestor, columns) if node != below]
             for node in nodes:
                 if children[node]:
                     nodes += above(node, columns)
                 else:
-                    found[node] = level, apart(queue, node)
+                    found[node] = beside[node]
             below = ancestor
         return found
 
@@ -220,7 +219,7 @@ def _borrowing(state: State, queue: int, columns: set[int]) -> _Beside:
 
 
 def _somebody(
-    state: State, work: QueuedWork, columns: set[int], beside: _Beside, right: int, *, only_better: bool
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, Beside], right: int, *, only_better: bool
 ) -> tuple[bool, bool]:
     """Return whether anybody may go over whom a preemptor has the better right, and anybody else beside it."""
     found, lower = [False, only_better], state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY

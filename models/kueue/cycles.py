@@ -291,10 +291,8 @@ class Cycles:
 
     def _places(self, found: Assignment) -> bool:
         """Return whether the places of its pods are free without those who are stopped."""
-        if not found.spots:
-            return True
         gone = [target.work for target in found.targets]
-        return self.state.topologies.fits(found.work, found.flavor, found.spots, gone)
+        return not found.spots or self.state.topologies.fits(found.work, found.flavor, found.spots, gone)
 
     def _reserve(self, found: Assignment, needs: Needs) -> None:
         """Hold back needs of a workload, and the places of its pods, until the cycle ends."""
