@@ -150,10 +150,11 @@ def _attempt_shared(
         else:
             gone[at] = gone[-1]
             gone.pop()
-            for column in takes.keys() & lacks:
-                lacks[column] += takes[column]
-                if not rows:
-                    above[column] += takes[column]
+            for column in lacks:
+                if column in takes:
+                    lacks[column] += takes[column]
+                    if not rows:
+                        above[column] += takes[column]
     return [Target(each, reason) for each, reason, _, _ in gone]
 
 
@@ -165,28 +166,32 @@ def _going(
 
     Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
     """
-    quotas, rules, left = state.quotas, state.rules(work.queue), dict(beside)
+    quotas, rules = state.quotas, state.rules(work.queue)
     lower = rules.reclaim_within_cohort is not Preempts.ANY
-    left.pop(work.queue, None)
     listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
-        for at in compress(count(), map(left.__contains__, queues)) if wanted[not better] else ():
+        if not wanted[not better]:
+            continue
+        left = {queue: rows for queue, (level, rows) in beside.items() if (level >= right) is better}
+        left.pop(work.queue, None)
+        for at in compress(count(), map(left.__contains__, queues)):
             candidate = listed[at]
             _, each, _, takes = candidate
             if lower and each.priority >= work.priority:
                 break
-            level, rows = left[each.queue]
-            if (level >= right) is not better or columns.isdisjoint(takes):
+            queue = each.queue
+            if columns.isdisjoint(takes):
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
             if borrowing and not while_borrowing:
                 continue
+            rows = left[queue]
             for usage, quota in rows:
                 for column in columns:
                     if usage[column] > quota[column]:
                         break
                 else:
-                    del left[each.queue]  # it will not borrow again
+                    del left[queue]  # it will not borrow again
                     break
             else:
                 yield each, reason, candidate, rows
