@@ -157,8 +157,11 @@ def of_node(gpus: Mapping[str, int], cpus: int | None, weight: int) -> dict[str,
     return found | ({"Weight": str(weight)} if weight != 1 else {})
 
 
-def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Number) -> dict[str, str]:
-    """Return what the rule reads of a job: where and how long it may run, and what it takes of each node."""
+def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Number, reason: str) -> dict[str, str]:
+    """Return what the rule reads of a job: where and how long it may run, and what it takes of each node.
+
+    ``reason``: why it waits, where that is stated until the job is tried again.
+    """
     fields, place = record.value, record.place
 
     def first(*names: str) -> str:
@@ -182,6 +185,7 @@ def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Numbe
             ("RunTime", "" if left or ran == "0" else ran),  # of a job without a limit
             ("NodeList", ",".join(nodes)),
             ("Nice", "" if nice in ("0", "") else str(integer(nice, f"{place}, Nice"))),
+            ("Reason", reason),
         )
         if value
     }
