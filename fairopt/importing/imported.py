@@ -237,8 +237,8 @@ class Places:
     def of(self, kind: str, name: str, value: Mapping[str, Any], known: Mapping[str, str]) -> None:
         """Note the fields that ``known`` does not call `TAKEN`: it says by dotted path why one has no place.
 
-        A path that ends in "*" stands for all that begin like it and have no entry; the longest such counts. How often a
-        field stands there that has no place for a minor reason is not counted.
+        A path that ends in "*" stands for all that begin like it and have no entry; the longest such counts. How often
+        a field stands there that has no place for a minor reason is not counted.
         """
         root = self._roots.get((kind, id(known)))
         if root is None:  # the table is kept too, so that no other has its id
