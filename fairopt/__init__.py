@@ -10,7 +10,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairopt.later import later
+from fairopt.later import later, offered
 
 if TYPE_CHECKING:
     from fairopt.audit import audit as audit
@@ -46,25 +46,11 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: The public names by module, which is loaded when one is first used, so that the command line starts fast.
-_NAMES = {
-    "audit": "audit",
-    "by_name": "allocate decide run uniqueness",
-    "compare": "compare verify",
-    "discovery": "policies",
-    "errors": "BadInput FairoptError NotCapable NotInstalled NotSolved",
-    "frontier": "frontier",
-    "properties.graphs": "envy_graph trade_graph",
-    "properties.metrics": "metrics",
-    "policy": "Allocation Decision Policy",
-    "problem": "Cluster Market Trace read_cluster read_market read_trace write_market",
-    "properties": "Answer Verdict",
-    "simulation": "History",
-}
-__all__ = sorted(" ".join(_NAMES.values()).split())
+# a module is loaded when a name of it is first used, so that the command line starts fast
+_load = later(__name__)
+__all__ = offered(__name__)
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # who wants to see what is logged adds another
-_load = later(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,8 @@
 """What is loaded when it is first used, so that who needs few of it starts sooner: a package's modules, libraries."""
 
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -17,17 +18,37 @@ class _Package(ModuleType):
             super().__setattr__(name, value)
 
 
-def later(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package; ``names``: by module inside it, its names with spaces between."""
+#: How a package says what it offers, and to type checkers, in a block of its own, what of it is loaded later.
+_SAID = re.compile(r"^(    )?from (\S+) import (\w+) as \3$", re.MULTILINE)
+
+
+def _said(package: str) -> list[tuple[str, str, str]]:
+    """Return an indent where it is loaded later, the module, and the name, of each name that a package offers."""
+    loader: Any = sys.modules[package].__loader__
+    return _SAID.findall(loader.get_source(package))
+
+
+def offered(package: str) -> list[str]:
+    """Return the ``__all__`` of a package: what its source imports as ``from MODULE import NAME as NAME``.
+
+    >>> import fairopt.workloads
+    >>> offered("fairopt.workloads")[:3]
+    ['Counted', 'ErrorForm', 'ErrorSign']
+    """
+    return sorted(name for _, _, name in _said(package))
+
+
+def later(package: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package: what it imports ``if TYPE_CHECKING`` is loaded when it is first used."""
     own = sys.modules[package]
-    modules = MappingProxyType({name: module for module, words in names.items() for name in words.split()})
+    modules = MappingProxyType({name: module for indent, module, name in _said(package) if indent})
     own.__dict__["_MODULES"] = modules
     own.__class__ = _Package
 
     def load(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{modules[name]}"), name)
+        value = getattr(import_module(modules[name]), name)
         setattr(own, name, value)
         return value
 

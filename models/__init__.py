@@ -7,7 +7,7 @@ sharing_incentive
 
 from typing import TYPE_CHECKING
 
-from fairopt.later import later
+from fairopt.later import later, offered
 
 if TYPE_CHECKING:
     from fairopt.models.armada.armada import Armada as Armada
@@ -64,59 +64,9 @@ if TYPE_CHECKING:
     from fairopt.models.volcano.proportion import VolcanoProportion as VolcanoProportion
     from fairopt.models.yarn.capacity import YarnCapacity as YarnCapacity
 
-#: The policies by module, which is loaded when one is first used: who takes one does not wait for all.
-_NAMES = {
-    "armada.armada": "Armada",
-    "astraea.batch_private": "BatchPrivate",
-    "astraea.fcfs": "FirstComeFirstServed",
-    "astraea.posted_prices": "PostedPricePacking",
-    "baselines.allox": "AlloX",
-    "baselines.easy_backfilling": "EasyBackfilling",
-    "baselines.equal_split": "EqualSplit",
-    "baselines.fifo": "FirstInFirstOut",
-    "baselines.fifo_quota": "FifoQuota",
-    "baselines.max_efficiency": "MaxEfficiency",
-    "baselines.srtf": "ShortestRemainingTimeFirst",
-    "baselines.themis": "Themis",
-    "baselines.tiresias": "LeastAttainedService ShortestServiceQueues",
-    "drf.drf": "DominantResourceFairness",
-    "fft.fft": "FFT",
-    "gandiva_fair.gandiva_fair": "GandivaFair",
-    "gandiva_fair.lottery": "GangAwareLottery LotteryWithBackfilling",
-    "gandiva_fair.second_price_trading": "SecondPriceTrading",
-    "gandiva_fair.split_stride": "SplitStride",
-    "gandiva_fair.stride": "GangAwareStride",
-    "gavel.hierarchical": "HierarchicalWaterFilling",
-    "gavel.max_min": "MaxMin",
-    "gavel.partitions": "GavelIsolated GavelProportional",
-    "gavel.rounds": "GavelRounds",
-    "gavel.water_filling": "WaterFilling",
-    "hived.hived": "HiveD",
-    "kai.kai": "Kai",
-    "karma.karma": "Karma",
-    "kueue.kueue": "Kueue",
-    "ltgf.ltgf": "LongTermGpuTimeFairness",
-    "nash.nash_welfare": "NashWelfare",
-    "nash.partial_allocation": "PartialAllocation",
-    "oef.cooperative": "CooperativeOEF",
-    "oef.efficient": "EfficientOEF",
-    "oef.noncooperative": "NonCooperativeOEF",
-    "oef.rounds": "OEFRounds",
-    "optimus.optimus": "Optimus",
-    "pal.pal": "PAL",
-    "pollux.pollux": "Pollux",
-    "robust.robust": "RobustCooperativeOEF RobustMaxMin",
-    "shockwave.shockwave": "Shockwave",
-    "sia.sia": "Sia",
-    "slurm.rounds": "SlurmFairTreeRounds",
-    "slurm.slurm": "SlurmFairTree SlurmMultifactor",
-    "volcano.capacity": "VolcanoCapacity",
-    "volcano.hdrf": "VolcanoHdrf",
-    "volcano.proportion": "VolcanoProportion",
-    "yarn.capacity": "YarnCapacity",
-}
-__getattr__ = later(__name__, _NAMES)
-__all__ = sorted(" ".join(_NAMES.values()).split())
+# a module is loaded when a name of it is first used: who takes one does not wait for all
+__getattr__ = later(__name__)
+__all__ = offered(__name__)
 
 
 def __dir__() -> list[str]:

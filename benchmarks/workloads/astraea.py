@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 from fairopt.datasets.tables import dataset_path
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.workloads.distributions import quotas
 from fairopt.workloads.poisson import FINE, span_of
-from fairopt.workloads.workload import Workload, check_count, check_range, gpu_time
+from fairopt.workloads.workload import Workload, gpu_time
 
 
 class Weights(Enum):
@@ -58,21 +58,12 @@ class AstraeaVenus(Workload):
     trace_name: ClassVar[str] = "venus"
 
     data: str = ""
-    begin_s: int = 0
-    days: float = 14
-    jobs: int | None = 11_304
-    longest_hours: float | None = None
-    load: float | None = None
+    begin_s: int = within(0, least=0)
+    days: float = within(14, above=0, most=10_000)
+    jobs: int | None = within(11_304, least=2)
+    longest_hours: float | None = within(None, above=0, most=10_000)
+    load: float | None = within(None, above=0, most=1000)
     weights: Weights = Weights.QUOTA
-
-    def __post_init__(self) -> None:
-        check_range(self.begin_s, "begin_s", above=-1)
-        check_range(self.days, "days", most=10_000)
-        if self.jobs is not None:
-            check_count(self.jobs, "jobs", least=2)
-        for name, most in (("load", 1000), ("longest_hours", 10_000)):
-            if getattr(self, name) is not None:
-                check_range(getattr(self, name), name, most=most)
 
     def trace(self, seed: int, cluster: Cluster) -> Trace:
         """Return the jobs of the window for ``cluster``; throughputs are 1, whatever its types."""

@@ -12,10 +12,10 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Jobs, Trace
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.workloads.distributions import drawn, hours, marginals
 from fairopt.workloads.poisson import FINE, arrivals, scaled, stretched
-from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, streams
+from fairopt.workloads.workload import Counted, Workload, gpu_time, streams
 
 
 class Variant(NamedTuple):
@@ -95,26 +95,20 @@ class FftTraces(Workload):
     home = "fft-cluster"
 
     which: int = 1
-    jobs: int | None = None
-    days: float | None = None
-    load: float | None = 1
+    jobs: int | None = within(None, least=2)
+    days: float | None = within(None, above=0, most=10_000)
+    load: float | None = within(1, above=0, most=1000)
     longest_hours: float | None = None
     like: str = "philly"
     slowest_speedup: float = 1.6
     largest_speedup: float = 2.71
-    bytes_each: float = 16
+    bytes_each: float = within(16, above=0)
     counted: Counted = Counted.MEAN
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.which not in KINDS:
             raise BadInput(f"got {self.which}", place="which", remedy=f"Give one of {', '.join(map(str, KINDS))}")
-        if self.jobs is not None:
-            check_count(self.jobs, "jobs", least=2)
-        if self.days is not None:
-            check_range(self.days, "days", most=10_000)
-        if self.load is not None:
-            check_range(self.load, "load", most=1000)
-        check_range(self.bytes_each, "bytes_each")
         hours(self.like)
 
     def trace(self, seed: int, cluster: Cluster) -> Trace:

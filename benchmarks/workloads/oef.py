@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.problem import Cluster, Jobs, Trace
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import check_number, exact, within
 from fairopt.program import Number
 from fairopt.workloads.distributions import drawn, marginals
 from fairopt.workloads.poisson import GRAIN, scaled
-from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, load_of, streams
+from fairopt.workloads.workload import Counted, Workload, gpu_time, load_of, streams
 
 
 class Coming(Enum):
@@ -53,26 +53,22 @@ class OefTenants(Workload):
     source = "OEF (2024), Sec. 6.1 and 6.3.2"
     home = "oef-cluster"
 
-    tenants: int = 50
-    jobs: int = 20
+    tenants: int = within(50, least=1)
+    jobs: int = within(20, least=1)
     spread: int = 10
-    days: float = 3
+    days: float = within(3, above=0, most=10_000)
     coming: Coming = Coming.AT_ONCE
-    load: float = 0.8
+    load: float = within(0.8, above=0, most=1000)
     like: str = "philly"
-    largest: int = 4
+    largest: int = within(4, least=1)
     longest_hours: float | None = None
     slowest_speedup: float = 1.39
     largest_speedup: float = 2.15
     counted: Counted = Counted.MEAN
 
     def __post_init__(self) -> None:
-        for each in ("tenants", "jobs", "largest"):
-            check_count(getattr(self, each), each)
-        check_count(self.spread, "spread", least=0)
-        check_range(self.spread, "spread", above=-1, most=self.jobs - 1)
-        check_range(self.days, "days", most=10_000)
-        check_range(self.load, "load", most=1000)
+        super().__post_init__()
+        check_number(self.spread, "spread", least=0, most=self.jobs - 1, whole=True)
         marginals(self.like)
 
     def load_of(self, trace: Trace, cluster: Cluster) -> Number:

@@ -7,10 +7,12 @@
 
 from typing import TYPE_CHECKING
 
-from fairopt.audit.auditing import Audit, audit
-from fairopt.audit.reasons import Cause
-from fairopt.audit.status import EntitlementStatus, NodeStatus
-from fairopt.later import later
+from fairopt.audit.auditing import Audit as Audit
+from fairopt.audit.auditing import audit as audit
+from fairopt.audit.reasons import Cause as Cause
+from fairopt.audit.status import EntitlementStatus as EntitlementStatus
+from fairopt.audit.status import NodeStatus as NodeStatus
+from fairopt.later import later, offered
 
 if TYPE_CHECKING:
     from fairopt.audit.explaining import Explanation as Explanation
@@ -20,20 +22,6 @@ if TYPE_CHECKING:
     from fairopt.audit.whatif import WhatIf as WhatIf
     from fairopt.audit.whatif import whatif as whatif
 
-#: Names by module, which is loaded when one is first used.
-_NAMES = {"explaining": "Explanation explain", "planning": "SchedulerPlan plan", "whatif": "WhatIf whatif"}
-__getattr__ = later(__name__, _NAMES)
-
-__all__ = [
-    "Audit",
-    "Cause",
-    "EntitlementStatus",
-    "Explanation",
-    "NodeStatus",
-    "SchedulerPlan",
-    "WhatIf",
-    "audit",
-    "explain",
-    "plan",
-    "whatif",
-]
+# a module is loaded when a name of it is first used
+__getattr__ = later(__name__)
+__all__ = offered(__name__)

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from fairopt.compare.verifying import verify
-from fairopt.later import later
+from fairopt.compare.verifying import verify as verify
+from fairopt.later import later, offered
 
 if TYPE_CHECKING:
     from fairopt.compare.rows import Compared as Compared
@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from fairopt.compare.side_by_side import decided_on as decided_on
     from fairopt.compare.side_by_side import left_out as left_out
 
-#: Names by module, which is loaded when one is first used: who verifies an allocation compares no policies.
-_NAMES = {"rows": "Compared Row", "side_by_side": "DECISION answered asked_of compare decided_on left_out"}
-__getattr__ = later(__name__, _NAMES)
-
-__all__ = [
-    "DECISION",
-    "Compared",
-    "Row",
-    "answered",
-    "asked_of",
-    "compare",
-    "decided_on",
-    "left_out",
-    "verify",
-]
+# a module is loaded when a name of it is first used: who verifies an allocation compares no policies
+__getattr__ = later(__name__)
+__all__ = offered(__name__)

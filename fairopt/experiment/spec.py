@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from hashlib import sha256
 from importlib import resources
-from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -18,7 +17,7 @@ from fairopt.errors import BadInput, require
 from fairopt.problem.files.documents import parse_toml
 from fairopt.problem.files.storage import naming, read_text
 from fairopt.problem.labels import check_keys, nearest
-from fairopt.problem.numbers import shown
+from fairopt.problem.numbers import check_within, shown, within
 
 T = TypeVar("T")
 #: The version of the keys, which stands in every specification.
@@ -44,6 +43,9 @@ class Specification:
     name: str
     title: str
     source: str = ""
+
+    def __post_init__(self) -> None:
+        check_entry(self, "name", "title")
 
     @property
     def digest(self) -> str:
@@ -124,11 +126,10 @@ class Entrant:
     name: str
     label: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    largest: int | None = None
+    largest: int | None = within(None, least=0)
 
     def __post_init__(self) -> None:
-        require_text(self, "label")
-        require_counts(self, 0, "largest")
+        check_entry(self, "label")
 
 
 def entrant_in(given: dict[str, Any], place: str, name: str, settings: str, *more: str) -> dict[str, Any]:
@@ -178,25 +179,11 @@ def plain(value: Any, place: str) -> Any:
 
 
 # -- what cannot be ---------------------------------------------------------------------------------------------------
-def _require(of: object, keys: Sequence[str], fits: Callable[[Any], bool], remedy: str) -> None:
-    for key in keys:
-        if not fits(value := getattr(of, key)):
-            raise BadInput(f"got {shown(value)}", place=f"key {key!r}", remedy=remedy)
-
-
-def require_text(of: object, *keys: str) -> None:
-    """Refuse an object whose attributes of these names are not all texts that say something."""
-    _require(of, keys, lambda value: bool(value.strip()), "Give a string")
-
-
-def require_positive(of: object, *keys: str) -> None:
-    """Refuse an object whose attributes of these names are not all finite and above 0."""
-    _require(of, keys, lambda value: isfinite(value) and value > 0, "Give a number above 0")
-
-
-def require_counts(of: object, least: int, *keys: str) -> None:
-    """Refuse an object that has an attribute of these names below ``least``; None is fine."""
-    _require(of, keys, lambda value: value is None or value >= least, f"Give a whole number, at least {least}")
+def check_entry(of: object, *texts: str) -> None:
+    """Refuse an object with a number beyond the limits of its field, or none of whose ``texts`` says something."""
+    check_within(of, lambda key: f"key {key!r}")
+    for key in texts:
+        require(bool(getattr(of, key).strip()), shown(getattr(of, key)), f"key {key!r}", "Give a string")
 
 
 def require_values(values: Sequence[Any], place: str) -> None:

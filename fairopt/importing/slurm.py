@@ -12,7 +12,7 @@ from typing import Any
 from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
 from fairopt.importing.slurm_facts import Facts
-from fairopt.importing.slurm_reasons import CAPS, JobRecord, of_one_partition, reason_of, stopped_by, unavailable
+from fairopt.importing.slurm_reasons import CAPS, OWN, JobRecord, of_one_partition, reason_of, stopped_by, unavailable
 from fairopt.importing.slurm_records import SlurmCommand, json_records, text_records
 from fairopt.importing.slurm_site import as_text, of_job, of_node
 from fairopt.importing.slurm_unread import ADDED, Key, settled
@@ -314,7 +314,8 @@ def _gangs(facts: Facts, types: list[str]) -> list[ImportedGang]:
             user, on = name_of(_association(facts, job)), kinds[0] if job.runs else None
             said_of = {}
             if known:
-                said_of = of_job(job.record, job.owner[2], job.nodes, _finite(job.asked.get("cpu", 0)))
+                lasts = "" if reason in OWN or of_one_partition(job.record) else reason
+                said_of = of_job(job.record, job.owner[2], job.nodes, _finite(job.asked.get("cpu", 0)), lasts)
                 said_of = alike.setdefault(tuple(said_of.items()), said_of)
             shared = known_about.get(key := (qos, job.owner[2], *kinds))
             if shared is None:

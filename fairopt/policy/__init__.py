@@ -8,13 +8,25 @@
 
 from typing import TYPE_CHECKING
 
-from fairopt.later import later
-from fairopt.policy.allocation import Allocation
-from fairopt.policy.decide import chosen, decide, decide_each, follow, session, unsupported
-from fairopt.policy.decision import Decision, DecisionReason, Seconds
-from fairopt.policy.formulated import Computed, Formulated
-from fairopt.policy.optima import Optima, uniqueness
-from fairopt.policy.policy import Claim, Example, Policy, Trait
+from fairopt.later import later, offered
+from fairopt.policy.allocation import Allocation as Allocation
+from fairopt.policy.decide import chosen as chosen
+from fairopt.policy.decide import decide as decide
+from fairopt.policy.decide import decide_each as decide_each
+from fairopt.policy.decide import follow as follow
+from fairopt.policy.decide import session as session
+from fairopt.policy.decide import unsupported as unsupported
+from fairopt.policy.decision import Decision as Decision
+from fairopt.policy.decision import DecisionReason as DecisionReason
+from fairopt.policy.decision import Seconds as Seconds
+from fairopt.policy.formulated import Computed as Computed
+from fairopt.policy.formulated import Formulated as Formulated
+from fairopt.policy.optima import Optima as Optima
+from fairopt.policy.optima import uniqueness as uniqueness
+from fairopt.policy.policy import Claim as Claim
+from fairopt.policy.policy import Example as Example
+from fairopt.policy.policy import Policy as Policy
+from fairopt.policy.policy import Trait as Trait
 
 if TYPE_CHECKING:
     from fairopt.policy.plan import Admission as Admission
@@ -22,30 +34,6 @@ if TYPE_CHECKING:
     from fairopt.policy.plan import Plan as Plan
     from fairopt.policy.schedule import Schedule as Schedule
 
-#: Names by module, which is loaded when one is first used: who shares a market needs no rounds and no schedules.
-__getattr__ = later(__name__, {"plan": "Admission Payment Plan", "schedule": "Schedule"})
-
-__all__ = [
-    "Admission",
-    "Allocation",
-    "Claim",
-    "Computed",
-    "Decision",
-    "DecisionReason",
-    "Example",
-    "Formulated",
-    "Optima",
-    "Payment",
-    "Plan",
-    "Policy",
-    "Schedule",
-    "Seconds",
-    "Trait",
-    "chosen",
-    "decide",
-    "decide_each",
-    "follow",
-    "session",
-    "uniqueness",
-    "unsupported",
-]
+# a module is loaded when a name of it is first used: who shares a market needs no rounds and no schedules
+__getattr__ = later(__name__)
+__all__ = offered(__name__)

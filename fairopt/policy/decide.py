@@ -249,7 +249,7 @@ def _decided(policy: Policy, problem: Any, solver: Chosen | None = None, state: 
                 raise
     wanted = "an Allocation of a Market, a Schedule of a Queue, a Plan of a Batch"
     require_returned(isinstance(decision, Decision), decision, f"{type(policy).__name__}.decide", wanted)
-    return replace(decision, solver=at.solver)
+    return replace(decision, solver=at.solver, asked=bool(asked or how.get("exact") or how.get("vertex")))
 
 
 def _in_rationals(

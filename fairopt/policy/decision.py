@@ -29,9 +29,10 @@ class Seconds:
 class Decision:
     """What a policy decided on a problem; `Allocation`, `Schedule` and `Plan` say what that is at each level.
 
-    ``solver`` is who solved: a backend, or one of the policy's methods. ``solution`` is its answer to
-    ``program``, None where none was formulated. ``evidence`` is further proof: trades, prices, levels. ``state``
-    is what the policy carries to the next decision.
+    ``solver`` is who solved: a backend, or one of the policy's methods. ``asked`` says whether somebody asked for it,
+    for exact numbers, a vertex or options; else the policy's best way decided, which may be another on another problem.
+    ``solution`` is its answer to ``program``, None where none was formulated. ``evidence`` is further proof: trades,
+    prices, levels. ``state`` is what the policy carries to the next decision.
 
     Errors: none of its own; asking for one may raise those of `fairopt.decide`. Source: the policy's.
 
@@ -45,6 +46,7 @@ class Decision:
     policy: str
     _: KW_ONLY
     solver: Backend | Method | None = None
+    asked: bool = False
     program: Program | None = None
     solution: Solution | None = None
     evidence: Any = None

@@ -19,6 +19,7 @@ from fairopt.policy.allocation import Allocation, same_utilities
 from fairopt.policy.decision import Decision
 from fairopt.problem import Entitled, Market
 from fairopt.problem.floors import is_entitled
+from fairopt.problem.numbers import check_within
 from fairopt.program import Array, Number, Program
 
 if TYPE_CHECKING:
@@ -145,6 +146,9 @@ class Policy(ABC):
     supports: ClassVar[frozenset[Entitled]] = frozenset()
     #: The relative error of utilities in an exact decision, where a policy rounds irrational numbers.
     rounding: ClassVar[Fraction] = Fraction(0)
+
+    def __post_init__(self) -> None:
+        check_within(self, lambda option: f"{self.name}, {option}")
 
     @property
     def solver_options(self) -> Options:

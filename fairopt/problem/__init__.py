@@ -7,7 +7,7 @@
 
 from typing import TYPE_CHECKING
 
-from fairopt.later import later
+from fairopt.later import later, offered
 from fairopt.problem.entitled_rows import Good as Good
 from fairopt.problem.entitlements import Entitled as Entitled
 from fairopt.problem.entitlements import Entitlements as Entitlements
@@ -40,29 +40,6 @@ if TYPE_CHECKING:
     from fairopt.problem.trace import Outage as Outage
     from fairopt.problem.trace import Trace as Trace
 
-#: Names by module, which is loaded when one is first used: who shares a market needs no trace and no file.
-_NAMES = {
-    "cluster": "Cluster",
-    "jobs": "Jobs Pattern",
-    "queue": "Queue Spots",
-    "trace": "Outage Trace",
-    "files.allocation": "allocation_from read_allocation",
-    "files.cluster": "cluster_schema read_cluster write_cluster",
-    "files.market": "market_from_dict market_schema market_to_dict read_market write_market",
-    "files.trace": "read_trace trace_schema write_trace",
-}
-__getattr__ = later(__name__, _NAMES)
-__all__ = sorted(
-    {
-        "Entitled",
-        "Entitlements",
-        "Gangs",
-        "Good",
-        "Market",
-        "capped_value",
-        "exact",
-        "usable",
-        "worth",
-        *" ".join(_NAMES.values()).split(),
-    }
-)
+# a module is loaded when a name of it is first used: who shares a market needs no trace and no file
+__getattr__ = later(__name__)
+__all__ = offered(__name__)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -81,6 +82,50 @@ def whole(value: object, place: str, *, least: int = 1) -> int:
         remedy = f"Give a whole number from {least} to {MOST_GPUS}"
         raise BadInput(f"got {shown(value)}", place=place, remedy=remedy)
     return number.numerator
+
+
+def check_number(
+    value: object, place: str, *, least: object = None, above: object = None, most: object = None,
+    below: object = None, whole: bool = False, none: bool = False,
+) -> None:  # fmt: skip
+    """Refuse what is no number within these limits, or no ``whole`` one; ``none``: None is fine. Errors as `exact`.
+
+    >>> check_number(2, "option 'part'", above=0, most=1)
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.BadInput: option 'part': got 2. Give a number above 0 and at most 1
+    """
+    if value is None and none:
+        return
+    number = None if whole and not isinstance(value, int | np.integer) else exact(value, place)
+    if number is not None:
+        low = (least is None or number >= exact(least, place)) and (above is None or number > exact(above, place))
+        high = (most is None or number <= exact(most, place)) and (below is None or number < exact(below, place))
+        if low and high:
+            return
+    first = "" if least is above is None else f"from {least}" if above is None else f"above {above}"
+    last = "" if most is below is None else f"to {most}" if least is not None and below is None else f"at most {most}"
+    last = last if below is None else f"below {below}"
+    limits = (" " if last.startswith("to") else " and ").join(filter(None, (first, last)))
+    kind = "a whole number" if whole else "a number"
+    raise BadInput(f"got {shown(value)}", place=place, remedy=f"Give {kind} {limits}{', or None' if none else ''}")
+
+
+def within(default: Any, **limits: object) -> Any:
+    """Return the field of a dataclass that holds a number within limits, as `check_number` takes them."""
+    return field(default=default, metadata={"within": limits})
+
+
+def check_within(of: Any, place: Callable[[str], str] = str) -> None:
+    """Refuse an object in which a field that was made by `within` holds something else; errors as `check_number`.
+
+    Whole is one whose type is int, and None may be one whose default or type it is. ``place``: what a field is called.
+    """
+    for each in fields(of):
+        if (limits := each.metadata.get("within")) is not None:
+            said = str(each.type)
+            kind = {"whole": "int" in said, "none": each.default is None or "None" in said}
+            check_number(getattr(of, each.name), place(each.name), **kind, **limits)
 
 
 def integer(value: object, place: str) -> int:

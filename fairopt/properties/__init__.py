@@ -7,15 +7,15 @@ u2 gets 0.5; with the shares of u3, by weight, it would get 3
 
 from typing import TYPE_CHECKING
 
-from fairopt.later import later
-from fairopt.properties.property import (
-    AllocationProperty,
-    Effort,
-    MechanismProperty,
-    Property,
-    SlackCase,
-)
-from fairopt.properties.verdict import TOLERANCE, Answer, Verdict
+from fairopt.later import later, offered
+from fairopt.properties.property import AllocationProperty as AllocationProperty
+from fairopt.properties.property import Effort as Effort
+from fairopt.properties.property import MechanismProperty as MechanismProperty
+from fairopt.properties.property import Property as Property
+from fairopt.properties.property import SlackCase as SlackCase
+from fairopt.properties.verdict import TOLERANCE as TOLERANCE
+from fairopt.properties.verdict import Answer as Answer
+from fairopt.properties.verdict import Verdict as Verdict
 
 if TYPE_CHECKING:
     from fairopt.properties.misreports.shrinking import shrink as shrink
@@ -33,42 +33,6 @@ if TYPE_CHECKING:
     from fairopt.properties.shares.work_conservation import WorkConservation as WorkConservation
     from fairopt.properties.worst_reports import worst_share as worst_share
 
-#: Names by module, which is loaded when one is first used: an audit searches no misreports.
-_NAMES = {
-    "misreports.shrinking": "shrink shrink_market shrinking_misreports shrinks",
-    "misreports.strategy_proofness": "StrategyProofness",
-    "over_optima": "over_optima",
-    "shares.adjacent_types": "AdjacentTypes",
-    "shares.envy_freeness": "EnvyFreeness",
-    "shares.feasibility": "Feasibility",
-    "shares.pareto_efficiency": "ParetoEfficiency ParetoWeights",
-    "shares.sharing_incentive": "SharingIncentive",
-    "shares.work_conservation": "WorkConservation",
-    "worst_reports": "worst_share",
-}
-__getattr__ = later(__name__, _NAMES)
-
-__all__ = [
-    "TOLERANCE",
-    "AdjacentTypes",
-    "AllocationProperty",
-    "Answer",
-    "Effort",
-    "EnvyFreeness",
-    "Feasibility",
-    "MechanismProperty",
-    "ParetoEfficiency",
-    "ParetoWeights",
-    "Property",
-    "SharingIncentive",
-    "SlackCase",
-    "StrategyProofness",
-    "Verdict",
-    "WorkConservation",
-    "over_optima",
-    "shrink",
-    "shrink_market",
-    "shrinking_misreports",
-    "shrinks",
-    "worst_share",
-]
+# a module is loaded when a name of it is first used: an audit searches no misreports
+__getattr__ = later(__name__)
+__all__ = offered(__name__)

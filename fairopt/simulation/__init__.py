@@ -7,33 +7,27 @@
 <History: fft on <Cluster: 8 hosts, GPUs: 32 K80, 16 P100, 16 V100>: 3 rounds, 9 of 1000 jobs completed by 900>
 """
 
-from fairopt.simulation.history import History
-from fairopt.simulation.mechanics import Mechanics, Setting
-from fairopt.simulation.placement import Consolidated, Placement, Request, by_throughput, choose, placed
-from fairopt.simulation.playing import run
-from fairopt.simulation.record import Change, JobRun, JobState, Round, Snapshot, begin, snapshot_from, snapshot_text
-from fairopt.simulation.rounds import advance, next_queue, present
+from fairopt.later import offered
+from fairopt.simulation.history import History as History
+from fairopt.simulation.mechanics import Mechanics as Mechanics
+from fairopt.simulation.mechanics import Setting as Setting
+from fairopt.simulation.placement import Consolidated as Consolidated
+from fairopt.simulation.placement import Placement as Placement
+from fairopt.simulation.placement import Request as Request
+from fairopt.simulation.placement import by_throughput as by_throughput
+from fairopt.simulation.placement import choose as choose
+from fairopt.simulation.placement import placed as placed
+from fairopt.simulation.playing import run as run
+from fairopt.simulation.record import Change as Change
+from fairopt.simulation.record import JobRun as JobRun
+from fairopt.simulation.record import JobState as JobState
+from fairopt.simulation.record import Round as Round
+from fairopt.simulation.record import Snapshot as Snapshot
+from fairopt.simulation.record import begin as begin
+from fairopt.simulation.record import snapshot_from as snapshot_from
+from fairopt.simulation.record import snapshot_text as snapshot_text
+from fairopt.simulation.rounds import advance as advance
+from fairopt.simulation.rounds import next_queue as next_queue
+from fairopt.simulation.rounds import present as present
 
-__all__ = [
-    "Change",
-    "Consolidated",
-    "History",
-    "JobRun",
-    "JobState",
-    "Mechanics",
-    "Placement",
-    "Request",
-    "Round",
-    "Setting",
-    "Snapshot",
-    "advance",
-    "begin",
-    "by_throughput",
-    "choose",
-    "next_queue",
-    "placed",
-    "present",
-    "run",
-    "snapshot_from",
-    "snapshot_text",
-]
+__all__ = offered(__name__)

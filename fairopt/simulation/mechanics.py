@@ -12,6 +12,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.problem import Cluster, Trace, exact
 from fairopt.problem.jobs import Pattern
+from fairopt.problem.numbers import check_within, within
 from fairopt.problem.profile import Course
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
@@ -40,21 +41,18 @@ class Mechanics:
     60
     """
 
-    restart: Fraction = Fraction(0)
-    launch: Fraction = Fraction(0)
-    spread: Fraction = Fraction(1)
+    restart: Fraction = within(Fraction(0), least=0)
+    launch: Fraction = within(Fraction(0), least=0)
+    spread: Fraction = within(Fraction(1), above=0, most=1)
     local_data: bool = False
     label: str = field(default="", repr=False)
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
+        check_within(self, "mechanics, {}".format)
         for name in ("restart", "launch", "spread"):
-            value = exact(getattr(self, name), f"mechanics, {name}")
-            if value < 0 or (name == "spread" and not 0 < value <= 1):
-                remedy = "Give a factor above 0 and at most 1" if name == "spread" else "Give a time, not negative"
-                raise BadInput(f"got {value}", place=f"mechanics, {name}", remedy=remedy)
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, exact(getattr(self, name), f"mechanics, {name}"))
 
     def speed(self, queue: Queue, row: int, spots: Spots) -> Number:
         """Return the work per unit of time of a job on ``spots``: that of the slowest host among them.

@@ -8,22 +8,16 @@ A generator is a frozen dataclass, whose fields are its options, found by entry 
 0.8
 """
 
-from fairopt.workloads.distributions import Speeds
-from fairopt.workloads.estimates import ErrorForm, ErrorSign, WorkEstimates
-from fairopt.workloads.on_off import OnOff
-from fairopt.workloads.poisson import Poisson
-from fairopt.workloads.trace_driven import TraceDriven
-from fairopt.workloads.workload import Counted, Workload, load_of
+from fairopt.later import offered
+from fairopt.workloads.distributions import Speeds as Speeds
+from fairopt.workloads.estimates import ErrorForm as ErrorForm
+from fairopt.workloads.estimates import ErrorSign as ErrorSign
+from fairopt.workloads.estimates import WorkEstimates as WorkEstimates
+from fairopt.workloads.on_off import OnOff as OnOff
+from fairopt.workloads.poisson import Poisson as Poisson
+from fairopt.workloads.trace_driven import TraceDriven as TraceDriven
+from fairopt.workloads.workload import Counted as Counted
+from fairopt.workloads.workload import Workload as Workload
+from fairopt.workloads.workload import load_of as load_of
 
-__all__ = [
-    "Counted",
-    "ErrorForm",
-    "ErrorSign",
-    "OnOff",
-    "Poisson",
-    "Speeds",
-    "TraceDriven",
-    "WorkEstimates",
-    "Workload",
-    "load_of",
-]
+__all__ = offered(__name__)

@@ -11,9 +11,9 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.problem import Trace
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import check_number, exact
 from fairopt.program import cast, objects
-from fairopt.workloads.workload import check_range, streams
+from fairopt.workloads.workload import streams
 
 #: An estimate is the work times a factor of so many parts of one, at least one part.
 PARTS = 10_000
@@ -60,9 +60,7 @@ class WorkEstimates:
     label: str = ""
 
     def __post_init__(self) -> None:
-        if not self.size:
-            return
-        check_range(self.size, "error", most=10)
+        check_number(self.size, "error", least=0, most=10)
         if self.size >= 1 and self.sign is not ErrorSign.OVER and self.form is not ErrorForm.LOGNORMAL:
             problem = f"got {self.size}, by which an estimate may be too small"
             raise BadInput(problem, place="error", remedy="Give one below 1, or sign=over, or form=lognormal")

@@ -8,8 +8,8 @@ from math import log1p
 
 import numpy as np
 
+from fairopt.problem.numbers import within
 from fairopt.workloads.poisson import FINE, Poisson
-from fairopt.workloads.workload import check_range
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,9 @@ class OnOff(Poisson):
     name = "on-off"
     source = "ours: a Poisson process whose rate is high and low in turn"
 
-    on_hours: float = 2
-    off_hours: float = 6
-    burst: float = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for each in ("on_hours", "off_hours"):
-            check_range(getattr(self, each), each, most=1_000_000)
-        check_range(self.burst, "burst", above=1, most=1_000_000)
+    on_hours: float = within(2, above=0, most=1_000_000)
+    off_hours: float = within(6, above=0, most=1_000_000)
+    burst: float = within(10, above=1, most=1_000_000)
 
     def pieces(self, span: int, random: np.random.Generator) -> Sequence[tuple[int, int]]:
         """Return bursts and pauses in turn, in whole seconds; the first is either, as likely as it is long."""

@@ -13,10 +13,10 @@ import numpy as np
 from fairopt.errors import BadInput, type_of
 from fairopt.problem import Cluster, Jobs, Trace
 from fairopt.problem.jobs import MOST_JOBS
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.program import Number
 from fairopt.workloads.distributions import Speeds, marginals, state_sizes, tenants, throughputs
-from fairopt.workloads.workload import Counted, Workload, check_count, check_range, gpu_time, streams
+from fairopt.workloads.workload import Counted, Workload, gpu_time, streams
 
 #: Times are told in thousandths of a second.
 FINE = 1000
@@ -50,25 +50,20 @@ class Poisson(Workload):
     name = "poisson"
     source = "a Poisson process; Gavel, OSDI 2020, Sec. 7.1"
 
-    jobs: int = 1000
-    load: float = 0.8
+    jobs: int = within(1000, least=2, most=MOST_JOBS)
+    load: float = within(0.8, above=0, most=1000)
     like: str = "philly"
-    largest: int | None = None
+    largest: int | None = within(None, least=1)
     longest_hours: float | None = None
-    tenants: int = 0
+    tenants: int = within(0, least=0)
     speeds: Speeds = Speeds.MEASURED
     slowest_speedup: float = 1.6
     largest_speedup: float = 2.71
     counted: Counted = Counted.MEAN
 
     def __post_init__(self) -> None:
-        check_count(self.jobs, "jobs", least=2)
-        check_range(self.jobs, "jobs", most=MOST_JOBS)
-        check_range(self.load, "load", most=1000)
+        super().__post_init__()
         marginals(self.like)
-        check_count(self.tenants, "tenants", least=0)
-        if self.largest is not None:
-            check_count(self.largest, "largest")
 
     def pieces(self, span: int, random: np.random.Generator) -> Sequence[tuple[int, int]]:
         """Return the rate of arrivals over ``span`` thousandths: pairs (how long, the jobs' part that comes then)."""

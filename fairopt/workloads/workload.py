@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.errors import BadInput
 from fairopt.numbers import arithmetic
 from fairopt.problem import Cluster, Trace
-from fairopt.problem.numbers import exact, shown, whole
+from fairopt.problem.numbers import check_within, exact, whole
 from fairopt.program import Number
 
 
@@ -91,6 +91,9 @@ class Workload(ABC):
     #: The speed at which the load counts a job's GPU-time; an option of those who state a load.
     counted: Counted = Counted.MEAN
 
+    def __post_init__(self) -> None:
+        check_within(self)
+
     @abstractmethod
     def trace(self, seed: int, cluster: Cluster) -> Trace:
         """Return the trace of this seed for ``cluster``, in Fractions, the same on every machine.
@@ -114,16 +117,3 @@ def streams(seed: int, count: int, *apart: int) -> list[np.random.Generator]:
         np.random.Generator(np.random.PCG64(each))
         for each in np.random.SeedSequence(number, spawn_key=apart).spawn(count)
     ]
-
-
-def check_count(value: object, place: str, *, least: int = 1) -> None:
-    """Refuse what is no whole number of at least ``least``."""
-    whole(value, place, least=least)
-
-
-def check_range(value: object, place: str, *, above: object = 0, most: object = None) -> None:
-    """Refuse what is no number above ``above`` and at most ``most`` (None: any)."""
-    number = exact(value, place)
-    if number <= exact(above, place) or (most is not None and number > exact(most, place)):
-        limit = "" if most is None else f" and at most {most}"
-        raise BadInput(f"got {shown(value)}", place=place, remedy=f"Give a number above {above}{limit}")

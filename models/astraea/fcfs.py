@@ -14,9 +14,9 @@ from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Admission, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch, JobSchedule
+from fairopt.problem.numbers import within
 from fairopt.problem.utilities import Linear
 
 #: The first number of slots in which to look for a place for a job.
@@ -44,11 +44,8 @@ class FirstComeFirstServed(Policy):
     source = "first come, first served within static shares"
     traits = frozenset({Trait.NAMELESS})
     shared: bool = False
-    horizon: int | None = None
+    horizon: int | None = within(None, least=1)
     search: Reference = field(default_factory=Fast)
-
-    def __post_init__(self) -> None:
-        check_whole(self, 1, "horizon")
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
         """Place jobs one after the other; see `Policy.decide`."""

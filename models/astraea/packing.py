@@ -16,9 +16,9 @@ from fairopt.errors import BadInput
 from fairopt.methods.columns.columns import Times, columns
 from fairopt.methods.columns.integer_search import SLACK, answer, search
 from fairopt.methods.columns.pricing import PackingEvidence, packing_program, relax
-from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Claim, Plan, Policy, Seconds, Trait, decide
 from fairopt.problem.batch import Batch
+from fairopt.problem.numbers import within
 from fairopt.program import Program
 
 
@@ -47,12 +47,9 @@ class CompactExponentialPacking(Policy):
     methods = ()
     slots: int | None = None
     in_slot_of_arrival: bool = False
-    most_columns: int = 5_000
-    most_cuts: int = 200
+    most_columns: int = within(5_000, least=0)
+    most_cuts: int = within(200, least=0)
     time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        check_whole(self, 0, "most_columns", "most_cuts")
 
     @property
     def solver_options(self) -> Options:

@@ -17,10 +17,9 @@ from fairopt.errors import BadInput
 from fairopt.models.astraea.fast_search import Fast
 from fairopt.models.astraea.reference import Reference
 from fairopt.models.astraea.round_state import RoundState
-from fairopt.models.common.schedulers import check_whole
 from fairopt.policy import Admission, Claim, Payment, Plan, Policy, Seconds, Trait
 from fairopt.problem.batch import MOST_SLOTS, Batch
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.problem.utilities import Linear
 from fairopt.program import Array
 from fairopt.schedules import Bases
@@ -116,13 +115,10 @@ class PostedPricePacking(Policy):
         Claim("schedule_pareto_efficiency", "Theorem 5", refuted_by=TWO_TENANTS),
         Claim("batch_sharing_incentive", "Sec. 4.1", refuted_by=TWO_TENANTS),
     )
-    rounds: int = 2
+    rounds: int = within(2, least=1)
     theta: tuple[float, float] | None = field(default=None, metadata={"read": read_theta})
     search: Reference = field(default_factory=Fast)
-    intervals: int | None = None
-
-    def __post_init__(self) -> None:
-        check_whole(self, 1, "rounds", "intervals")
+    intervals: int | None = within(None, least=1)
 
     def decide(self, problem: Batch, state: Any, solve: Session) -> Plan:
         """Run Algorithm 1; see `Policy.decide`."""

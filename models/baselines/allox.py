@@ -10,11 +10,10 @@ from math import ceil
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.errors import require
 from fairopt.later import library
 from fairopt.models.common.schedulers import Tally, fastest, non_preemptive, time_left, until_free
 from fairopt.policy import Policy, Schedule, Trait
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -57,15 +56,9 @@ class AlloX(Policy):
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS, Trait.RUNS_TO_COMPLETION})
     #: The GPU-time that each tenant has received so far, in whole rounds.
     states = (Tally[Number],)
-    alpha: object = 1
-    most: int | None = 100
+    alpha: object = within(1, above=0, most=1)
+    most: int | None = within(100, least=1)
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        place = "allox, alpha"
-        require(0 < exact(self.alpha, place) <= 1, self.alpha, place, "Give a fraction above 0, at most 1")
-        some = self.most is None or self.most >= 1
-        require(some, self.most, "allox, most", "Give a number of jobs, or None for all")
 
     def decide(self, problem: Queue, state: Tally[Number], solve: Session) -> Schedule:
         """Keep running jobs, match waiting ones, and start the first ones; see `Policy.decide`."""

@@ -10,12 +10,9 @@ from typing import TypeAlias
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.errors import require
 from fairopt.models.common.schedulers import (
     Tally,
     by_arrival,
-    check_lease,
-    check_whole,
     finish_time_fairness,
     lease_length,
     leases_end,
@@ -23,7 +20,7 @@ from fairopt.models.common.schedulers import (
     staying_first,
 )
 from fairopt.policy import Policy, Schedule, Trait
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Number
 from fairopt.simulation import Consolidated, Placement, choose, placed
@@ -72,19 +69,13 @@ class Themis(Policy):
     # not EXACT: all jobs that have waited from the start have the same rho, which rounding makes different in floats
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS, Trait.WORK_CONSERVING})
     states = (Tally[Seen],)
-    knob: object = Fraction(4, 5)
-    lease: object = None
+    knob: object = within(Fraction(4, 5), least=0, most=1)
+    lease: object = within(None, above=0)
     average_contention: bool = False
     gang_share: bool = False
     random_rest: bool = True
-    seed: int = 0
+    seed: int = within(0, least=0)
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        place = "themis, knob"
-        require(0 <= exact(self.knob, place) <= 1, self.knob, place, "Give a fraction from 0 to 1")
-        check_lease(self.lease, "themis, lease")
-        check_whole(self, 0, "seed")
 
     def decide(self, problem: Queue, state: Tally[Seen], solve: Session) -> Schedule:
         """Rank by rho, offer, place; see `Policy.decide`."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Tally, by_arrival, check_whole, leases_end, ordered, staying_first
+from fairopt.models.common.schedulers import Tally, by_arrival, leases_end, ordered, staying_first
 from fairopt.policy import Policy, Schedule, Trait
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, objects
 from fairopt.simulation import Consolidated, Placement, choose, placed
@@ -57,16 +57,15 @@ class LeastAttainedService(Policy):
     states = (Tally[Promoted],)
     thresholds: Sequence[object] | None = (3600,)
     by_start: bool = False
-    promote: object = None
+    promote: object = within(None, above=0)
     skip: bool = True
     placement: Placement = field(default_factory=Consolidated)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         steps = [exact(value, "tiresias, thresholds") for value in self.thresholds or ()]
         rise = all(low < high for low, high in pairwise([Fraction(0), *steps]))
         require(rise, self.thresholds, "tiresias, thresholds", "Give positive GPU-times that rise")
-        positive = self.promote is None or exact(self.promote, "tiresias, promote") > 0
-        require(positive, self.promote, "tiresias, promote", "Give a positive factor, or None for never")
 
     def decide(self, problem: Queue, state: Tally[Promoted], solve: Session) -> Schedule:
         """Promote, order and place; see `Policy.decide`."""
@@ -183,11 +182,8 @@ class ShortestServiceQueues(Policy):
     gpu_time: bool = True
     per_gpu: bool = False
     wait_for_hosts: bool = False
-    seed: int = 0
+    seed: int = within(0, least=0)
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        check_whole(self, 0, "seed")
 
     def decide(self, problem: Queue, state: Tally[int], solve: Session) -> Schedule:
         """Let arrivals join queues, order each queue, place; see `Policy.decide`."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from fairopt.errors import require
-from fairopt.policy import Policy
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import INFINITY, Array, Number, cast
@@ -162,20 +160,6 @@ class Room:
             return True
         requests = [*self.requests, request]
         return len(self._placement.place(self.queue, requests, self._free)) == len(requests)
-
-
-def check_lease(lease: object, place: str) -> None:
-    """Refuse what is neither a positive length of time nor None."""
-    require(lease is None or exact(lease, place) > 0, lease, place, "Give a length of time, or None for a round")
-
-
-def check_whole(policy: Policy, least: int, *options: str) -> None:
-    """Refuse options that are not whole numbers from ``least``; None is one where its type says so."""
-    types = {each.name: str(each.type) for each in fields(policy)}  # type: ignore[arg-type]
-    for name in options:
-        value = getattr(policy, name)
-        fits = (value is None and "None" in types[name]) or (isinstance(value, int) and value >= least)
-        require(fits, repr(value), f"{policy.name}, {name}", f"Give a whole number from {least}")
 
 
 def open_with(queue: Queue, row: int, gpus: int) -> list[int]:

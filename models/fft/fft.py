@@ -12,14 +12,14 @@ import numpy as np
 
 from fairopt.backends import Capability, Method, Session
 from fairopt.deadline import left
-from fairopt.errors import BadInput, require
+from fairopt.errors import BadInput
 from fairopt.methods.gang_assignment import IDLE, solve_gangs, usable_gpus
 from fairopt.methods.result import duals_of
 from fairopt.models.fft.placement import HierarchicalPlacement
 from fairopt.models.fft.program import OneRound, UsableGpus, choices, types_of
 from fairopt.policy import Policy, Schedule, Seconds, Trait
 from fairopt.problem import exact
-from fairopt.problem.numbers import shown
+from fairopt.problem.numbers import shown, within
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array, Number, Program
 from fairopt.simulation import Mechanics, Placement, placed
@@ -94,7 +94,7 @@ class FFT(Policy):
     needs = frozenset({Capability.INTEGERS})
     traits = frozenset({Trait.PROGRAM, Trait.WORK_CONSERVING, Trait.ONE_TYPE, Trait.SAME_IN_FLOATS, Trait.NAMELESS})
     states: ClassVar[tuple[type, ...]] = (FFTState,)
-    restart: Number = 0
+    restart: Number = within(0, least=0)
     remaining: bool = False
     pauses: bool = False
     in_rounds: bool = False
@@ -103,14 +103,12 @@ class FFT(Policy):
     served: Mechanics | None = None
     usable: UsableGpus = usable_gpus
     placement: Placement = field(default_factory=HierarchicalPlacement)
-    gap: float = 0.0
+    gap: float = within(0.0, least=0)
     warm_start: bool = True
 
     def __post_init__(self) -> None:
-        restart = exact(self.restart, "fft, restart")
-        require(restart >= 0, restart, "fft, restart", "Give a time, not negative")
-        require(self.gap >= 0, self.gap, "fft, gap", "Give a relative gap, not negative")
-        object.__setattr__(self, "restart", restart)
+        super().__post_init__()
+        object.__setattr__(self, "restart", exact(self.restart, "fft, restart"))
 
     def fair_end(self, queue: Queue, count: int) -> Array:
         """Return tau_j (n,): when each job would complete on a part 1/``count`` of every type, alone, never preempted.

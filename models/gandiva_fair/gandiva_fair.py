@@ -10,15 +10,14 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.errors import require
-from fairopt.models.common.schedulers import check_lease, lease_length, leases_end
+from fairopt.models.common.schedulers import lease_length, leases_end
 from fairopt.models.gandiva_fair.second_price_trading import SecondPriceTrading, Trade
 from fairopt.models.gandiva_fair.servers import Known, ServerLoads, to_balance, to_faster_type
 from fairopt.models.gandiva_fair.split_stride import fair_tickets, quantum
 from fairopt.models.gandiva_fair.stride import Strides
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.market import Market
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Number
 
@@ -85,18 +84,12 @@ class GandivaFair(Policy):
     states = (Shared, Strides, Trade)
     trading: bool = True
     profiling: bool = True
-    migrations: int = 1
-    quantum: object = None
-    threshold: Fraction = Fraction(1, 10)
-    improvement: Fraction = Fraction(1, 10)
+    migrations: int = within(1, least=0)
+    quantum: object = within(None, above=0)
+    threshold: Fraction = within(Fraction(1, 10), least=0)
+    improvement: Fraction = within(Fraction(1, 10), least=0)
     whole: bool = False
     shared: bool = True
-
-    def __post_init__(self) -> None:
-        for option in ("migrations", "threshold", "improvement"):
-            value = getattr(self, option)
-            require(value >= 0, value, f"{self.name}, {option}", "Give a number, not negative")
-        check_lease(self.quantum, f"{self.name}, quantum")
 
     def decide(self, problem: Queue, state: Shared, solve: Session) -> Schedule:
         """Trade, allocate, move, and run one quantum; see `Policy.decide`."""

@@ -8,7 +8,6 @@ from random import Random
 from typing import ClassVar
 
 from fairopt.backends import Session
-from fairopt.errors import require
 from fairopt.models.gandiva_fair.stride import (
     Assign,
     Strides,
@@ -19,6 +18,7 @@ from fairopt.models.gandiva_fair.stride import (
     types_before,
 )
 from fairopt.policy import Claim, Policy, Schedule, Trait
+from fairopt.problem.numbers import within
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, Request, placed
 
@@ -221,10 +221,7 @@ class GangAwareLottery(LotteryWithBackfilling):
     winners_wait = True
     claims = (Claim("", "Sec. 3.1", words="fair over 1000 quanta or more"),)
     count_wins: bool = True
-    longest: int = 10_000
-
-    def __post_init__(self) -> None:
-        require(self.longest >= 0, self.longest, f"{self.name}, longest", "Give a number of wins from 0")
+    longest: int = within(10_000, least=0)
 
     def quantum(
         self, dice: Random, tickets: Sequence[int], sizes: Sequence[int], gpus: int, waiting: Sequence[int]

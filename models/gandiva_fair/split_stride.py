@@ -13,11 +13,11 @@ from fairopt.backends import Session
 from fairopt.models.common.schedulers import leases_end
 from fairopt.models.gandiva_fair.servers import ServerLoads
 from fairopt.models.gandiva_fair.stride import Assign, Strides, entered, gang_aware, least_crowded
-from fairopt.models.gandiva_fair.tickets import UNIT, in_units, stride
+from fairopt.models.gandiva_fair.tickets import UNIT, in_units, stride, turn
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Placements, Queue
-from fairopt.program import INFINITY, Number
+from fairopt.program import Number
 
 
 @dataclass(frozen=True)
@@ -213,11 +213,11 @@ class _Type:
         busy: set[int] = set()
         apart = {host for row in self.large for host, _ in self.servers.home[row]}
         turns: list[tuple[Number, bool, int]] = [
-            (self.passes.get(self.names[row], INFINITY), True, row) for row in self.large if row not in self.leased
+            (turn(self.passes.get(self.names[row])), True, row) for row in self.large if row not in self.leased
         ]
         for host, here in self.small.items():
             if host in apart:
-                turns.append((self.aggregates.get(self.hosts[host], INFINITY), False, host))
+                turns.append((turn(self.aggregates.get(self.hosts[host])), False, host))
             else:  # no large job takes any of its GPUs, so that it does not matter when it is its turn
                 running += self.local(host, here, left)
         for _, is_large, which in sorted(turns):
@@ -240,7 +240,7 @@ class _Type:
         rows = [row for row in here if row not in self.leased] if self.leased else here
         chosen, wanted = rows, sum([sizes[row] for row in rows])
         if wanted > left[host]:
-            passes = [self.passes.get(self.names[row], INFINITY) for row in rows]
+            passes = [turn(self.passes.get(self.names[row])) for row in rows]
             places = gang_aware(passes, [sizes[row] for row in rows], left[host])
             chosen = [rows[at] for at in places]
             wanted = sum([sizes[row] for row in chosen])

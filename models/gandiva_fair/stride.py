@@ -15,7 +15,7 @@ import numpy as np
 from fairopt.backends import Session
 from fairopt.models.common.schedulers import leases_end
 from fairopt.models.gandiva_fair.servers import Home
-from fairopt.models.gandiva_fair.tickets import effective_tickets, in_units, stride, tickets_per_gpu
+from fairopt.models.gandiva_fair.tickets import effective_tickets, in_units, stride, tickets_per_gpu, turn
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem.numbers import exact
 from fairopt.problem.queue import Queue
@@ -204,7 +204,7 @@ class GangAwareStride(Policy):
     A job's stride is its GPUs over its tickets, so that passes count GPU-time received per ticket. Its tickets are its
     user's, divided in proportion to GPUs (Eq. (3)). Jobs with equal passes keep the queue's order: by arrival, then as
     in the trace. With six jobs of two 1-GPU, two 2-GPU and two 4-GPU users on 4 GPUs this gives exactly Table 2's
-    stride row after six quanta.
+    stride row after six quanta. Passes are equal that differ by rounding alone (`turn`).
 
     Choices where the paper leaves something open:
 
@@ -257,7 +257,7 @@ class GangAwareStride(Policy):
         for gpu_type, tickets in shared.items():
             passes |= zip(tickets, entered([known[row] for row in tickets]), strict=True)
             rows = [row for row in tickets if row not in held]
-            running = gang_aware([passes[row] for row in rows], [sizes[row] for row in rows], free[gpu_type])
+            running = gang_aware([turn(passes[row]) for row in rows], [sizes[row] for row in rows], free[gpu_type])
             chosen += [rows[at] for at in running]
             each = [sizes[row] if self.by_size else 1 for row in tickets]
             of = list(zip(each, tickets.values(), strict=True))

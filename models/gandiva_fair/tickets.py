@@ -8,11 +8,14 @@ from math import lcm
 from typing import Generic, TypeVar
 
 from fairopt.problem.numbers import exact
-from fairopt.program import Number
+from fairopt.program import INFINITY, Number
 
 #: Tickets of jobs, and passes, are whole numbers of 1/UNIT, so that ties are the same in floats and in Fractions. What
 #: is divided by up to 50 stays exact.
 UNIT = lcm(*range(1, 51))
+#: Passes are compared by the nearest multiple of this many 1/UNIT (3.5e-10 of a GPU for a ticket): what is divided by
+#: other numbers is rounded, and so many of a pass's last digits are those of its quanta's rounding.
+GRAIN = 2**40
 
 User = TypeVar("User", bound=Hashable)
 ONE, NONE = Fraction(1), Fraction(0)
@@ -35,6 +38,15 @@ def stride(gpus: int, tickets: int) -> int:
     True
     """
     return (2 * gpus * UNIT * UNIT + tickets) // (2 * tickets)
+
+
+def turn(passed: int | None) -> Number:
+    """Return what jobs are ordered by, the least first: a pass but for rounding; who has none, None, comes last.
+
+    >>> turn(UNIT // 3 + UNIT // 3) == turn(2 * UNIT // 3 - 7)
+    True
+    """
+    return INFINITY if passed is None else (passed + GRAIN // 2) // GRAIN
 
 
 def tickets_per_gpu(tickets: Mapping[User, Number], demand: Mapping[User, int]) -> dict[User, Number]:

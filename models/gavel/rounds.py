@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairopt.backends import Method, Session
-from fairopt.errors import require
 from fairopt.models.common.schedulers import ordered
 from fairopt.models.common.shares_of_queue import JobMarket
 from fairopt.models.gavel.objectives import MaxMinShare, Objective, Shared
 from fairopt.numbers import arithmetic
 from fairopt.policy import Claim, Policy, Schedule, Trait
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.problem.queue import Placements, Queue
 from fairopt.program import INFINITY, Array, Number, cast
 from fairopt.simulation import Consolidated, Placement, placed
@@ -122,16 +121,11 @@ class GavelRounds(Policy):
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
     objective: Objective = field(default_factory=MaxMinShare)
     reset: bool = True
-    interval: object = 0
-    head_start: object = 0
+    interval: object = within(0, least=0)
+    head_start: object = within(0, least=0)
     backfill: bool = True
     by_tenant: bool = False
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        for name in ("interval", "head_start"):
-            value = exact(getattr(self, name), f"gavel-rounds, {name}")
-            require(value >= 0, value, f"gavel-rounds, {name}", "Give a number, not negative")
 
     @property
     def _interval(self) -> Fraction:

@@ -10,11 +10,10 @@ from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 from fairopt.backends import Session
-from fairopt.errors import require
 from fairopt.models.baselines.fifo_quota import quotas
-from fairopt.models.common.schedulers import Room, Tally, check_whole, staying_first
+from fairopt.models.common.schedulers import Room, Tally, staying_first
 from fairopt.policy import Claim, Policy, Schedule, Trait
-from fairopt.problem.numbers import exact
+from fairopt.problem.numbers import exact, within
 from fairopt.problem.queue import Queue
 from fairopt.simulation import Consolidated, Placement, placed
 
@@ -156,14 +155,9 @@ class Karma(Policy):
     )
     #: The credits of each tenant after the last round.
     states = (Tally[int],)
-    alpha: object = "1/2"
-    credits: int = 999_999_999_999
+    alpha: object = within("1/2", least=0, most=1)
+    credits: int = within(999_999_999_999, least=0)
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        place = "karma, alpha"
-        require(0 <= exact(self.alpha, place) <= 1, self.alpha, place, "Give a part of the fair share, from 0 to 1")
-        check_whole(self, 0, "credits")
 
     def decide(self, problem: Queue, state: Tally[int], solve: Session) -> Schedule:
         """Give GPUs to tenants by credits and run their jobs; see `Policy.decide`."""

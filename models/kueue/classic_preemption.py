@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, count
 
-from fairopt.models.kueue.quotas import Needs, Rows
+from fairopt.models.kueue.quotas import Beside, Needs, Rows
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
 from fairopt.models.kueue.work import QueuedWork
 from fairopt.program import INFINITY, Number
@@ -19,7 +19,7 @@ WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 #: Who goes, and what was taken away of its usage.
 Gone = tuple[Target, Needs]
 #: Who may go, why, what it takes, and usage and quotas of the nodes that use less without it, up to the preemptor's.
-_Going = tuple[QueuedWork, str, Needs, Rows]
+_Going = tuple[QueuedWork, str, Candidate, Rows]
 #: Whether the pods of the preemptor find places when some are gone.
 Places = Callable[[Sequence[Gone]], bool]
 #: What adds usage to a node, or takes it away.
@@ -94,7 +94,7 @@ def _attempt(
     #: Of each column what is lacking; somebody who goes leaves room for what it takes at most.
     lacks = {column: amount - quotas.available(work.queue, column) for column, amount in needs}
     gone: list[Gone] = []
-    for each, reason, usage, _ in going:
+    for each, reason, (_, _, usage, _), _ in going:
         usage = [part for part in usage if part[0] in matters]
         quotas.lift(each.queue, usage)
         gone.append((Target(each, reason), usage))
@@ -117,68 +117,75 @@ def _attempt_shared(
     ``needs``: each with the room that the tree has.
     """
     usage, quota = state.quotas.usage[work.queue], state.quotas.subtree[work.queue]
-    lacks: list[Number] = [-INFINITY] * state.quotas.width  # other columns never do
-    above = lacks[:]
+    lacks, above = dict[int, Number](), dict[int, Number]()
     for column, amount, room in needs:
         lacks[column] = amount - room if amount > 0 else -INFINITY
         above[column] = -INFINITY if borrowing else usage[column] + amount - quota[column]
     gone: list[_Going] = []
     for each in going:
-        _, _, parts, rows = each
+        _, _, (_, _, _, takes), rows = each
         gone.append(each)
-        for column, amount in parts:
-            lacks[column] -= amount
-            for row, _ in rows:
-                row[column] -= amount
-            if not rows:
-                above[column] -= amount
-        if max(lacks) <= 0 and (borrowing or max(above) <= 0):
+        for column in lacks:
+            if column in takes:
+                amount = takes[column]
+                lacks[column] -= amount
+                for row, _ in rows:
+                    row[column] -= amount
+                if not rows:
+                    above[column] -= amount
+        if max(lacks.values()) <= 0 and (borrowing or max(above.values()) <= 0):
             break
-    for _, _, parts, rows in gone:
-        for row, _ in rows:
-            for column, amount in parts:
-                row[column] += amount
-    if max(lacks) > 0 or max(above) > 0:
+    for _, _, (_, _, _, takes), rows in gone:
+        for column in lacks if rows else ():
+            if column in takes:
+                for row, _ in rows:
+                    row[column] += takes[column]
+    if max(lacks.values()) > 0 or max(above.values()) > 0:
         return []
     for at in range(len(gone) - 2, -1, -1):  # fillBackWorkloads
-        _, _, parts, rows = gone[at]
-        for column, amount in parts:
-            if lacks[column] + amount > 0 or (not rows and above[column] + amount > 0):
+        _, _, (_, _, _, takes), rows = gone[at]
+        for column, lack in lacks.items():
+            if column in takes and (lack + takes[column] > 0 or (not rows and above[column] + takes[column] > 0)):
                 break
         else:
             gone[at] = gone[-1]
             gone.pop()
-            for column, amount in parts:
-                lacks[column] += amount
-                if not rows:
-                    above[column] += amount
+            for column in lacks:
+                if column in takes:
+                    lacks[column] += takes[column]
+                    if not rows:
+                        above[column] += takes[column]
     return [Target(each, reason) for each, reason, _, _ in gone]
 
 
 def _going(
-    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int,
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, Beside], right: int,
     wanted: tuple[bool, bool], own: Iterable[Candidate], *, borrowing: bool,
 ) -> Iterator[_Going]:  # fmt: skip
     """Yield who may go, in order: those over whom the preemptor has the better right, the others, its own.
 
     Of the ClusterQueues ``beside`` only those that borrow still when their turn comes.
     """
-    quotas, rules, away, left = state.quotas, state.rules(work.queue), state.away, dict(beside)
+    quotas, rules = state.quotas, state.rules(work.queue)
     lower = rules.reclaim_within_cohort is not Preempts.ANY
-    left.pop(work.queue, None)
     listed, queues = state.going(quotas.paths[work.queue][-1], -1 if len(columns) > 1 else min(columns))
     for better in (True, False):
-        for at in compress(count(), map(left.__contains__, queues)) if wanted[not better] else ():
-            _, each, parts, touched = listed[at]
-            queue = each.queue
+        if not wanted[not better]:
+            continue
+        left = {queue: rows for queue, (level, rows) in beside.items() if (level >= right) is better}
+        left.pop(work.queue, None)
+        for at in compress(count(), map(left.__contains__, queues)):
+            candidate = listed[at]
+            _, each, _, takes = candidate
             if lower and each.priority >= work.priority:
                 break
-            if (left[queue] >= right) is not better or columns.isdisjoint(touched) or each.number in away:
+            queue = each.queue
+            if columns.isdisjoint(takes):
                 continue
             while_borrowing, reason = (True, RECLAIMED) if better else _variant(work, each, rules)
             if borrowing and not while_borrowing:
                 continue
-            rows = quotas.apart(work.queue, queue)
+            rows = left[queue]
             for usage, quota in rows:
                 for column in columns:
                     if usage[column] > quota[column]:
@@ -187,28 +194,29 @@ def _going(
                     del left[queue]  # it will not borrow again
                     break
             else:
-                yield each, reason, parts, rows
-    for _, each, parts, _ in own:
-        yield each, IN_QUEUE, parts, ()
+                yield each, reason, candidate, rows
+    for candidate in own:
+        yield candidate[1], IN_QUEUE, candidate, ()
 
 
-def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]:
-    """Return, by ClusterQueue that borrows, how far above another one their common ancestor is; of itself 1.
+def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, Beside]:
+    """Return the ClusterQueues that borrow, in a tree, as what is beside one of them.
 
-    All cohorts up to there borrow, too. Source: collectCandidatesForHierarchicalReclaim, collectCandidatesInSubtree.
+    All cohorts up to the common ancestor borrow, too. Source: collectCandidatesForHierarchicalReclaim,
+    collectCandidatesInSubtree.
     """
     above, children = state.quotas.above_below, state.quotas.children
     _, *path = state.quotas.paths[queue]
 
-    def find() -> Mapping[int, int]:
-        found, below = dict[int, int](), -1
-        for level, ancestor in enumerate(path, 1):
+    def find() -> Mapping[int, Beside]:
+        beside, found, below = state.quotas.beside(queue), dict[int, Beside](), -1
+        for ancestor in path:
             nodes = [node for node in above(ancestor, columns) if node != below]
             for node in nodes:
                 if children[node]:
                     nodes += above(node, columns)
                 else:
-                    found[node] = level
+                    found[node] = beside[node]
             below = ancestor
         return found
 
@@ -216,17 +224,17 @@ def _borrowing(state: State, queue: int, columns: set[int]) -> Mapping[int, int]
 
 
 def _somebody(
-    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, int], right: int, *, only_better: bool
+    state: State, work: QueuedWork, columns: set[int], beside: Mapping[int, Beside], right: int, *, only_better: bool
 ) -> tuple[bool, bool]:
     """Return whether anybody may go over whom a preemptor has the better right, and anybody else beside it."""
     found, lower = [False, only_better], state.rules(work.queue).reclaim_within_cohort is not Preempts.ANY
-    for queue, level in beside.items():
+    for queue, (level, _) in beside.items():
         if found[level < right] or queue == work.queue:
             continue
-        for place, each, _, touched in state.going(queue)[0]:
+        for place, _, _, takes in state.going(queue)[0]:
             if lower and place[0] >= work.priority:
                 break
-            if not columns.isdisjoint(touched) and each.number not in state.away:
+            if not columns.isdisjoint(takes):
                 found[level < right] = True
                 break
         if all(found):

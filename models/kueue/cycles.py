@@ -10,7 +10,8 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from contextlib import contextmanager
+from functools import cache
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -70,10 +71,8 @@ class Cycles:
         self._clock = self._first = max(
             (work.admitted for each in state.running.values() for work in each.values()), default=0
         )
-        self._targets: list[Target] = []
-        #: Who is stopped at the end of the cycle: by tree and column, and by tree (of the column -1); what they take.
-        self._victims: dict[tuple[int, int], dict[int, QueuedWork]] = {}
-        self._taken: Counter[tuple[int, int]] = Counter()
+        #: Who was stopped in the cycle, by number: its snapshot has them still, but no more where room is asked for.
+        self._stopped: dict[int, QueuedWork] = {}
         self._reserved: list[tuple[Assignment, Needs]] = []
 
     def play_tree(self, waiting: Iterable[QueuedWork], most: int | None) -> None:
@@ -103,13 +102,12 @@ class Cycles:
 
     def _heads(self) -> Iterator[Assignment]:
         """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
-        quotas = self.state.quotas
-        rooms = cache(lambda node: cache(partial(quotas.room, node)))  # nothing changes meanwhile
+        room = cache(self.state.quotas.room)  # nothing changes meanwhile
         for node in list(self._awake):
             own = self.queues[node]
             if (work := own.first()) is None:
                 del self._awake[node]
-            elif (found := nominate(self.state, work, rooms(quotas.like[node]))) is not None:
+            elif (found := nominate(self.state, work, room)) is not None:
                 yield found
             else:
                 own.aside(work)
@@ -130,12 +128,10 @@ class Cycles:
             quotas.remove(found.work.queue, needs)
             self.state.topologies.move(found.work, found.flavor, found.spots, 1)
             self.state.changed(found.work.queue)
-        for target in self._targets:
-            self.state.remove(target.work)
-        for target in self._targets:
-            target.work.flavor, target.work.step, target.work.spots = None, 0, {}
-            self.queue(target.work.queue).push(target.work)
-        for root in dict.fromkeys(root for root, _ in self._victims):
+        for gone in self._stopped.values():
+            gone.flavor, gone.step, gone.spots = None, 0, {}
+            self.queue(gone.queue).push(gone)
+        for root in dict.fromkeys(quotas.paths[gone.queue][-1] for gone in self._stopped.values()):
             self._again(self._of_tree[root])
         for work, targets in preemptors:
             root = quotas.paths[work.queue][-1]
@@ -147,7 +143,7 @@ class Cycles:
                 self.state.barred.add(work.number)
                 self.state.since_circle.setdefault(root, 0)
                 self.circle.append(work)
-        self._targets, self._victims, self._taken, self._reserved = [], {}, Counter(), []
+        self._stopped, self._reserved = {}, []
 
     def _in_order(self, heads: Sequence[Assignment]) -> Iterator[Assignment]:
         """Yield the heads one by one; with fair sharing by shares as the usage is when each is asked for.
@@ -165,9 +161,12 @@ class Cycles:
             self.state.quotas.parent, paths.__getitem__, left, lambda node, queue: self._key(node, left[queue][0])
         )
         for root in dict.fromkeys(paths[queue][-1] for queue in left):
-            while (queue := turns.first(root)) is not None and left[queue]:
+            queue = turns.first(root)
+            while queue is not None and left[queue]:
                 yield left[queue].pop()
-                turns.changed(queue)
+                with self._still_used(queue):
+                    turns.changed(queue)
+                queue = turns.first(root)
 
     def _key(self, node: int, found: Assignment) -> tuple[object, ...]:
         """Return what `less` compares, for a node with its nominee's usage added."""
@@ -205,15 +204,18 @@ class Cycles:
             if work.alone is not None and self._fits(Assignment(work, needs=found.needs)):
                 found.mode = Mode.FIT
             else:
-                with self.state.removed(self._gone(work).values()):
-                    found = assign(self.state, work, [found.flavor])
+                found = assign(self.state, work, [found.flavor])
             if found.mode is Mode.FIT:  # DeferredFit: it waits for the preemptions of others
                 work.tried = -1
                 self._reserve(found, found.needs)
                 self._stick(work)
                 return ()
         elif self.state.places_again and found.spots and self._fits(found) and not self._places(found):
+            for gone in self._stopped.values():
+                self.state.add(gone)
             found = assign(self.state, work, [found.flavor])
+            for gone in self._stopped.values():
+                self.state.remove(gone)
         work.tried = found.tried
         if found.mode is not Mode.FIT and not found.targets:
             can_always_reclaim = self.state.rules(work.queue).reclaim_within_cohort is Preempts.ANY
@@ -247,51 +249,50 @@ class Cycles:
             self.queues[work.queue].reorder()
 
     def _stop(self, work: QueuedWork, targets: Sequence[Target]) -> None:
-        """Note who is stopped for a workload at the end of the cycle."""
-        root = self.state.quotas.paths[work.queue][-1]
+        """Stop others for a workload; they wait again from the end of the cycle on."""
         for target in targets:
-            gone = target.work
-            for column, amount in ((-1, 0), *gone.usage):
-                self._victims.setdefault((root, column), {})[gone.number] = gone
-                self._taken[root, column] += amount
-            self.stopped[gone.number] = (gone, work, target.reason)
-        self._targets += targets
+            self.state.remove(target.work)
+            self._stopped[target.work.number] = target.work
+            self.stopped[target.work.number] = (target.work, work, target.reason)
+
+    @contextmanager
+    def _still_used(self, queue: int) -> Iterator[None]:
+        """Count what those use who were stopped in this cycle, for a ClusterQueue and those above it below the root."""
+        quotas = self.state.quotas
+        top = quotas.paths[queue][-2:-1]
+        stopped = [gone for gone in self._stopped.values() if quotas.paths[gone.queue][-2:-1] == top]
+        for gone in stopped:
+            quotas.add(gone.queue, gone.usage)
+        yield
+        for gone in stopped:
+            quotas.remove(gone.queue, gone.usage)
 
     def _overlaps(self, found: Assignment) -> bool:
-        numbers = [target.work.number for target in found.targets]
-        return bool(numbers) and not self._gone(found.work).keys().isdisjoint(numbers)
+        return not self._stopped.keys().isdisjoint(target.work.number for target in found.targets)
 
     def _fits(self, found: Assignment) -> bool:
         """Return whether there is room without those who are stopped, column by column."""
         quotas, work = self.state.quotas, found.work
-        if (fits := quotas.fits(work.queue, found.needs)) or not (self._taken or found.targets):
+        if (fits := quotas.fits(work.queue, found.needs)) or not found.targets:
             return fits
         for column, amount in found.needs:
             if amount <= (free := quotas.available(work.queue, column)):
                 continue
             # somebody who goes leaves room for what it takes at most; where all is for everybody, just so much
-            taken = self._taken[quotas.paths[work.queue][-1], column]
-            taken += sum(amount for target in found.targets for at, amount in target.work.usage if at == column)
+            taken = sum(amount for target in found.targets for at, amount in target.work.usage if at == column)
             room = quotas.shared_room(work.queue, column)
             if amount - free > taken or (room is not None and amount > room + taken):
                 return False
             if room is None:
-                gone = [*self._gone(work, column).values(), *(target.work for target in found.targets)]
-                with self.state.without(gone, column):
+                with self.state.without([target.work for target in found.targets], column):
                     if amount > quotas.available(work.queue, column):
                         return False
         return True
 
-    def _gone(self, work: QueuedWork, column: int = -1) -> dict[int, QueuedWork]:
-        """Return who is stopped in the tree of a workload, of all or who uses a column; others leave it no room."""
-        return self._victims.get((self.state.quotas.paths[work.queue][-1], column), {})
-
     def _places(self, found: Assignment) -> bool:
         """Return whether the places of its pods are free without those who are stopped."""
-        if not found.spots:
-            return True
-        gone = {target.work.number: target.work for target in (*self._targets, *found.targets)}
-        return self.state.topologies.fits(found.work, found.flavor, found.spots, gone.values())
+        gone = [target.work for target in found.targets]
+        return not found.spots or self.state.topologies.fits(found.work, found.flavor, found.spots, gone)
 
     def _reserve(self, found: Assignment, needs: Needs) -> None:
         """Hold back needs of a workload, and the places of its pods, until the cycle ends."""
@@ -305,14 +306,15 @@ class Cycles:
         """Return what is held back for a workload that cannot preempt: quotaResourcesToReserve."""
         quotas, queue = self.state.quotas, found.work.queue
         kept = []
-        for column, amount in found.needs:
-            left = quotas.nominal[queue][column] - quotas.usage[queue][column]
-            limit = quotas.borrowing[queue][column]
-            if not found.borrows:
-                amount = max(0, min(amount, left))
-            elif limit is not None:
-                amount = min(amount, left + limit)
-            kept.append((column, amount))
+        with self._still_used(queue):
+            for column, amount in found.needs:
+                left = quotas.nominal[queue][column] - quotas.usage[queue][column]
+                limit = quotas.borrowing[queue][column]
+                if not found.borrows:
+                    amount = max(0, min(amount, left))
+                elif limit is not None:
+                    amount = min(amount, left + limit)
+                kept.append((column, amount))
         return kept
 
     def _stick(self, work: QueuedWork) -> None:

@@ -15,8 +15,8 @@ from fairopt.models.kueue.quotas import Needs
 from fairopt.models.kueue.state import MANY, FlavorPreference, Preempts, Rules, Search, State, Target
 from fairopt.models.kueue.work import QueuedWork, Spots
 
-#: By column the `room` of a ClusterQueue.
-Rooms = Callable[[int], tuple[int, int]]
+#: `CohortQuotas.room`, or what knows it.
+Room = Callable[[int, int], tuple[int, int]]
 
 
 class Mode(enum.IntEnum):
@@ -73,26 +73,28 @@ def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = Non
     return found
 
 
-def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
+def nominate(state: State, work: QueuedWork, room: Room) -> Assignment | None:
     """Return what `assign` does for a head; None where the columns show that it would only be set aside.
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
-    ``rooms``: of its ClusterQueue.
+    ``room``: as the quotas have it now.
     """
-    quotas, queue, rules = state.quotas, work.queue, state.rules(work.queue)
+    quotas, queue = state.quotas, work.queue
+    like = quotas.like[queue]
     since, column, amount, left = work.hopeless
     if since == state.stirred[queue]:  # else there may be more that it can get from its own ClusterQueue
-        free, below = rooms(column)
+        free, below = room(like, column)
         if left > free and amount > below:
             return None
+    rules = state.rules(queue)
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)
     flavor, needs = work.alone
     usage, nominal, top = quotas.usage[queue], quotas.nominal[queue], len(quotas.paths[queue]) - 1
     level, lacks = 0, []
     for column, amount in needs:
-        free, below = rooms(column)
+        free, below = room(like, column)
         if amount > free:
             lacks.append(column)
             if amount > below and amount > nominal[column]:
@@ -112,7 +114,7 @@ def nominate(state: State, work: QueuedWork, rooms: Rooms) -> Assignment | None:
             left = amount - yields[column]
             inside = usage[column] + left <= nominal[column]
             if column in lacks:
-                free, below = rooms(column)
+                free, below = room(like, column)
                 inside = inside and usage[column] < nominal[column]
                 if left > free:
                     enough = False

@@ -8,7 +8,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/cache/scheduler/resource_node.go and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from itertools import product
 from math import lcm
@@ -24,6 +24,8 @@ MOST_SHARE = 2**63 - 1
 Needs = Sequence[tuple[int, int]]
 #: Usage and quotas of some nodes.
 Rows = Sequence[tuple[list[int], Sequence[int]]]
+#: How far above a ClusterQueue the common ancestor with another one is, and the rows of that one up to there.
+Beside = tuple[int, Rows]
 _NOBODY: frozenset[int] = frozenset()
 
 
@@ -67,6 +69,8 @@ class CohortQuotas:
         self.parent, self.nominal, self.borrowing, self.weight = parent, nominal, borrowing, weight
         self.resources = sorted(set(resource))
         self.resource = [self.resources.index(each) for each in resource]
+        #: Of each column: whether its resource has another one, of another flavor.
+        self.several = [self.resource.count(each) > 1 for each in self.resource]
         nodes, self.width = range(len(parent)), len(resource)
         self.paths = [tuple(self._up(node)) for node in nodes]
         self.children: list[list[int]] = [[] for _ in nodes]
@@ -119,8 +123,8 @@ class CohortQuotas:
         #: children that do.
         self._above: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
         self._above_below: list[dict[int, set[int]]] = [{} for _ in range(self.width)]
-        #: What `apart` says, by the parent of the first node.
-        self._apart: dict[tuple[int, int], Rows] = {}
+        #: What `beside` says, by the node above.
+        self._beside: dict[int, dict[int, Beside]] = {}
         #: Of each node: its `order` where that is known.
         self._orders: list[tuple[bool, int] | None] = [None] * len(parent)
         #: Of each node: how many of its columns are above the quota.
@@ -189,13 +193,8 @@ class CohortQuotas:
 
     def lift(self, node: int, needs: Needs) -> None:
         """Take usage away for a while, as `remove`: what is noted of who is above the quota stays as it is."""
-        rows, shared = self._rows[node], self._shared[self.paths[node][-1]]
         for column, amount in needs:
-            if shared[column]:
-                for usage in rows:
-                    usage[column] -= amount
-                continue
-            for at, usage in zip(self.paths[node], rows, strict=True):
+            for at, usage in zip(self.paths[node], self._rows[node], strict=True):
                 above = usage[column] - self.local[at][column]
                 usage[column] -= amount
                 if above < amount:
@@ -205,13 +204,8 @@ class CohortQuotas:
 
     def put(self, node: int, needs: Needs) -> None:
         """Add usage again that was lifted."""
-        rows, shared = self._rows[node], self._shared[self.paths[node][-1]]
         for column, amount in needs:
-            if shared[column]:
-                for usage in rows:
-                    usage[column] += amount
-                continue
-            for at, usage in zip(self.paths[node], rows, strict=True):
+            for at, usage in zip(self.paths[node], self._rows[node], strict=True):
                 room = self.local[at][column] - usage[column]
                 usage[column] += amount
                 if room > 0:
@@ -244,13 +238,16 @@ class CohortQuotas:
         first, *others = [self._above_below[column].get(node, _NOBODY) for column in columns]
         return frozenset().union(first, *others) if others else first
 
-    def apart(self, node: int, other: int) -> Rows:
-        """Return usage and quotas of another node and of those above it, up to the common ancestor with a node."""
-        key = self.parent[node], other
-        if (found := self._apart.get(key)) is None:
-            path = self.paths[key[0]]
-            rows = [(self.usage[each], self.subtree[each]) for each in self.paths[other] if each not in path]
-            found = self._apart[key] = rows
+    def beside(self, node: int) -> Mapping[int, Beside]:
+        """Return all other nodes without children in the tree of one, as what is `Beside` it; itself at level 1."""
+        over = self.parent[node]
+        if (found := self._beside.get(over)) is None:
+            found, path = dict[int, Beside](), self.paths[over]
+            for other, up in enumerate(self.paths):
+                if up[-1] == path[-1] and not self.children[other]:
+                    rows = [(self.usage[each], self.subtree[each]) for each in up if each not in path]
+                    found[other] = path.index(up[len(rows)]) + 1, rows
+            self._beside[over] = found
         return found
 
     # -- asking --------------------------------------------------------------------------------------------------

@@ -5,10 +5,9 @@ from __future__ import annotations
 import enum
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from fairopt.models.kueue.quotas import CohortQuotas, Needs
@@ -73,8 +72,8 @@ class Rules:
 
 
 #: A workload that may be preempted: its place among those of all ClusterQueues but the preemptor's, the workload, what
-#: it takes, and in which columns.
-Candidate = tuple[Place, QueuedWork, Needs, frozenset[int]]
+#: it takes, and the same by column.
+Candidate = tuple[Place, QueuedWork, Needs, Mapping[int, int]]
 
 
 class Target(NamedTuple):
@@ -106,10 +105,9 @@ class State:
     #: How often somebody came to a ClusterQueue, or left it.
     stirred: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     #: Those that may be preempted, in the order in which they go, and beside that the ClusterQueue of each: by
-    #: ClusterQueue, and by tree (its root) and column. Both have the column -1, for all.
+    #: ClusterQueue, and by tree (its root), all with the column -1; and by tree and column of a resource that has
+    #: several flavors, since those of one flavor are few.
     _going: dict[tuple[int, int], tuple[list[Candidate], list[int]]] = field(default_factory=dict)
-    #: The numbers of those that run no more for a while.
-    away: set[int] = field(default_factory=set)
     #: What was found below the root of a tree, by what was asked, until something in the tree changes.
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
@@ -123,7 +121,7 @@ class State:
             if work.preemptible:
                 usage = work.usage
                 self._yield(work, usage)
-                entry = work.place, work, usage, frozenset(map(itemgetter(0), usage))
+                entry = work.place, work, usage, dict(usage)
                 for place in self._lists(work, usage):
                     if (found := self._going.get(place)) is None:
                         found = self._going[place] = [], []
@@ -190,8 +188,8 @@ class State:
                 above = bisect_left(found, ((preemptor.priority + 1,),))
                 newer = [each for each in found[lower:above] if preemptor.since < each[1].since]
             found = [*found[:lower], *newer]
-        apart, away = columns.isdisjoint, self.away
-        return [each for each in found if not apart(each[3]) and each[1].number not in away]
+        apart = columns.isdisjoint
+        return [each for each in found if not apart(each[3])]
 
     def yields(self, work: QueuedWork) -> Sequence[int]:
         """Return at most how much of each column a workload can get from others of its own ClusterQueue."""
@@ -211,13 +209,14 @@ class State:
     def going(self, node: int, column: int = -1) -> tuple[Sequence[Candidate], Sequence[int]]:
         """Return who of a ClusterQueue, or of the tree of a root, may be preempted, and the ClusterQueue of each.
 
-        Those that are away are among them. With a column, of a tree: those who use it.
+        With a column, of a tree: those who use it, and maybe others.
         """
-        return self._going.get((node, column), ((), ()))
+        several = column >= 0 and self.quotas.several[column]
+        return self._going.get((node, column if several else -1), ((), ()))
 
     def _lists(self, work: QueuedWork, usage: Needs) -> Iterable[tuple[int, int]]:
-        root = self.quotas.paths[work.queue][-1]
-        places = [(root, column) for column, _ in usage]
+        root, several = self.quotas.paths[work.queue][-1], self.quotas.several
+        places = [(root, column) for column, _ in usage if several[column]]
         places.append((work.queue, -1))
         if root != work.queue:
             places.append((root, -1))
@@ -235,19 +234,3 @@ class State:
         yield
         for queue, usage in reversed(gone):
             self.quotas.put(queue, usage)
-
-    @contextmanager
-    def removed(self, works: Iterable[QueuedWork]) -> Iterator[None]:
-        """Let some workloads run no more for a while: nobody can preempt them. Source: SimulateWorkloadRemoval."""
-        gone = list(works)
-        self._leave(gone, 1)
-        yield
-        self._leave(gone[::-1], -1)
-
-    def _leave(self, works: Sequence[QueuedWork], sign: int) -> None:
-        """Take the usage and the places of some away (sign 1), or give them back (-1)."""
-        for work in works:
-            (self.quotas.remove if sign > 0 else self.quotas.add)(work.queue, work.usage)
-            self.topologies.move(work, work.flavor, work.spots, sign)
-        self.away ^= {work.number for work in works}
-        self._known.clear()

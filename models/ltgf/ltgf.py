@@ -13,9 +13,10 @@ import numpy as np
 
 from fairopt.backends import Session
 from fairopt.errors import require
-from fairopt.models.common.schedulers import Room, check_lease, lease_length, ordered, staying_first
+from fairopt.models.common.schedulers import Room, lease_length, ordered, staying_first
 from fairopt.policy import Claim, Policy, Schedule, Trait
 from fairopt.problem import Jobs
+from fairopt.problem.numbers import within
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY, Array, Number, cast, objects
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -270,14 +271,11 @@ class LongTermGpuTimeFairness(Policy):
     traits = frozenset({Trait.SAME_IN_FLOATS, Trait.ONE_TYPE, Trait.NAMELESS})
     claims = (Claim("lease_kept", "ASTRAEA, TPDS 2022, Sec. 5.1"),)
     states = (GpuTimeAccounts,)
-    lease: object = None
+    lease: object = within(None, above=0)
     adjusted: bool = False
     preferences: tuple[Preference, ...] = ()
     backfill: bool = False
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        check_lease(self.lease, "ltgf, lease")
 
     @classmethod
     def as_evaluated(cls, lease: object = 900) -> LongTermGpuTimeFairness:

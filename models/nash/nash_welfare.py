@@ -17,7 +17,7 @@ from fairopt.backends.solution import Solution, Status, without_noise
 from fairopt.backends.trust import trusted
 from fairopt.certificates import EQUILIBRIUM, NASH_BOUNDS, NASH_WITHIN, Certificate, floors_told, row_duals
 from fairopt.deadline import left, remaining
-from fairopt.errors import BadInput, NotSolved, OutOfTime
+from fairopt.errors import NotSolved, OutOfTime
 from fairopt.methods.eisenberg_gale.bounds import GAP_PER_WEIGHT, Equilibrium, UtilityBounds, nash_bound
 from fairopt.methods.eisenberg_gale.chords import by_chords
 from fairopt.methods.eisenberg_gale.exact import exact_equilibrium, keeps_demands
@@ -36,6 +36,7 @@ from fairopt.policy.many_programs import reported
 from fairopt.policy.policy import ManyBundles
 from fairopt.problem import Market
 from fairopt.problem.floors import FLOORS_AND_CAPS, is_entitled
+from fairopt.problem.numbers import within
 from fairopt.problem.share_variables import shares_of
 from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast, log_sum
 
@@ -82,7 +83,7 @@ class NashWelfare(Policy):
     3/2 15/4
     """
 
-    digits: int = 30
+    digits: int = within(30, least=0, most=MOST_DIGITS)
 
     name = "nash-welfare"
     source = "Eisenberg and Gale, Annals of Mathematical Statistics 1959"
@@ -96,11 +97,6 @@ class NashWelfare(Policy):
         Claim("sharing_incentive", "everybody can buy its own partition", assumes="no demands"),
         Claim("pareto_efficiency", "the objective increases in every utility"),
     )
-
-    def __post_init__(self) -> None:
-        """Refuse digits that are none, or too many."""
-        if not 0 <= self.digits <= MOST_DIGITS:
-            raise BadInput(f"got {self.digits}", place="digits", remedy=f"Give a number from 0 to {MOST_DIGITS}")
 
     def formulate(self, problem: Market, state: Any) -> Program:
         """Return the program of Eisenberg and Gale, in the number type of ``problem``."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.backends import Session
-from fairopt.errors import require
-from fairopt.models.common.schedulers import Adapted, check_whole, open_with
+from fairopt.models.common.schedulers import Adapted, open_with
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import exact
+from fairopt.problem.numbers import within
 from fairopt.problem.queue import Queue, Spots
 from fairopt.program import Array
 
@@ -61,19 +61,12 @@ class Pollux(Policy):
     source = "Pollux, OSDI 2021, Sec. 4.2"
     states = (Adapted,)
     traits = frozenset({Trait.ONE_TYPE, Trait.NAMELESS})
-    power: float = -1.0
-    restart: object = 30
-    growth: int | None = 2
+    power: float = within(-1.0, below=0)
+    restart: object = within(30, least=0)
+    growth: int | None = within(2, least=1)
     apart: bool = True
-    mixed: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require(self.power < 0, self.power, "pollux, power", "Give a negative number")
-        require(exact(self.restart, "pollux, restart") >= 0, self.restart, "pollux, restart", "Give a time")
-        check_whole(self, 1, "mixed")
-        check_whole(self, 0, "seed")
-        require(self.growth is None or self.growth >= 1, self.growth, "pollux, growth", "Give a number from 1, or None")
+    mixed: int | None = within(None, least=1)
+    seed: int = within(0, least=0)
 
     def decide(self, problem: Queue, state: Adapted, solve: Session) -> Schedule:
         """Share and place the round's GPUs; see `Policy.decide`."""

@@ -11,10 +11,9 @@ import numpy as np
 from fairopt.backends import Capability, Options, Session
 from fairopt.backends.solution import Solution, Status
 from fairopt.backends.trust import trusted
-from fairopt.errors import require
-from fairopt.models.common.schedulers import check_whole
 from fairopt.models.shockwave.window import BASES, ORIGIN, PlanningWindow
 from fairopt.policy import Policy, Schedule, Trait
+from fairopt.problem.numbers import within
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Program
 from fairopt.simulation import Consolidated, Placement, by_throughput, choose, placed
@@ -116,29 +115,21 @@ class Shockwave(Policy):
     needs = frozenset({Capability.INTEGERS})
     states = (WindowPlan, FinishTarget)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.WORK_CONSERVING, Trait.NAMELESS})
-    window: int = 20
-    again: int | None = 8
-    makespan: float = 1e-3
-    power: float = 12.0
-    most_late: float = 1.0
-    momentum: float = 0.9
-    epoch: float = 0.0
+    window: int = within(20, least=1)
+    again: int | None = within(8, least=1)
+    makespan: float = within(1e-3, least=0)
+    power: float = within(12.0, least=0)
+    most_late: float = within(1.0, least=0)
+    momentum: float = within(0.9, least=0, most=1)
+    epoch: float = within(0.0, least=0)
     bases: Sequence[float] = BASES
     origin: float = ORIGIN
     ranked: bool = True
     together: bool = True
-    most_whole: int | None = 100
+    most_whole: int | None = within(100, least=0)
     priced: bool = True
-    gap: float = 1e-3
+    gap: float = within(1e-3, least=0)
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        check_whole(self, 1, "window", "again")
-        check_whole(self, 0, "most_whole")
-        for option in ("makespan", "power", "most_late", "gap", "epoch"):
-            value = getattr(self, option)
-            require(value >= 0, value, f"shockwave, {option}", "Give a number, not negative")
-        require(0 <= self.momentum <= 1, self.momentum, "shockwave, momentum", "Give a part from 0 to 1")
 
     @property
     def solver_options(self) -> Options:

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.backends import Capability, Options, Session
-from fairopt.errors import require
 from fairopt.models.common.schedulers import Adapted
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem import exact
+from fairopt.problem.numbers import within
 from fairopt.problem.queue import Queue
 from fairopt.program import Array, Formulation, Program
 from fairopt.simulation import Consolidated, Placement, Request, placed
@@ -163,19 +163,12 @@ class Sia(Policy):
     needs = frozenset({Capability.INTEGERS})
     states = (Adapted,)
     traits = frozenset({Trait.PROGRAM, Trait.ONE_TYPE, Trait.NAMELESS})
-    power: float = -0.5
-    idle: float = 1.1
-    restart: object = 30
-    growth: int | None = 2
-    gap: float = 0.0
+    power: float = within(-0.5, below=0)
+    idle: float = within(1.1, above=1)
+    restart: object = within(30, least=0)
+    growth: int | None = within(2, least=1)
+    gap: float = within(0.0, least=0)
     placement: Placement = field(default_factory=Consolidated)
-
-    def __post_init__(self) -> None:
-        require(self.power < 0, self.power, "sia, power", "Give a negative number")
-        require(self.idle > 1, self.idle, "sia, idle", "Give a number above 1")
-        require(exact(self.restart, "sia, restart") >= 0, self.restart, "sia, restart", "Give a time, not negative")
-        require(self.growth is None or self.growth >= 1, self.growth, "sia, growth", "Give a number from 1, or None")
-        require(self.gap >= 0, self.gap, "sia, gap", "Give a relative gap, not negative")
 
     @property
     def solver_options(self) -> Options:

@@ -48,8 +48,11 @@ def stopped_some(starter: JobStarter) -> bool:
             continue
         name = job.gang.name
         if part.name in kept:
+            why = f"{part.name or 'the partition'} is kept for {kept[part.name]}, which goes first"
             if name not in starter.stays:  # passed over, it keeps another reason than too little room
-                waits[name] = f"{part.name or 'the partition'} is kept for {kept[part.name]}, which goes first"
+                waits[name] = why
+            elif name not in waits:
+                waits[name] = f"{job.stated}, as Slurm stated before; {why}"
             continue
         if why := starter.limits.on_jobs(job, part):
             waits[name] = why

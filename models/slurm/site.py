@@ -108,7 +108,7 @@ class SlurmJob:
     """A job: what `QueuedGang` has of it, and what Slurm's files say beside.
 
     ``nodes``: how many it asks for. ``limit``, ``left`` and ``ran``: seconds, of all, from now and until now; infinite
-    where nobody says.
+    where nobody says. ``stated``: why it waits, where that stays so until it is tried again.
     ``takes``: GPUs of each allowed type, CPUs. ``on``: of each node (by number) that it runs on, GPUs and CPUs.
     """
 
@@ -123,6 +123,7 @@ class SlurmJob:
     limit: float
     left: float
     nice: int
+    stated: str = ""
     on: dict[int, tuple[int, int]] = field(default_factory=dict)
     kind: int = -1
     ran: float = inf
@@ -266,6 +267,7 @@ class SlurmSite:
                 whole_number(own, "TimeLimit", inf),
                 whole_number(own, "TimeLeft", inf),
                 whole_number(own, "Nice", 0),
+                own.get("Reason", ""),
                 kind=gang.on,
             )
             job.ran = job.limit - job.left if job.left < inf and job.limit < inf else whole_number(own, "RunTime", inf)

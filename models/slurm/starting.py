@@ -49,7 +49,8 @@ class JobStarter:
         self._keys: dict[tuple[int, str], tuple[Any, ...]] = {}  # by job and partition: what the queue is sorted by
         self.makes_room: set[int] = set()  # jobs for which others were stopped in this pass
         self.made_room: set[int] = set()  # those for which others were stopped just before, and no more are now
-        self.stays: set[str] = set()  # jobs that wait for another reason than too little room, as they were seen last
+        # jobs that wait for another reason than too little room, as they were seen last
+        self.stays = {job.gang.name for job in self.site.jobs.values() if job.stated}
 
     # -- who is before whom ------------------------------------------------------------------------------------------
     def line_up(self) -> None:

@@ -276,7 +276,8 @@ def _start(outcome: Outcome, policy: SlurmQueue, market: Market, folder: Path) -
         if why is None or job in room.stopped:
             continue
         outcome.values["reasons"] += 1
-        own = next(names for words, names in REASONS.items() if re.search(words, why))
+        kept, before, _ = why.partition(", as Slurm stated before")
+        own = {kept} if before else next(names for words, names in REASONS.items() if re.search(words, why))
         also = OF_ORDER if rule.backfill and own <= OF_ORDER else own
         also = also | REASONS["partition"] | {"None"} if job in refused else also
         also = also | {"Resources"} if job in never else also

@@ -15,7 +15,7 @@ from fairopt.backends.solution import Status
 from fairopt.benchmarks.misreports import random_market
 from fairopt.deadline import remaining
 from fairopt.errors import NotSolved, WrongReturn
-from fairopt.models import CooperativeOEF, MaxEfficiency, MaxMin, NonCooperativeOEF
+from fairopt.models import CooperativeOEF, HierarchicalWaterFilling, MaxEfficiency, MaxMin, NonCooperativeOEF
 from fairopt.policy import Computed, Policy, decide
 from fairopt.problem import Market
 from fairopt.program import Array
@@ -151,6 +151,19 @@ def test_the_solver_of_the_truth_decides_what_follows() -> None:
     assert Reports(NonCooperativeOEF(), MARKET, own).chunk > 16
     exact = decide(NonCooperativeOEF(), MARKET, Exact())
     assert Reports(NonCooperativeOEF(), MARKET, exact).chunk == 16
+
+
+def test_where_nobody_asked_for_a_solver_a_misreport_is_decided_as_if_it_were_the_truth() -> None:
+    """Rationals decide the truth, as floats cannot tell; on the lie they can, and choose another optimum than these."""
+    policy, lie = HierarchicalWaterFilling(), np.array([1.0, 1])
+    market = Market.of([[0, 1], [3, 3], [0, 2]], capacity=[4, 1], demand=[4, 4, 2]).as_(float)
+    alone = decide(policy, market.misreport(0, lie))
+    asked = Reports(policy, market, decide(policy, market))
+    assert (asked.truth.backend, alone.backend) == ("exact", "highs")
+    assert asked.misreported(0, lie).shares.tolist() == alone.shares.tolist()
+    by_name = Reports(policy, market, decide(policy, market, Exact())).misreported(0, lie)
+    assert by_name.backend == "exact"
+    assert market.utility(by_name.shares.astype(float))[0] > market.utility(alone.shares)[0] + 0.5
 
 
 @pytest.mark.parametrize("market", [MARKET, LIMITED])

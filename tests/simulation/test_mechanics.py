@@ -25,8 +25,8 @@ COSTS = Mechanics(restart=Fraction(5), launch=Fraction(2), spread=Fraction(4, 5)
 @pytest.mark.parametrize(
     ("given", "place", "remedy"),
     [
-        ({"restart": -1}, "mechanics, restart", "not negative"),
-        ({"launch": "-1/2"}, "mechanics, launch", "not negative"),
+        ({"restart": -1}, "mechanics, restart", "from 0"),
+        ({"launch": "-1/2"}, "mechanics, launch", "from 0"),
         ({"launch": "soon"}, "mechanics, launch", "5/4"),
         ({"spread": 0}, "mechanics, spread", "above 0"),
         ({"spread": "6/5"}, "mechanics, spread", "at most 1"),

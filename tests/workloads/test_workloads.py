@@ -266,7 +266,7 @@ def test_astraeas_window_of_the_whole_trace_is_the_excerpt() -> None:
         (lambda: OnOff(burst=1), "burst: got 1"),
         (lambda: TraceDriven(arrivals="pai"), "Give philly or venus"),
         (lambda: FftTraces(which=10), "which: got 10"),
-        (lambda: OefTenants(jobs=5, spread=5), "spread: got 5. Give a number above -1 and at most 4"),
+        (lambda: OefTenants(jobs=5, spread=5), "spread: got 5. Give a whole number from 0 to 4"),
         (lambda: Poisson(jobs=10).trace(-1, philly_cluster()), "seed: got -1"),
         (lambda: Poisson(jobs=10).trace(0, fft_cluster()), "T4 was not measured. Say speeds=drawn"),
         (lambda: Poisson(longest_hours=0.0001).trace(0, philly_cluster()), "longest_hours: got 0.0001"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.problem.numbers import within
 from fairopt.workloads import Workload
-from fairopt.workloads.workload import check_count, streams
+from fairopt.workloads.workload import streams
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,7 @@ class SteadyJobs(Workload):
     name = "steady-jobs"
     source = "made up"
 
-    jobs: int = 24
-
-    def __post_init__(self) -> None:
-        check_count(self.jobs, "jobs", least=2)
+    jobs: int = within(24, least=2)
 
     def trace(self, seed: int, cluster: Cluster) -> Trace:
         """Return the trace of this seed: random numbers are integers of its own stream."""

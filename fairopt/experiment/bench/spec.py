@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from enum import Enum
 from itertools import product
 from typing import Any, ClassVar
@@ -20,15 +20,13 @@ from fairopt.experiment.bench.kinds import Instance
 from fairopt.experiment.spec import (
     Entrant,
     Specification,
+    check_entry,
     entrant_in,
-    require_counts,
-    require_positive,
-    require_text,
     require_values,
 )
 from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import check_keys, nearest
-from fairopt.problem.numbers import shown
+from fairopt.problem.numbers import shown, within
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -52,14 +50,14 @@ class Instances:
     family: str = ""
     parameters: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     seeds: tuple[int, ...] = (0,)
-    size: int | None = None
+    size: int | None = within(None, least=0)
 
     def __post_init__(self) -> None:
         for name, values in self.parameters.items():
             require_values(values, f"parameter {name!r}")
         require_values(self.seeds, "key 'seeds'")
         require(min(self.seeds) >= 0, shown(min(self.seeds)), "key 'seeds'", "Give whole numbers, at least 0")
-        require_counts(self, 0, "size")
+        check_entry(self)
 
     def combinations(self) -> list[tuple[dict[str, Any], int]]:
         """Return (parameters, seed) of each instance; the last parameter changes fastest, seeds faster still."""
@@ -86,7 +84,7 @@ class Goal:
     text: str
     contender: str
     statistic: Statistic
-    limit: float
+    limit: float = within(MISSING, above=0)
     against: str = ""
     instances: Instances = field(default_factory=Instances)
     asked: str = field(default="", metadata=UNWRITTEN)
@@ -96,8 +94,7 @@ class Goal:
     instance: Instance | None = field(default=None, metadata=UNWRITTEN)
 
     def __post_init__(self) -> None:
-        require_text(self, "text")
-        require_positive(self, "limit")
+        check_entry(self, "text")
         if (self.statistic is Statistic.RATIO) != bool(self.against):
             problem = "it goes with the statistic 'ratio', and with no other"
             remedy = "Name the contender whose seconds are divided by those of the first"
@@ -159,20 +156,18 @@ class Spec(Specification):
     }
 
     task: str
-    time_limit: float
+    time_limit: float = within(MISSING, above=0)
     memory_limit: int | None = None
-    repeats: int = 1
-    shift: float = 0.01
-    threads: int = 1
+    repeats: int = within(1, least=1)
+    shift: float = within(0.01, above=0)
+    threads: int = within(1, least=1)
     give_up: bool = True
     instances: tuple[Instances, ...] = ()
     contenders: tuple[Entrant, ...] = ()
     goals: tuple[Goal, ...] = ()
 
     def __post_init__(self) -> None:
-        require_text(self, "name", "title", "task")
-        require_positive(self, "time_limit", "shift")
-        require_counts(self, 1, "repeats", "threads")
+        check_entry(self, "name", "title", "task")
 
     def check(self) -> None:
         """Refuse unknown tasks, families, contenders and settings, and contenders that do not answer the task.

@@ -9,26 +9,21 @@ with ``plot.shares(decision).savefig("shares.png")``. matplotlib is an extra, im
 'part of the jobs'
 """
 
-from fairopt.experiment.plot.allocations import compare_shares, misreport, shares
-from fairopt.experiment.plot.figures import COLOURS, HATCHES, LINES, LONGEST_NAME
-from fairopt.experiment.plot.frontiers import frontier
-from fairopt.experiment.plot.graphs import graph
-from fairopt.experiment.plot.runs import against_load, cdf, gantt, over_time, tenant_share, tradeoff
+from fairopt.experiment.plot.allocations import compare_shares as compare_shares
+from fairopt.experiment.plot.allocations import misreport as misreport
+from fairopt.experiment.plot.allocations import shares as shares
+from fairopt.experiment.plot.figures import COLOURS as COLOURS
+from fairopt.experiment.plot.figures import HATCHES as HATCHES
+from fairopt.experiment.plot.figures import LINES as LINES
+from fairopt.experiment.plot.figures import LONGEST_NAME as LONGEST_NAME
+from fairopt.experiment.plot.frontiers import frontier as frontier
+from fairopt.experiment.plot.graphs import graph as graph
+from fairopt.experiment.plot.runs import against_load as against_load
+from fairopt.experiment.plot.runs import cdf as cdf
+from fairopt.experiment.plot.runs import gantt as gantt
+from fairopt.experiment.plot.runs import over_time as over_time
+from fairopt.experiment.plot.runs import tenant_share as tenant_share
+from fairopt.experiment.plot.runs import tradeoff as tradeoff
+from fairopt.later import offered
 
-__all__ = [
-    "COLOURS",
-    "HATCHES",
-    "LINES",
-    "LONGEST_NAME",
-    "against_load",
-    "cdf",
-    "compare_shares",
-    "frontier",
-    "gantt",
-    "graph",
-    "misreport",
-    "over_time",
-    "shares",
-    "tenant_share",
-    "tradeoff",
-]
+__all__ = offered(__name__)

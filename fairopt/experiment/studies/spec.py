@@ -19,10 +19,8 @@ from fairopt.errors import BadInput, require
 from fairopt.experiment.spec import (
     Entrant,
     Specification,
+    check_entry,
     entrant_in,
-    require_counts,
-    require_positive,
-    require_text,
     require_values,
 )
 from fairopt.experiment.statistics import Better
@@ -32,7 +30,7 @@ from fairopt.policy import Policy
 from fairopt.problem import Queue
 from fairopt.problem.files.storage import naming
 from fairopt.problem.labels import nearest
-from fairopt.problem.numbers import exact, shown, whole
+from fairopt.problem.numbers import exact, shown, whole, within
 from fairopt.simulation import Mechanics
 from fairopt.workloads import WorkEstimates
 
@@ -54,13 +52,11 @@ def policy_of(entrant: Entrant, place: str = "options") -> Policy:
 class MeasuredWindow:
     """What is measured: all jobs but the first part that arrives, ``warm_up``, and the last, ``cool_down``."""
 
-    warm_up: float = 0.0
-    cool_down: float = 0.0
+    warm_up: float = within(0.0, least=0, below=1)
+    cool_down: float = within(0.0, least=0, below=1)
 
     def __post_init__(self) -> None:
-        for name in ("warm_up", "cool_down"):
-            value = getattr(self, name)
-            require(0 <= value < 1, value, f"key {name!r}", "Give the part of the jobs, from 0 to below 1")
+        check_entry(self)
         total = self.warm_up + self.cool_down
         require(total < 1, f"{total:g} for both", "window", "Leave some jobs between warm_up and cool_down")
 
@@ -147,8 +143,8 @@ class StudySpec(Specification):
         "compare": (Question, lambda each, _: each),
     }
 
-    length: float = 300
-    rounds: int | None = None
+    length: float = within(300, above=0)
+    rounds: int | None = within(None, least=1)
     seeds: tuple[int, ...] = (0,)
     loads: tuple[float, ...] = ()
     window: MeasuredWindow = MeasuredWindow()
@@ -160,10 +156,7 @@ class StudySpec(Specification):
     compare: tuple[Question, ...] = ()
 
     def __post_init__(self) -> None:
-        require_text(self, "name", "title")
-        require_positive(self, "length")
-        require_counts(self, 1, "rounds")
-        exact(self.length, "key 'length'")
+        super().__post_init__()
         bare = not set("/\\") & set(self.name) and not self.name.startswith(".")
         bare = bare and self.name.isprintable() and len(self.name.encode()) <= LONGEST_NAME
         require(bare, shown(self.name), "key 'name'", "Give a name that files can have, with no folder in it")

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from inspect import signature
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,12 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.codec import decode
-from fairopt.errors import BadInput, require
-from fairopt.experiment.spec import require_counts
+from fairopt.errors import BadInput
+from fairopt.experiment.spec import check_entry
 from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.cluster import read_cluster
 from fairopt.problem.files.trace import read_trace
+from fairopt.problem.numbers import within
 from fairopt.simulation.rounds import check_matches
 from fairopt.workloads import WorkEstimates, Workload
 
@@ -47,15 +48,13 @@ class Source:
     file: str = ""
     generator: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    jobs: int | None = None
-    block: int = 0
-    grid: float = 0
+    jobs: int | None = within(None, least=1)
+    block: int = within(0, least=0)
+    grid: float = within(0, least=0)
     clusters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_counts(self, 1, "jobs")
-        require_counts(self, 0, "block")
-        require(0 <= self.grid < inf, self.grid, "key 'grid'", "Give seconds, 0 or above")
+        check_entry(self)
 
     def __hash__(self) -> int:  # parameters are compared, and cannot be hashed
         return hash((self.label, self.file, self.generator))

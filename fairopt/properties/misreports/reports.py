@@ -32,14 +32,15 @@ class Reports:
     """What misreports gain under a policy, on a market in floats.
 
     ``truth`` is the decision when all tell the truth: to a vertex, where none is given and the market is small. All
-    others are made by the same solver. ``own`` (n,) is each user's throughput in it, ``fair`` (n,) that on its equal
-    share.
+    others are made by the same solver, where somebody asked for it; else as `decide` does. ``own`` (n,) is each user's
+    throughput in it, ``fair`` (n,) that on its equal share.
     """
 
     def __init__(self, policy: Policy, problem: Market, truth: Allocation | None = None) -> None:
         self.policy, self.market = policy, problem.as_(float)
         self.truth = self._decided() if truth is None else truth
-        self._solver = self.truth.solver or chosen(policy, entitled=is_entitled(problem))
+        self._asked = self.truth.solver if self.truth.asked else None
+        self._solver = self._asked or chosen(policy, entitled=is_entitled(problem))
         self.own = self.market.utility(self.truth.shares.astype(float))
         self.fair = self.market.fair_utility()
         self._together = self._many()
@@ -67,7 +68,7 @@ class Reports:
         """Whether gains may come from another optimum than the one that `misreported` finds, where optima tie."""
         own = isinstance(self._solver, Method) and self._solver.solves_programs
         begins = not isinstance(self._solver, Method) and self._near is not None
-        return self._together is not None or own or begins
+        return self._together is not None or own or begins or self._asked is None
 
     @property
     def _near(self) -> Solution | None:
@@ -76,10 +77,10 @@ class Reports:
         return self.truth.solution if begins else None
 
     def misreported(self, user: int, report: Array) -> Allocation:
-        """Return the decision on a market in which one user misreports, by the solver of the truth."""
+        """Return the decision on a market in which one user misreports, decided as the truth was asked for."""
         key = user, report.tobytes()
         if key not in self._after:  # other kinds may ask for it again
-            self._after[key] = decide(self.policy, self.market.misreport(user, report), self._solver)
+            self._after[key] = decide(self.policy, self.market.misreport(user, report), self._asked)
         return self._after[key]
 
     def gain(self, user: int, report: Array) -> float:

@@ -212,7 +212,7 @@ def test_a_job_stays_on_its_type_while_it_is_served() -> None:
     [
         (lambda: LeastAttainedService(thresholds=(20, 10)), "that rise"),
         (lambda: LeastAttainedService(thresholds=(0,)), "that rise"),
-        (lambda: LeastAttainedService(promote=0), "positive factor"),
+        (lambda: LeastAttainedService(promote=0), "above 0, or None"),
         (lambda: ShortestServiceQueues(seed=-1), "a whole number from 0"),
     ],
 )

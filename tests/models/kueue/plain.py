@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 from fairopt.models.kueue.classic_preemption import FAIR, IN_QUEUE, RECLAIMED, WHILE_BORROWING
@@ -25,16 +26,24 @@ def plain_targets(
 def plain_fits(cycle: Cycles, found: Assignment) -> bool:
     """Return whether there is room without all who are stopped for others in the tree or would be for this one."""
     work = found.work
-    gone = {**cycle._gone(work), **{target.work.number: target.work for target in found.targets}}
-    with cycle.state.removed(gone.values()):
+    with removed(cycle.state, [target.work for target in found.targets if target.work.number not in cycle._stopped]):
         return cycle.state.quotas.fits(work.queue, found.needs)
+
+
+@contextmanager
+def removed(state: State, works: Sequence[QueuedWork]) -> Iterator[None]:
+    """Let some workloads run no more for a while: SimulateWorkloadRemoval."""
+    for work in works:
+        state.remove(work)
+    yield
+    for work in works:
+        state.add(work)
 
 
 def _yielding(state: State, queue: int, policy: Preempts, work: QueuedWork, columns: set[int]) -> list[QueuedWork]:
     if policy is Preempts.NEVER:
         return []
     own = [each for each in state.running.get(queue, {}).values() if each.preemptible]
-    own = [each for each in own if each.number not in state.away]
     own = [each for each in own if any(column in columns for column, _ in each.usage)]
     if policy is not Preempts.ANY:
         newer = policy is Preempts.LOWER_OR_NEWER
@@ -222,7 +231,7 @@ def _first(
             else:
                 mine, theirs = _sides(state, work.queue, queue)
                 new, old = quotas.order(mine), quotas.order(theirs)
-                with state.removed([each]):
+                with removed(state, [each]):
                     final = quotas.order(theirs)
                 if not (new < old if state.strategies[0] is Strategy.INITIAL_SHARE else new <= final):
                     retry.setdefault(queue, []).append(each)
