@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from fairopt.importing.slurm_values import duration, said, tres
@@ -157,7 +157,7 @@ def of_node(gpus: Mapping[str, int], cpus: int | None, weight: int) -> dict[str,
     return found | ({"Weight": str(weight)} if weight != 1 else {})
 
 
-def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Number, reason: str) -> dict[str, str]:
+def of_job(record: ObjectPart, partition: str, nodes: Sequence[str], cpus: Number, reason: str) -> dict[str, str]:
     """Return what the rule reads of a job: where and how long it may run, and what it takes of each node.
 
     ``reason``: why it waits, where that is stated until the job is tried again.
@@ -182,7 +182,7 @@ def of_job(record: ObjectPart, partition: str, nodes: Iterable[str], cpus: Numbe
             ("NumCPUs", str(int(cpus)) if cpus else ""),
             ("TimeLimit", limit),
             ("TimeLeft", left),
-            ("RunTime", "" if left or ran == "0" else ran),  # of a job without a limit
+            ("RunTime", "" if left or (ran == "0" and not nodes) else ran),  # of a job that runs without a limit
             ("NodeList", ",".join(nodes)),
             ("Nice", "" if nice in ("0", "") else str(integer(nice, f"{place}, Nice"))),
             ("Reason", reason),
