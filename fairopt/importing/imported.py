@@ -237,7 +237,8 @@ class Places:
     def of(self, kind: str, name: str, value: Mapping[str, Any], known: Mapping[str, str]) -> None:
         """Note the fields that ``known`` does not call `TAKEN`: it says by dotted path why one has no place.
 
-        A path that ends in "*" stands for all that begin like it and have no entry; the longest such counts.
+        A path that ends in "*" stands for all that begin like it and have no entry; the longest such counts. How often
+        a field stands there that has no place for a minor reason is not counted.
         """
         root = self._roots.get((kind, id(known)))
         if root is None:  # the table is kept too, so that no other has its id
@@ -248,19 +249,17 @@ class Places:
 
     def _walk(self, name: str, field: _Field, found: Any) -> None:
         if field.above and type(found) is dict:
-            below = field.below
+            below, done = field.below, field.done
             for key, each in found.items():
+                if key in done:
+                    continue
                 deeper = below.get(key)
                 if deeper is None:
                     deeper = below[key] = field.to(f"{field.path}.{key}" if field.path else str(key))
-                    if deeper.taken:
-                        field.read.add(key)
-                if deeper.taken or (type(each) is dict and each.keys() <= deeper.read):  # nearly all
-                    continue
-                if deeper.leaf and deeper.seen is not None and deeper.told is None:
-                    deeper.seen[2] += bool(each) or each not in _EMPTY
-                else:
+                if not (type(each) is dict and each.keys() <= deeper.done):  # nearly all
                     self._walk(name, deeper, each)
+                if deeper.taken:
+                    done.add(key)
         elif field.lists and type(found) is list:
             items = field.items
             if items is None:
@@ -272,6 +271,7 @@ class Places:
                 where = f"{field.kind}, {field.where}"
                 field.seen = self._seen.setdefault((where, field.why), [name, found, 0])
                 field.told = None if field.why in self._harmless else self._told.setdefault(where, {})
+                field.taken = field.leaf and field.why in MINOR
             field.seen[2] += 1
             if field.told is not None:
                 field.told.setdefault(name, found)
@@ -356,21 +356,22 @@ def _entry(kind: str, why: str, fields: Sequence[tuple[str, Any]]) -> Statement:
 class _Field:
     """What is known of the fields at one dotted path, found once for all objects of a kind; "[]" stands for items.
 
-    ``above`` and ``lists``: whether an object and a list there are looked into; ``leaf``: neither. ``taken``: it is
-    read, whatever stands there; ``read``: the keys below of which that is known. Else ``why`` it has no place and
-    ``where``, what was ``seen`` there, and where that may stop a gang, what was ``told`` there, by the object's name.
+    ``above`` and ``lists``: whether an object and a list there are looked into; ``leaf``: neither. ``why`` it has no
+    place and ``where``, what was ``seen`` there, and where that may stop a gang, what was ``told`` there, by the
+    object's name. ``taken``: it is read, or seen and minor, so that there is no more to look at; ``done``: the keys
+    below of which that is known.
     """
 
     __slots__ = (
-        "_table", "above", "below", "items", "kind", "leaf", "lists", "path",
-        "read", "seen", "taken", "told", "where", "why",
+        "_table", "above", "below", "done", "items", "kind", "leaf", "lists", "path",
+        "seen", "taken", "told", "where", "why",
     )  # fmt: skip
 
     def __init__(self, kind: str, path: str, known: Mapping[str, str], above: set[str], begins: Sequence[str]) -> None:
         self.kind, self.path, self._table = kind, path, (known, above, begins)
         self.above, self.lists = not path or path in above, f"{path}[]" in above
         self.below: dict[str, _Field] = {}
-        self.read = set[str]()
+        self.done = set[str]()
         self.items: _Field | None = None
         self.seen: list[Any] | None = None
         self.told: dict[str, object] | None = None

@@ -25,7 +25,7 @@ from fairopt.importing.kai_pods import (
     together_of,
     told,
 )
-from fairopt.importing.kubernetes import Objects, Pod, add, joined, objects
+from fairopt.importing.kubernetes import Objects, Pod, add, objects
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
@@ -71,7 +71,7 @@ def _documents(
     for path in paths:
         for part in kai.snapshot(path) if Path(path).suffix.lower() == ".zip" else found_in(path):
             if "rawObjects" not in part.value:
-                yield path, _versioned(part, part.text("kind"))
+                yield path, part if part.text("apiVersion") else _versioned(part, part.text("kind"))
                 continue
             given = part.part("schedulerParams")
             params["scheduler"] = given.text("schedulerName", params["scheduler"])
@@ -104,7 +104,7 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     product_of = {name: part.at("metadata.labels").text(kai.PRODUCT) for name, part in found["Node"].items()}
     known = [memory_of(part) for name, part in found["Node"].items() if nodes[name]["gpu"]]
     memory = min((each for each in known if each > LEAST_MEMORY), default=None)
-    pods, others = pods_of(found, scheduler, memory, places)
+    pods, others, group_of = pods_of(found, scheduler, memory, places)
     there: dict[str, Amounts] = {}
     for name, amounts in nodes.items():
         add(there.setdefault(pool_of[name], dict.fromkeys(UNITS, NONE)), amounts)
@@ -158,19 +158,11 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     market = market_of(owed, [there[pool]["gpu"] for pool in called], own=own)
     stated = {name: _stated(part.part("status"), own[name]) for name, part in found["Queue"].items() if name in queues}
     declared = {name: said for name, said in stated.items() if said}
-
-    every_pod, groups = found["Pod"], found["PodGroup"]
-
-    def groups_of(pod: str) -> list[str]:
-        metadata = every_pod[pod]["metadata"]
-        said = metadata.get("namespace") or "", (metadata.get("annotations") or {}).get("pod-group-name") or ""
-        return [each for each in (joined(*said), pod, f"{pod} (pod)") if each in groups]
-
     counted = _requested(asked, sliced, parents, own)
     nodes_of = {name: [called.get(pool, "")] for name, pool in pool_of.items()} | {kind: [kind] for kind in types}
-    of: dict[str, tuple[str, Callable[[str], list[str] | None] | None]] = {
+    of: dict[str, tuple[str, Callable[[str], Sequence[str] | None] | None]] = {
         "PodGroup": ("gang", None), "PodGroup with slices of GPUs": ("gang", None), "Queue": ("queue", None),
-        "Pod": ("gang", groups_of), "Node": ("type", nodes_of.get),
+        "Pod": ("gang", group_of.get), "Node": ("type", nodes_of.get),
         "PriorityClass": ("class", None), "BindRequest": ("request", None),
     }  # fmt: skip
     unread = places.unread(gangs, of, parents)

@@ -73,8 +73,8 @@ def told(pods: list[Pod]) -> str:
 
 def pods_of(
     found: Objects, scheduler: str, memory: int | None, places: Places
-) -> tuple[dict[str, list[Pod]], list[tuple[str, Amounts]]]:
-    """Return the pods of each pod group that take part; and what others' pods take, with their nodes.
+) -> tuple[dict[str, list[Pod]], list[tuple[str, Amounts]], dict[str, tuple[str, ...]]]:
+    """Return the pods of each pod group that take part; what others' pods take, with their nodes; and by pod its group.
 
     ``memory``: the least of a GPU of any node, None where no node says how much it has.
     """
@@ -86,7 +86,7 @@ def pods_of(
             on = spec.text("selectedNode"), tuple(map(str, spec.value.get("selectedGPUGroups") or ()))
             bound["/".join(filter(None, (space, pod)))] = on
     members: dict[str, list[Pod]] = {name: [] for name in found["PodGroup"]}
-    others = []
+    others, group_of = [], dict[str, tuple[str, ...]]()
     alike: dict[bytes | str, _Asked] = {}
     for name, part in found["Pod"].items():
         spec, metadata = part.part("spec"), part.part("metadata")
@@ -105,6 +105,7 @@ def pods_of(
         takes, sliced, devices, notes = alike[key]
         for where, value, why in notes:
             places.note(where, name, value, why)
+        owner = joined(metadata.text("namespace"), group)
         if phase not in ("Pending", "Running"):
             places.note("Pod, status.phase", name, phase, "it takes nothing")
         elif spec.text("schedulerName", "default-scheduler") != scheduler:
@@ -115,7 +116,6 @@ def pods_of(
         elif not node and spec.parts("schedulingGates"):
             places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
         else:
-            owner = joined(metadata.text("namespace"), group)
             if (not group or owner not in members) and metadata.part("labels").text(kai.QUEUE):
                 owner = name if name not in members else f"{name} (pod)"
                 found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
@@ -128,7 +128,8 @@ def pods_of(
                 runs = bool(node) or phase == "Running"
                 groups = selected or (_groups(labels) if labels else ())
                 members[owner].append(Pod(runs, takes, sliced=sliced, devices=devices, node=node, groups=groups))
-    return members, others
+        group_of[name] = (owner,)
+    return members, others, group_of
 
 
 def _groups(labels: Mapping[str, object]) -> tuple[str, ...]:

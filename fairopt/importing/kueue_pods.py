@@ -74,14 +74,21 @@ def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: str, partial: bo
         yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"), left, spare, placed)
 
 
-def text_of(spec: ObjectPart, status: ObjectPart, admitted: str) -> str | bytes:
-    """Return what stands for all that decides which gangs a Workload is; errors as `pod_sets_of`."""
-    sets, said = spec.value.get("podSets"), []
+def text_of(spec: ObjectPart, status: ObjectPart, admitted: str, *, in_full: bool = False) -> str | bytes:
+    """Return what stands for all that decides which gangs a Workload is; errors as `pod_sets_of`.
+
+    ``in_full``: for its pods as they are written, too, which takes less long.
+    """
+    sets = spec.value.get("podSets")
+    assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
+    left = list(map(status.value.get, _LEFT))
+    if in_full:
+        return key_of([bool(admitted), sets, assigned, left])
+    said = []
     for each in spec.parts("podSets"):
         pod = each.at("template.spec").value
         said.append([*requests_in(pod), *map(pod.get, _OF_POD)])
-    assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
-    more = [some_of(each, ("name", "count", "resources")) for each in map(status.value.get, _LEFT)]
+    more = [some_of(each, ("name", "count", "resources")) for each in left]
     return key_of([bool(admitted), said, some_of(sets, _POD_SET), some_of(assigned, _ASSIGNED), more])
 
 

@@ -83,13 +83,16 @@ def gangs_in(
         if not admitted and not spec.flag("active", True):
             places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
             continue
-        asked, key = spec.text("queueName"), text_of(spec, status, admitted)
-        same = alike.get(key)
+        asked, written = spec.text("queueName"), text_of(spec, status, admitted, in_full=True)
+        same = alike.get(written)
         if same is None:
             if len(alike) >= MOST_ALIKE:
                 alike.clear()
-            pod_sets = tuple(pod_sets_of(spec, status, admitted, partial))
-            same = alike[key] = _Alike(bool(admitted), pod_sets, _taken(pod_sets))
+            same = alike.get(key := text_of(spec, status, admitted))
+            if same is None:
+                pod_sets = tuple(pod_sets_of(spec, status, admitted, partial))
+                same = alike[key] = _Alike(bool(admitted), pod_sets, _taken(pod_sets))
+            alike[written] = same
         metadata = part.part("metadata")
         own = joined(metadata.text("namespace"), asked)
         waits_for, stopped = local.get(own, ("", ""))
