@@ -325,7 +325,7 @@ def audit(
         found[name] = told(name, gang) or reason_of(accounts, gang)
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
-    asked = _asked(market, properties, speeds=speeds)
+    asked = asked_properties(market, properties, speeds=speeds)
     verdicts = verify(market, accounts.said.held[:, : accounts.k], asked) if asked else {}
     before = None if known is None else (known.market, {each.policy: each for each in known.alternatives})
     others = tuple(alternatives(accounts, rules, asked, watch, before))
@@ -363,7 +363,7 @@ def paths_of(given: Any) -> list[AnyPath]:
     return [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
 
 
-def _asked(
+def asked_properties(
     market: Market, named: AnyProperty | Sequence[AnyProperty] | None, *, speeds: bool
 ) -> tuple[AllocationProperty, ...]:
     """Return the named properties, else those that are asked of entitlements; with ``speeds``, all that are asked."""

@@ -12,7 +12,7 @@ import numpy as np
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.alternatives import decided
-from fairopt.audit.auditing import market_in
+from fairopt.audit.auditing import asked_properties, market_in
 from fairopt.audit.plans.planner import Planner, reachable
 from fairopt.audit.reading import files_in
 from fairopt.compare import verify
@@ -21,10 +21,9 @@ from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported
 from fairopt.problem import Market
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.labels import nearest
 from fairopt.problem.numbers import amount
 from fairopt.program import INFINITY, Array
-from fairopt.properties import AllocationProperty, Verdict
+from fairopt.properties import Verdict
 from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Tabular, by_name
 
 #: What joins several users or groups that are one in the table, as KAI's queues in several node pools are.
@@ -172,7 +171,7 @@ def plan(
     np.add.at(held, at, found.held)
     today, is_owed = _today(accounts, parties)
     watch("checking properties")
-    asked = _asked(market, properties)
+    asked = asked_properties(market, properties, speeds=True)
     told, files = emit(before, found.after), [] if isinstance(given, Market | Imported) else files_in(given)
     undo = planner.undo if files else None
     all_three = [verify(market, each, asked) for each in (today, shares, held)]
@@ -208,15 +207,6 @@ def _exact(shares: Array) -> Array:
     return out.reshape(shares.shape)
 
 
-def _asked(market: Market, named: AnyProperty | Sequence[AnyProperty] | None) -> list[AllocationProperty]:
-    made = discovery.properties(Market) if named is None else discovery.properties_of(named)
-    found = [each for each in made if isinstance(each, AllocationProperty)]
-    if named is not None and len(found) < len(made):
-        other = next(each.name for each in made if each not in found)
-        raise BadInput(f"{other} is no property of what is held", place="property", remedy="Leave it out")
-    return found if named is not None else [each for each in found if each.asked_of(market)]
-
-
 def _rounded(market: Market, shares: Array, held: Array) -> Iterator[str]:
     """Yield what users lose by whole GPUs, in words."""
     off = np.abs(held - shares)
@@ -240,7 +230,6 @@ def _market(accounts: EntitlementAccounts, path: AnyPath, *, fixed: bool) -> tup
     with naming(path):
         lines = table_cells(path)
         place, header = next(lines, ("line 1", []))
-        header = [cell.strip() for cell in header]
         for kind in types:
             if kind not in header[1:]:
                 remedy = f"Add a column {kind!r}: throughput on one GPU, 0 where a user cannot run there"
@@ -248,11 +237,8 @@ def _market(accounts: EntitlementAccounts, path: AnyPath, *, fixed: bool) -> tup
         names, parties, speedup, weight = list[str](), list[list[int]](), list[list[Fraction]](), list[Fraction]()
         taken: dict[int, str] = {}
         for place, cells in lines:
-            if len(cells) != len(header):
-                wrong = f"{len(cells)} cells for {len(header)} columns"
-                raise BadInput(wrong, place=place, remedy="Give one for each column")
-            row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
-            nodes = _nodes(accounts, name := cells[0].strip(), place)
+            row = dict(zip(header, cells, strict=True))
+            nodes = _nodes(accounts, name := cells[0], place)
             users = [user for node in nodes for user in users_in(said, node)]
             for user in users:
                 if user in taken:
@@ -277,11 +263,7 @@ def _market(accounts: EntitlementAccounts, path: AnyPath, *, fixed: bool) -> tup
 def _nodes(accounts: EntitlementAccounts, name: str, place: str) -> list[int]:
     said = accounts.said
     parts = [name] if name in said.nodes else [part.strip() for part in name.split(AND)]
-    for part in parts:
-        if part not in said.nodes:
-            remedy = nearest(part, said.nodes, "user or group")
-            raise BadInput(f"there is no user or group {part!r}", place=place, remedy=remedy)
-    return [said.node(part) for part in parts]
+    return [said.node(part, place) for part in parts]
 
 
 def _require_positive(name: str, place: str, speeds: list[Fraction], weight: Fraction, *, said: bool) -> None:

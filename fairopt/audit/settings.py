@@ -76,8 +76,7 @@ def read_setting(text: str, market: Market) -> Statement:
         raise BadInput(f"nothing is called {key!r}", place=place, remedy=nearest(key, [*SETTABLE, CAPACITY], "key"))
     column: Array = getattr(said, SETTABLE[key])
     if column.ndim == 1:  # it is not by type
-        if rest not in said.nodes:
-            raise BadInput(f"there is no user or group {rest!r}", place=place, remedy=nearest(rest, said.nodes))
+        said.node(rest, place)
         return set_to(
             rest, "", key, (integer if column.dtype.kind == "i" else amount)(exact(given, place), place), adds
         )

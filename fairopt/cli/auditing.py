@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -19,9 +19,6 @@ from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.errors import BadInput
 from fairopt.problem import Market
 from fairopt.problem.files.storage import naming, require_place, write_text
-
-if TYPE_CHECKING:
-    from fairopt.audit import Audit, Explanation, WhatIf
 
 #: As in `fairopt.cli.app`: an audit makes next to no garbage, and looking for it takes a twentieth of the time.
 COLLECTED = (10_000_000, 50, 100)
@@ -140,12 +137,15 @@ def audit(
     if metrics is not None and metrics != STDIN:
         require_place(metrics, "--metrics")
     how: dict[str, Any] = {"policies": policies, "properties": properties, "speedups": speedups, "rates": rates}
-    if over_time:
-        if certificates is not None:
-            raise BadInput("got --certificates", place="--over-time", remedy="Audit the moment whose evidence you want")
-        _over_time(files, html, metrics, {"importer": importer, **how}, as_json=json_, in_full=verbose)
+    if over_time and certificates is not None:
+        raise BadInput("got --certificates", place="--over-time", remedy="Audit the moment whose evidence you want")
     with tables.working("reading") as watch:
-        found = audited(files, importer=importer, watch=watch, **how)
+        if over_time:
+            from fairopt.audit.series import audit_over_time, moments_of  # here, since few have several
+
+            found: Any = audit_over_time(moments_of(files), importer=importer, watch=watch, **how)
+        else:
+            found = audited(files, importer=importer, watch=watch, **how)
     _write_page(found, files, html)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
@@ -153,40 +153,18 @@ def audit(
     if json_:
         print_json(found.to_json())
     elif metrics != STDIN:
-        audit_tables.audit(found, in_full=verbose)
+        (audit_tables.series if over_time else audit_tables.audit)(found, in_full=verbose)
     raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
 
 
-def _over_time(
-    files: list[Path], html: Path | None, metrics: Path | None, how: dict[str, Any], *, as_json: bool, in_full: bool
-) -> NoReturn:
-    """Audit several moments, show it, and end the command."""
-    from fairopt.audit.series import audit_over_time, moments_of  # here and below, since few have several
-    from fairopt.cli import audit_tables
-
-    moments = moments_of(files)
-    with tables.working("reading") as watch:
-        found = audit_over_time(moments, watch=watch, **how)
-    if html is not None:
-        from fairopt.audit.series_page import series_page
-        from fairopt.experiment.page import write_page
-
-        write_page(series_page(found), html)
-    _write_metrics(found, metrics)
-    if as_json:
-        print_json(found.to_json())
-    elif metrics != STDIN:
-        audit_tables.series(found, in_full=in_full)
-    raise typer.Exit(Exit.FAILS if found.violated else Exit.UNDECIDED if found.undecided else Exit.FINE)
-
-
-def _write_page(found: Audit | Explanation | WhatIf, files: list[Path], html: Path | None) -> None:
+def _write_page(found: Any, files: list[Path], html: Path | None) -> None:
     """Write a page about what was found, where one is asked for."""
     if html is not None:
         from fairopt.audit.page import page  # here, so that what has no page begins sooner
+        from fairopt.audit.series_page import series_page
         from fairopt.experiment.page import write_page
 
-        write_page(page(found, files), html)
+        write_page(series_page(found) if hasattr(found, "moments") else page(found, files), html)
 
 
 def _write_metrics(found: Any, path: Path | None) -> None:

@@ -38,6 +38,7 @@ from fairopt.experiment.bench.records import (
 from fairopt.experiment.bench.spec import Spec, specifications
 from fairopt.experiment.journal import RecordsFile, TrialStatus, line_of
 from fairopt.experiment.page import write_page
+from fairopt.experiment.spec import Specification
 from fairopt.problem.files.storage import naming, require_place
 from fairopt.report import SCHEMA_KEY, VERSION, Key, ResultForm, listed
 
@@ -84,14 +85,16 @@ class RunByDefault(TyperGroup):
 app = typer.Typer(cls=RunByDefault, no_args_is_help=True, help="Measure solvers beside each other.", **PLAIN)
 
 
-SpecFile = Annotated[
-    Path,
-    typer.Argument(
+def spec_argument(kind: type[Specification]) -> Any:
+    """Return the argument of a specification of a kind."""
+    return typer.Argument(
         metavar="SPEC",
         help="A specification: a TOML file, a shipped one's name, or - for standard input.",
-        **resolving() | {"autocompletion": completing.proposing(lambda _: dict.fromkeys(Spec.shipped(), ""))},
-    ),
-]
+        **resolving() | {"autocompletion": completing.proposing(lambda _: dict.fromkeys(kind.shipped(), ""))},
+    )
+
+
+SpecFile = Annotated[Path, spec_argument(Spec)]
 
 
 @app.command("run", cls=Once)

@@ -12,11 +12,19 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import comparison_tables, completing, evidence_files, forms, tables
+from fairopt.cli import comparison_tables, evidence_files, forms, tables
 from fairopt.cli.app import EVERY
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import Columns, Error, Html, Pairs, Types, input_file, input_option, ranged, require_page
-from fairopt.cli.listing import AsJson, PropertyNames, compared_policies, print_json, wanted_policies, wanted_properties
+from fairopt.cli.listing import (
+    AsJson,
+    PropertyNames,
+    compared_policies,
+    policies_option,
+    print_json,
+    wanted_policies,
+    wanted_properties,
+)
 from fairopt.cli.settings import Playing, grouped, read_trace_on
 from fairopt.compare import Row, decided_on
 from fairopt.compare import compare as compared
@@ -47,15 +55,7 @@ def compare(
             "FILE", "A market; a trace, with --cluster; or a batch. The contents say which.", Market, Trace, Batch
         ),
     ],
-    policy_names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            metavar="NAME",
-            help="A policy by name, or a function of yours, FILE.py:NAME; all by default. May be repeated.",
-            autocompletion=completing.policies(),
-        ),
-    ] = None,
+    policy_names: Annotated[list[str] | None, policies_option()] = None,
     property_names: PropertyNames = None,
     json_: AsJson = False,
     floats: Annotated[bool, typer.Option("--floats", help="Decide in floats, within a tolerance: faster.")] = False,

@@ -31,15 +31,15 @@ LETTERS = (
     "and m_j how many GPUs of type j there are."
 )
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
-SharePolicies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        metavar="NAME",
-        help="A policy by name, or a function of yours, FILE.py:NAME; all by default. May be repeated.",
-        autocompletion=completing.policies(Market),
-    ),
-]
+
+
+def policies_option(*problem: type) -> Any:
+    """Return the option --policy of a command that compares policies, those that decide on ``problem``."""
+    about = "A policy by name, or a function of yours, FILE.py:NAME; all by default. May be repeated."
+    return typer.Option("--policy", metavar="NAME", help=about, autocompletion=completing.policies(*problem))
+
+
+SharePolicies = Annotated[list[str] | None, policies_option(Market)]
 Backend = Annotated[
     str,
     typer.Option(

@@ -15,7 +15,8 @@ from fairopt.cli.tables import say, table_of, texts
 from fairopt.experiment.statistics import Estimate
 from fairopt.experiment.studies.playing import MEASURES
 from fairopt.experiment.studies.results import LABELS, StudyResults
-from fairopt.experiment.words import count, digits
+from fairopt.experiment.words import digits
+from fairopt.numbers import counted
 from fairopt.problem.files.storage import naming, require_place, suffix_of, write_text
 from fairopt.report import SCHEMA_KEY, Key, ResultForm
 from fairopt.simulation.measures import WORDS
@@ -49,7 +50,7 @@ def results(found: StudyResults, *, pairs: bool = False) -> None:
     seeds = len(found.spec.seeds)
     marked = False
     for setting in found.settings:
-        say(f"{found.called(setting)}: means of {count(seeds, 'seed')}, with 95% intervals")
+        say(f"{found.called(setting)}: means of {counted(seeds, 'seed')}, with 95% intervals")
         best = {(question.measure, found.best(question, setting)) for question in found.spec.compare}
         marked |= any(policy is not None for _, policy in best)
         rows = (
@@ -62,9 +63,9 @@ def results(found: StudyResults, *, pairs: bool = False) -> None:
     if marked:
         say("*: better than every other policy, surely.")
     if every and not pairs:
-        say(f"Of {count(len(every), 'pair')} {sure} differ surely; --pairs shows all.")
+        say(f"Of {counted(len(every), 'pair')} {sure} differ surely; --pairs shows all.")
     if sure < len(every) and seeds < FEW_SEEDS:
-        say(f"With {count(seeds, 'seed')} much stays undecided; {FEW_SEEDS} or more would tell more.")
+        say(f"With {counted(seeds, 'seed')} much stays undecided; {FEW_SEEDS} or more would tell more.")
     for question in found.spec.compare if pairs else ():
         say(f"{WORDS.get(question.measure, question.measure)} ({question.measure}), {question.better.value} is better:")
         lines = (

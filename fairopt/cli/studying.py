@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fairopt.cli import completing, study_tables
+from fairopt.cli import study_tables
 from fairopt.cli.app import PLAIN, Once
-from fairopt.cli.benching import RunByDefault, say
+from fairopt.cli.benching import RunByDefault, say, spec_argument
 from fairopt.cli.exits import Exit, go_on_unread
-from fairopt.cli.given import Pairs, input_file, require_different, resolving
+from fairopt.cli.given import Pairs, input_file, require_different
 from fairopt.cli.listing import AsJson, print_json, show
 from fairopt.cli.tables import listing, working
 from fairopt.errors import BadInput
@@ -46,20 +46,9 @@ BETWEEN = 5.0
 AHEAD = 256
 
 
-def _shipped(_: object) -> dict[str, str]:
-    return dict.fromkeys(StudySpec.shipped(), "")
-
-
 @app.command("run", cls=Once)
 def run_command(
-    spec: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SPEC",
-            help="A specification: a TOML file, a shipped one's name, or - for standard input.",
-            **resolving() | {"autocompletion": completing.proposing(_shipped)},
-        ),
-    ],
+    spec: Annotated[Path, spec_argument(StudySpec)],
     cells: Annotated[
         Path | None,
         typer.Option(

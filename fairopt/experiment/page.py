@@ -13,6 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from fairopt.discovery import library
+from fairopt.numbers import counted
 from fairopt.problem.files.storage import naming, write_text
 
 #: Characters that no page may hold: control characters, and halves of pairs, which UTF-8 cannot write.
@@ -26,10 +27,11 @@ IN_PAGE = {INK: "var(--ink)", "#1a1a1a": "var(--ink)", "#ffffff": "var(--ground)
 def rendered(template: str, package: str, what: str, words: Mapping[str, Any], /, **values: Any) -> str:
     """Return the page that a template of a package makes of values.
 
-    ``words`` are functions, by name, that the template may use as filters too. Errors: as `templates`.
+    ``words`` are functions, by name, that the template may use as filters too, beside `count`, a number with its noun.
+    Errors: as `templates`.
     """
     made = templates(package, what)
-    made.filters |= words
+    made.filters |= {"count": counted, **words}
     text: str = made.get_template(template).render(**words, **values)
     return UNWRITABLE.sub("\ufffd", text)
 

@@ -58,11 +58,6 @@ def part_text(value: float) -> str:
     return f"{100 * value:.3g}\u00a0%"
 
 
-def count(number: int, what: str) -> str:
-    """Return a number of things, in the plural where it is not one."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def thousands(number: float) -> str:
     """Return a number with commas between the thousands."""
     return f"{number:,}" if isinstance(number, int) else f"{number:,g}"

@@ -81,18 +81,12 @@ def json_documents(text: str) -> Iterator[ObjectPart]:
     yield from _flat([ObjectPart(TOP, value if _is_shallow(text) else bounded(value))])
 
 
-def zipped(path: AnyPath, *, most: int = LARGEST) -> dict[str, bytes]:
-    """Return the files in a zip file by name.
-
-    Errors: `BadInput` for what is no zip file, and for one that unpacks to too much.
-    """
-    with opened_zip(path, most=most) as (packed, entries):
-        return {entry.filename: _unpacked(packed, entry) for entry in entries}
-
-
 @contextmanager
 def opened_zip(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
-    """Open a zip file, and list the files in it; errors as `zipped`, also while it is read."""
+    """Open a zip file, and list the files in it.
+
+    Errors: `BadInput` for what is no zip file, and for one that unpacks to too much, also while it is read.
+    """
     with naming(path):
         size = _size(Path(path))
         try:
@@ -107,15 +101,6 @@ def opened_zip(path: AnyPath, *, most: int = LARGEST) -> Iterator[tuple[zipfile.
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
             remedy = "Give the whole file, without a password"
             raise BadInput(f"not a zip file that can be read: {error}", place="the file", remedy=remedy) from error
-
-
-def _unpacked(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of one file; the size that the zip file states is not believed."""
-    with packed.open(entry) as stream:
-        data = stream.read(entry.file_size + 1)
-    if len(data) != entry.file_size:
-        raise BadInput(f"its size is not {entry.file_size}", place=entry.filename, remedy="The zip file is damaged")
-    return data
 
 
 def _size(path: Path) -> int:

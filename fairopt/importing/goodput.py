@@ -20,6 +20,7 @@ import numpy as np
 
 from fairopt.errors import BadInput
 from fairopt.later import library
+from fairopt.problem import Jobs, Trace
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.profile import Profile
 from fairopt.program import Array
@@ -178,6 +179,26 @@ def profile_of(
 def workload(path: AnyPath) -> list[dict[str, str]]:
     """Return the rows of a workload of either artefact."""
     return list(_rows(Path(path), ("name", "time", "application", "num_replicas", "batch_size")))
+
+
+def trace_of(
+    rows: Sequence[Mapping[str, str]], types: Sequence[str], gpus: Sequence[int], work: Mapping[str, float],
+    profiles: Sequence[Profile],
+) -> Trace:  # fmt: skip
+    """Return the trace of a workload's rows; ``work``: of a whole job, by application. Each job is a tenant's own."""
+    names = [row["name"] for row in rows]
+    return Trace(
+        Jobs.of(
+            names=names,
+            tenant=names,
+            types=types,
+            arrival=[row["time"] for row in rows],
+            gpus=gpus,
+            work=[_short(work[row["application"]]) for row in rows],
+            profiles=profiles,
+            pattern=["intra"] * len(rows),
+        )
+    )
 
 
 #: How many folders above a workload the measurements of its applications may lie.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairopt.importing.goodput import Measured, known, profile_of, traces_of, workload
-from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.importing.goodput import Measured, known, profile_of, trace_of, traces_of, workload
+from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.profile import Profile
 
@@ -55,18 +55,8 @@ def read_workload(path: AnyPath, batches: str = "free", sizes: str = "free") -> 
         profiles.append(made[key])
     names = {row["application"] for row in rows}
     epochs_of = {name: Measured(folder / name, APPLICATIONS[name][0], 4).marks[-1] for name in names}
-    return Trace(
-        Jobs.of(
-            names=[row["name"] for row in rows],
-            tenant=[row["name"] for row in rows],
-            types=["T4"],
-            arrival=[row["time"] for row in rows],
-            gpus=[int(row["num_replicas"]) if sizes == "fixed" else 1 for row in rows],
-            work=[float(f"{epochs_of[row['application']]:.6g}") for row in rows],
-            profiles=profiles,
-            pattern=["intra"] * len(rows),
-        )
-    )
+    counts = [int(row["num_replicas"]) if sizes == "fixed" else 1 for row in rows]
+    return trace_of(rows, ["T4"], counts, epochs_of, profiles)
 
 
 def cluster() -> Cluster:

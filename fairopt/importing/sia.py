@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairopt.importing.goodput import Measured, known, profile_of, traces_of, workload
+from fairopt.importing.goodput import Measured, known, profile_of, trace_of, traces_of, workload
 from fairopt.importing.pollux import APPLICATIONS, MOST_GPUS
-from fairopt.problem import Cluster, Jobs, Trace
+from fairopt.problem import Cluster, Trace
 from fairopt.problem.files.storage import AnyPath
 
 #: By type: the ending of its tables, GPUs on a host, and hosts in the heterogeneous cluster.
@@ -64,19 +64,9 @@ def read_workload(path: AnyPath, hosts: Mapping[str, int], whole: bool = True, f
         made[name, set_gpus, batch] = profile_of(
             measured, sizes, [batch] if batch else None, slowdown=SLOWDOWN[name], restart=RESTART[name]
         )
-        work[name] = float(f"{measured[0].marks[-1]:.6g}")
-    return Trace(
-        Jobs.of(
-            names=[row["name"] for row in rows],
-            tenant=[row["name"] for row in rows],
-            types=list(hosts),
-            arrival=[row["time"] for row in rows],
-            gpus=[made[own].sizes[0] for own in own_of],
-            work=[work[row["application"]] for row in rows],
-            profiles=[made[own] for own in own_of],
-            pattern=["intra"] * len(rows),
-        )
-    )
+        work[name] = measured[0].marks[-1]
+    profiles = [made[own] for own in own_of]
+    return trace_of(rows, list(hosts), [each.sizes[0] for each in profiles], work, profiles)
 
 
 def cluster(hosts: Mapping[str, int]) -> Cluster:

@@ -12,6 +12,8 @@ from fairopt.program import Array
 
 #: Users are told apart by a random mixture of their numbers first.
 SEED = 7
+#: So many numbers of the mixture are drawn at once: to begin a generator takes longer than to draw them.
+DRAWN = 64
 
 
 def equal_users(keys: Array) -> tuple[Array, Array]:
@@ -36,8 +38,12 @@ def equal_runs(keys: Array) -> tuple[Array, Array]:
     return order, np.flatnonzero(new)
 
 
-@lru_cache(maxsize=64)
 def _mixture(count: int) -> Array:
+    return _drawn(-(-count // DRAWN) * DRAWN)[:count]
+
+
+@lru_cache(maxsize=64)
+def _drawn(count: int) -> Array:
     return np.random.default_rng(SEED).uniform(1, 2, (count, 1))
 
 

@@ -122,35 +122,42 @@ def _attempt_shared(
         lacks[column] = amount - room if amount > 0 else -INFINITY
         above[column] = -INFINITY if borrowing else usage[column] + amount - quota[column]
     gone: list[_Going] = []
+    asked = list(lacks)
     for each in going:
         _, _, (_, _, _, takes), rows = each
         gone.append(each)
-        for column in lacks:
+        enough = True
+        for column in asked:
+            lack = lacks[column]
             if column in takes:
                 amount = takes[column]
-                lacks[column] -= amount
+                lacks[column] = lack = lack - amount
                 for row, _ in rows:
                     row[column] -= amount
                 if not rows:
                     above[column] -= amount
-        if max(lacks.values()) <= 0 and (borrowing or max(above.values()) <= 0):
+            if lack > 0:
+                enough = False
+        if enough and (borrowing or max(above.values()) <= 0):
             break
     for _, _, (_, _, _, takes), rows in gone:
-        for column in lacks if rows else ():
-            if column in takes:
-                for row, _ in rows:
+        for row, _ in rows:
+            for column in asked:
+                if column in takes:
                     row[column] += takes[column]
     if max(lacks.values()) > 0 or max(above.values()) > 0:
         return []
     for at in range(len(gone) - 2, -1, -1):  # fillBackWorkloads
         _, _, (_, _, _, takes), rows = gone[at]
-        for column, lack in lacks.items():
-            if column in takes and (lack + takes[column] > 0 or (not rows and above[column] + takes[column] > 0)):
+        for column in asked:
+            if column in takes and (
+                lacks[column] + takes[column] > 0 or (not rows and above[column] + takes[column] > 0)
+            ):
                 break
         else:
             gone[at] = gone[-1]
             gone.pop()
-            for column in lacks:
+            for column in asked:
                 if column in takes:
                     lacks[column] += takes[column]
                     if not rows:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fairopt.errors import BadInput
 from fairopt.importing import documents
-from fairopt.importing.documents import found_in, quantity, yaml_documents, zipped
+from fairopt.importing.documents import found_in, opened_zip, quantity, yaml_documents
 
 
 def _read(folder: Path, name: str, text: str) -> list[tuple[str, object]]:
@@ -90,14 +90,15 @@ def test_zip_files(tmp_path: Path) -> None:
     path = tmp_path / "m.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("a/b.json", "{}")
-    assert zipped(path) == {"a/b.json": b"{}"}
+    with opened_zip(path) as (packed, entries):
+        assert {each.filename: packed.read(each) for each in entries} == {"a/b.json": b"{}"}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("bomb", b"0" * 50_000_000)
-    with pytest.raises(BadInput, match="50000000 bytes unpacked"):
-        zipped(path)
+    with pytest.raises(BadInput, match="50000000 bytes unpacked"), opened_zip(path):
+        pass
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(BadInput, match="not a zip file"):
-        zipped(path)
+    with pytest.raises(BadInput, match="not a zip file"), opened_zip(path):
+        pass
 
 
 @given(st.text())

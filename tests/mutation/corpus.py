@@ -84,6 +84,8 @@ PARTS = {
     "property.py": ("tests/properties/test_edges.py", LAST_DIGIT),
     "verdict.py": ("tests/properties/test_verdict.py",),
     "misreports/exact_reports.py": ("tests/properties/test_exact_reports.py",),
+    "misreports/kinds.py": ("tests/properties/test_misreport_kinds.py",),
+    "long_fractions.py": ("tests/properties/test_long_fractions.py",),
     "misreports/reports.py": ("tests/properties/test_reports.py",),
     "misreports/search.py": ("tests/properties/test_search.py",),
     "misreports/shrinking.py": ("tests/properties/test_shrinking_steps.py",),
@@ -96,7 +98,7 @@ PARTS = {
             f"shares/{name}.py"
             for name in ("adjacent_types", "envy_freeness", "feasibility", "sharing_incentive", "work_conservation")
         ),
-        (LAST_DIGIT,),
+        (LAST_DIGIT, "tests/properties/test_edges.py"),
     ),
     "shares/pareto_efficiency.py": ("tests/properties/test_pareto_by_hand.py", "tests/properties/test_edges.py"),
     "shares/pareto_within_bounds.py": ("tests/properties/test_pareto_by_hand.py",),

@@ -145,6 +145,9 @@ def test_what_is_worst_of_shares_below_0_and_of_types_that_are_overbooked() -> N
     assert (both.margin, both.witness.type, both.witness.user) == (Fraction(-1, 10), "T2", "u2")
     over = Feasibility().check(market, [[5, "1/2"], [0, "-1/10"]])
     assert (over.margin, over.witness.type, over.witness.user) == (-1, "T1", None)
+    holds = Feasibility().check(market, [[4, "1/2"], [0, 0]])
+    told = "more is given out than there is"
+    assert list(map(Feasibility().fails_so, (below, over, holds))) == ["u2 is given a negative share", told, told]
 
 
 def test_limits_of_a_search_are_positive_and_its_parts_add_up() -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt.problem import Market
 from fairopt.properties import TOLERANCE, Answer, Verdict
+from fairopt.properties.within_bounds import Boundary
 from fairopt.report import plain
 
 F = Fraction
@@ -40,6 +42,17 @@ def test_what_shows_an_answer() -> None:
     assert verdict(Answer.HOLDS).shown_by == ""
 
 
+def test_for_whom_it_fails_is_whom_the_witness_names() -> None:
+    assert (verdict(Answer.FAILS, witness=Named("u1")).who, verdict(Answer.FAILS).who) == ("u1", "")
+
+
+def test_what_depends_shows_its_own_evidence_or_the_speedups_at_which_it_holds() -> None:
+    ends = Boundary("at 2", ends={"holds": Market.of([[1, 2]], [1, 1])})
+    told = [verdict(Answer.DEPENDS, boundary=ends, evidence=each).to_json()["evidence"] for each in ("a lie", None)]
+    assert told == ["a lie", {"speedups": [[1, 2]]}]
+    assert verdict(Answer.HOLDS, evidence="a proof").to_json()["evidence"] == "a proof"
+
+
 def test_a_verdict_prints_what_it_has() -> None:
     assert repr(verdict(Answer.FAILS, witness="u1")) == "<Verdict: fairness FAILS, margin -1/3 (GPUs), exact; u1>"
     long = verdict(Answer.FAILS, witness=" ".join(["word"] * 40))
@@ -51,6 +64,11 @@ def test_a_verdict_prints_what_it_has() -> None:
         repr(Verdict("fairness", Answer.HOLDS, 0.5, "", False, ""))
         == "<Verdict: fairness HOLDS, margin 0.5, not exact>"
     )
+
+
+@dataclass
+class Named:
+    who: str
 
 
 @dataclass

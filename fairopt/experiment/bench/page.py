@@ -27,6 +27,7 @@ from fairopt.experiment.machine import Environment
 from fairopt.experiment.page import rendered, svg
 from fairopt.experiment.statistics import SAMPLES
 from fairopt.experiment.words import seconds_text
+from fairopt.numbers import counted
 
 
 def report(records: Iterable[Record], title: str = "Benchmark") -> str:
@@ -51,7 +52,6 @@ def report(records: Iterable[Record], title: str = "Benchmark") -> str:
             "part": words.part_text,
             "power": words.power_text,
             "tiny": words.tiny_text,
-            "count": words.count,
             "thousands": words.thousands,
             "settings": words.settings_text,
             "versions": words.versions_text,
@@ -89,11 +89,11 @@ def _summary(found: Sequence[Study]) -> dict[str, Any]:
     rows = [row for study in found for row in study.rows]
     statuses = Counter(row.status for row in rows)
     ended = ", ".join(f"{statuses[each]:,} {WORDS[each]}" for each in TrialStatus if statuses[each])
-    contenders = words.count(len({name for study in found for name in study.contenders}), "contender")
-    instances = words.count(len({(key.name, key.digest) for study in found for key in study.instances}), "instance")
+    contenders = counted(len({name for study in found for name in study.contenders}), "contender")
+    instances = counted(len({(key.name, key.digest) for study in found for key in study.instances}), "instance")
     begun = sorted(row.started for row in rows)
     return {
-        "measured": f"{words.count(len(rows), 'measurement')} ({ended}) of {contenders} on {instances}",
+        "measured": f"{counted(len(rows), 'measurement')} ({ended}) of {contenders} on {instances}",
         "first": begun[0],
         "last": begun[-1],
         "machines": list(dict.fromkeys(study.machine for study in found)),
@@ -114,12 +114,12 @@ def _what(study: Study) -> str:
     at_once = study.concurrent
     parts = [
         f"Task {study.task} (specification {study.name})",
-        words.count(len(study.contenders), "contender"),
-        words.count(len(study.instances), "instance"),
-        f"up to {words.count(max(len(cell.rows) for cell in study.cells.values()), 'repeat')}",
+        counted(len(study.contenders), "contender"),
+        counted(len(study.instances), "instance"),
+        f"up to {counted(max(len(cell.rows) for cell in study.cells.values()), 'repeat')}",
         "no time limit recorded" if study.limit is None else f"time limit {words.seconds_text(study.limit)}",
         "no memory limit" if memory is None else f"memory limit {words.bytes_text(memory)}",
-        f"{words.count(max(row.threads for row in rows), 'thread')} a contender",
+        f"{counted(max(row.threads for row in rows), 'thread')} a contender",
         "one measurement at a time" if at_once == 1 else f"up to {at_once} measurements at once, which slow each other",
     ]
     return "; ".join(parts) + f". On {study.machine}."

@@ -25,7 +25,8 @@ from fairopt.experiment.bench.timing import Flags, median_of, penalised, ratios,
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.machine import Environment
 from fairopt.experiment.statistics import Floats
-from fairopt.experiment.words import count, plain, settings_text
+from fairopt.experiment.words import plain, settings_text
+from fairopt.numbers import counted
 from fairopt.report import Grid, Key, ResultForm, Tabular, few, keys_of
 
 #: The shifts in seconds that others state means with: 1 s in reports on SCIP, 10 s in papers on PDLP (their SGM10).
@@ -130,7 +131,7 @@ class Study(Tabular):
     )
 
     def __repr__(self) -> str:
-        return f"<Study: {self.name} on {count(len(self.instances), 'instance')}; contenders: {few(self.contenders)}>"
+        return f"<Study: {self.name} on {counted(len(self.instances), 'instance')}; contenders: {few(self.contenders)}>"
 
     def _table(self) -> Grid:
         columns: dict[str, list[Any]] = {
@@ -324,7 +325,7 @@ def studies(records: Iterable[Record]) -> list[Study]:
             raise BadInput(f"got {each!r:.80}", place=f"record {number}", remedy="Give environments and measurements")
         _check(each, number, known)
         where, _ = known[each.environment]
-        machine = f"{where.cpu}, {count(where.cores, 'core')}, {where.system}"  # times of two are not compared
+        machine = f"{where.cpu}, {counted(where.cores, 'core')}, {where.system}"  # times of two are not compared
         together.setdefault((each.spec, each.task, machine), []).append(replace(each, number=number))
     if not together:
         remedy = "Run `fairopt bench SPEC --json FILE` first"

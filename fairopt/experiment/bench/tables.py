@@ -16,7 +16,8 @@ from fairopt.experiment.bench.spec import Goal, Statistic
 from fairopt.experiment.bench.timing import noise
 from fairopt.experiment.journal import TrialStatus
 from fairopt.experiment.statistics import Estimate
-from fairopt.experiment.words import NOTHING, bytes_text, count, factor_text, seconds_text
+from fairopt.experiment.words import NOTHING, bytes_text, factor_text, seconds_text
+from fairopt.numbers import counted
 
 
 def means_told(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -83,7 +84,7 @@ def _outcome(study: Study, goal: Goal) -> Goal:
     cells = [study.cell(goal.contender, each) for each in chosen]
     others = [study.cell(goal.against, each) if at_least else Cell() for each in chosen]
     values = [measured(*pair) if pair[0].solved else math.nan for pair in zip(cells, others, strict=True)]
-    over = f"{count(len(chosen), 'instance')}, {count(sum(len(cell.rows) for cell in cells), 'measurement')}"
+    over = f"{counted(len(chosen), 'instance')}, {counted(sum(len(cell.rows) for cell in cells), 'measurement')}"
     failed = [place for place, each in enumerate(values) if math.isnan(each)]
     if failed:
         place = failed[0]

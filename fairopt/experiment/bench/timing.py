@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.experiment.statistics import NOTHING, Estimate, Floats, bootstrap, student
-from fairopt.experiment.words import count
+from fairopt.numbers import counted
 
 Flags = npt.NDArray[np.bool_]
 
@@ -159,7 +159,7 @@ def fit(sizes: ArrayLike, seconds: ArrayLike) -> Growth:
         raise BadInput("a size is not positive", place="sizes", remedy="Growth is over counts of at least 1")
     distinct = np.unique(x)
     if distinct.size < FEWEST_SIZES:
-        found = count(distinct.size, "distinct size")
+        found = counted(distinct.size, "distinct size")
         problem = f"solved at {found}, and no growth can be told from fewer than {FEWEST_SIZES}"
         raise BadInput(problem, place="growth", remedy="Measure more sizes")
     (slope, intercept), covariance = np.polyfit(np.log(x), np.log(np.maximum(times, CLOCK_STEP)), 1, cov=True)
