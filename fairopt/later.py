@@ -25,7 +25,9 @@ _SAID = re.compile(r"^(    )?from (\S+) import (\w+) as \3$", re.MULTILINE)
 def _said(package: str) -> list[tuple[str, str, str]]:
     """Return an indent where it is loaded later, the module, and the name, of each name that a package offers."""
     loader: Any = sys.modules[package].__loader__
-    return _SAID.findall(loader.get_source(package))
+    if (source := loader.get_source(package)) is None:
+        raise ImportError(f"{package} is installed as bytecode alone: install fairopt with its source")
+    return _SAID.findall(source)
 
 
 def offered(package: str) -> list[str]:
