@@ -97,7 +97,7 @@ def starving(
             if kinds[gang] not in alone:
                 alone[kinds[gang]] = _alone(pools, gang, counts)
             asked = asking[key] = _asking(pools, gang, room, alone[kinds[gang]])
-            for on, pool in asked.pools.items() if asked.nodes else ():
+            for on, pool in asked.pools.items():
                 if (pool, on) not in in_pools:
                     in_pools[pool, on] = pools.left_in(pool, on)
         if not asked.nodes:
@@ -149,5 +149,6 @@ def _asking(pools: Pools, gang: int, room: _Room, where: Mapping[int, _Needs]) -
             kept = pools.kept(user, j, node) if place else None  # a group's members have not what one of them keeps
             needs[node, j] = [(j, gpus, gpus + sum(kept.values())), *alone[1:]] if kept else alone
             nodes.append((path[:place], node))
-    below_caps = {j: room.below_caps(path, j, gpus) for j in where}
-    return _Asking(gpus, {j: pools.of(user, j) for j in where}, below_caps, needs, [*dict.fromkeys(nodes)])
+    types = where if nodes else ()  # mostly there is no room, and nobody asks further
+    below_caps = {j: room.below_caps(path, j, gpus) for j in types}
+    return _Asking(gpus, {j: pools.of(user, j) for j in types}, below_caps, needs, [*dict.fromkeys(nodes)])

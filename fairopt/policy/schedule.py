@@ -27,8 +27,7 @@ class Schedule(Decision, Tabular):
     * ``notes``: remarks of the policy on jobs (row: text), such as why a job was passed over.
     * ``stands``: until when the policy would decide the same, and keep the same state, if nothing happens: nobody
       comes, is done or fails, and no host comes back. A run may then go on without asking. None: ask each round.
-      ``settled``: nobody waits. Then jobs may be done, too; and those who come are decided on alone, on the GPUs that
-      nobody has, if all of them get some and that schedule is settled as well. State, costs and notes stay.
+      ``settled``: nobody waits. Then jobs may be done, too. State, costs and notes stay.
     * ``newcomers``: where the schedule is settled, and those who come all find room on the types that are fastest for
       them, how they would be decided on: placed as by `fairopt.simulation.Consolidated`, those with equal GPUs by the
       numbers that this returns for a queue of all jobs, then by row; and it would stand as long as before. So a run

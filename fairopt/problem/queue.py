@@ -191,12 +191,8 @@ class Queue(Frozen):
 
     @cached_property
     def working(self) -> Array:
-        """GPUs of each host (H,), none where it does not work; without those of jobs that are not in the queue."""
+        """GPUs of each host (H,), none where it does not work."""
         return np.where(self.up, self.cluster.gpus, 0)
-
-    def beside(self, held: Array) -> None:
-        """Let jobs that are not in the queue have GPUs of each host, ``held`` (H,), before it is asked for any."""
-        vars(self).update(capacity=self.capacity, working=self.working - held)
 
     @cached_property
     def suits(self) -> Array:

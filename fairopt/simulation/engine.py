@@ -273,8 +273,6 @@ class Engine:
 
     def _asked(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, JobStates, Changes]:
         """Ask the policy; return the moment with its answer, who runs in the round, and what is new by it."""
-        if (alone := self._asked_alone(at, fresh, up)) is not None:
-            return alone
         before = at.states.joined(JobStates.new(fresh, self._trace.jobs, at.now)) if fresh else at.states
         states = before if up is at.up else before.on_hosts(up)
         queue = self._queue(at, states, up, fresh.stop)
@@ -298,30 +296,6 @@ class Engine:
         )
         why = step.unschedulable(queue, states.rows, len(fresh))
         return moment, after, replace(changes, unschedulable=why, **new) if why or new else changes
-
-    def _asked_alone(self, at: _Moment, fresh: range, up: Array) -> tuple[_Moment, JobStates, Changes] | None:
-        """Ask the policy about those who just came only; None where it is to be asked about all."""
-        if not (at.settled and fresh and up is at.up and at.stands is not None and at.now < at.stands):
-            return None
-        if self._length is None:
-            return None
-        new, held = JobStates.new(fresh, self._trace.jobs, at.now), at.states.held(len(up))
-        able = self._fits[new.rows]
-        queue = self._queue(at, new, up, fresh.stop)
-        queue.beside(held)
-        if new.gpus[able].sum() > queue.room.sum():
-            return None
-        schedule, seconds = self._decided(at, queue)
-        if schedule.stands is None or not schedule.settled or len(schedule.placements) < np.count_nonzero(able):
-            return None
-        started, changes = step.carried_out(schedule, new, new, self._mechanics, whole=True)
-        moment = at._replace(
-            held=step.held(at.held, changes.placed, self._datasets),
-            stands=min(at.stands, schedule.stands),
-            seconds=at.seconds + seconds,
-        )
-        states = at.states.going_on(at.now, queue.end).joined(started)
-        return moment, states, replace(changes, unschedulable=step.unschedulable(queue, new.rows, len(fresh)))
 
     def _queue(self, at: _Moment, states: JobStates, up: Array, arrived: int) -> Queue:
         """Return the queue of those jobs, when so many have ``arrived``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairopt.backends import Session
-from fairopt.models.common.schedulers import Room, non_preemptive
+from fairopt.models.common.schedulers import Room, by_arrival, non_preemptive
 from fairopt.policy import Policy, Schedule, Trait
 from fairopt.problem.queue import Queue
 from fairopt.program import INFINITY
@@ -45,7 +45,8 @@ class FirstInFirstOut(Policy):
         # who does not fit finds no more room in the next round, unless a placement left out who was to start
         same = same and len(placements) == len(queue.leased) + len(room.requests)
         settled = same and len(placements) == len(queue.able)
-        return Schedule(self.name, problem, placements, stands=INFINITY if same else None, settled=settled)
+        stands, newcomers = INFINITY if same else None, by_arrival if type(self.placement) is Consolidated else None
+        return Schedule(self.name, problem, placements, stands=stands, settled=settled, newcomers=newcomers)
 
     def overtake(self, queue: Queue, waiting: Sequence[int], room: Room) -> bool:
         """Start jobs behind the first of ``waiting``, which finds no room; return whether time may let others start."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from operator import add, gt, sub
+from operator import add, gt, sub, truediv
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -343,7 +343,7 @@ class NodePool:
                 all(map(gt, held, self.shares[node])),
                 any(map(gt, with_job, self.deserved[node])),
                 -self.tiers[node],
-                any(may == 0 < held for held, may in zip(with_job, own.may, strict=True)),
+                any(with_job[r] > 0 for r in own.nothing),
                 own.dominant(then),
                 own.dominant(held),
                 own,
@@ -365,22 +365,23 @@ class NodePool:
 class _Place:
     """What a queue may hold, and its places in the order.
 
-    ``parts`` is what its holdings are compared with. ``keys``: the sort keys by what it holds, and what the next job
-    takes and gives back: while sets of victims are tried it comes to hold the same again and again.
+    ``parts`` is what its holdings are compared with; ``nothing``: of what it may hold nothing. ``keys``: the sort keys
+    by what it holds, and what the next job takes and gives back: while sets of victims are tried it comes to hold the
+    same again and again.
     Who may hold less of everything is the smaller, else the elder: the last resort of the order.
     """
 
     def __init__(self, pool: NodePool, node: int) -> None:
         rows, self.node = range(len(pool.resources)), node
         self.may: Amounts = tuple(pool.allocatable(r, node) for r in rows)
-        self.parts: Amounts = tuple(pool.total[r] if most == INFINITY else most for r, most in enumerate(self.may))
+        most = (pool.total[r] if may == INFINITY else may for r, may in enumerate(self.may))
+        self.parts: Amounts = tuple(each or Fraction(1, NO_SHARE) for each in most)
+        self.nothing = [r for r in rows if self.may[r] == 0]
         self.keys: dict[tuple[Amounts, Amounts, Amounts], tuple[Any, ...]] = {}
 
     def dominant(self, held: Amounts) -> float:
         """Return the largest part that is held of what may be held. Source: GetDominantResourceShare."""
-        return max(
-            float(amount / most if most else amount * NO_SHARE) for amount, most in zip(held, self.parts, strict=True)
-        )
+        return max(map(float, map(truediv, held, self.parts)))
 
     def __lt__(self, other: _Place) -> bool:
         less, more = (
