@@ -16,6 +16,7 @@ from fairopt.errors import NotSolved
 from fairopt.methods.eisenberg_gale.bounds import GAP_PER_WEIGHT, nash_bound
 from fairopt.methods.eisenberg_gale.exact import edges_of, exact_equilibrium, forest_prices
 from fairopt.models import NashWelfare
+from fairopt.models.nash import nash_welfare
 from fairopt.numbers import FLOATS, RATIONALS
 from fairopt.problem import Market
 from fairopt.testing.samples import sample_markets
@@ -36,6 +37,15 @@ def test_odd_markets_are_solved_and_proved(users, count):
         assert gap_of(allocate(NashWelfare(), market)) <= 1e-8, seed
         market = odd_market(seed, users=users, types=(1, 12), apart=("capacities", "weights"), orders=2)
         assert gap_of(allocate(NashWelfare(), market)) <= 1e-8, seed
+
+
+@pytest.mark.parametrize("seed", [214, 222])
+def test_users_who_want_next_to_nothing_are_left_to_no_linear_programs(seed, monkeypatch):
+    """Shares of 1e-11 GPUs became 0, or counted as if they were, and programs in rationals went on for minutes."""
+    monkeypatch.setattr(nash_welfare, "by_chords", lambda market: iter(()))
+    decision = allocate(NashWelfare(), odd_market(seed, users=(1, 50), types=(1, 12)))
+    assert decision.evidence.violations(decision.market, decision.shares, 1e-7) == []
+    assert gap_of(decision) <= 1e-13
 
 
 @pytest.mark.slow

@@ -15,6 +15,9 @@ from fairopt.datasets import philly_cluster, philly_trace
 from fairopt.errors import BadInput
 from fairopt.experiment.statistics import compare_drawn
 from fairopt.experiment.studies import observe
+from fairopt.experiment.studies.results import StudyResults
+from fairopt.experiment.studies.spec import StudySpec
+from fairopt.proofs.claims.oef import studies
 from fairopt.proofs.ledger import studying
 from fairopt.proofs.ledger.cases import PrintedRatio, RatioCase, held_alike, parts, ruling
 from fairopt.proofs.ledger.entries import Entry, Figure, Finding, Measure, PrintedAndFound, Ruling, read_package
@@ -103,6 +106,12 @@ def test_a_study_is_played_once_and_goes_on_from_its_cells(
     whole = studying.results_of(str(spec), studying.Extent(None, tmp_path / "cells"))
     assert len(whole.cells) == 6
     assert sum(each.kind == "cell" for each in played) == 2
+
+
+def test_what_is_said_of_a_study_does_not_wait_for_its_end_to_fail() -> None:
+    """Numbers of a specification are Fractions; a float's format ended the studies of OEF once all was played."""
+    said = studies._played(StudyResults(StudySpec.read(studies.STUDY), []))
+    assert said.endswith("gangs on several hosts run at 0.8 of their speed.")
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from fairopt.problem import Market
 from fairopt.program import INFINITY, Array, Program, objects
 
 #: Rows and variables of a draft count as tight where they are as near to a bound, in units of all GPUs of a type.
-NEAR = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+NEAR = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-9, 1e-12)
 #: A draft's numbers have denominators of at most this, so that what is rational has few digits.
 SIMPLE = 10**6
 #: Newton's steps at most; from a draft in floats it takes six or seven.
@@ -261,7 +261,8 @@ class _Space:
         open_ = [at for at in range(len(inner)) if at not in set(pivots)]
         columns = []
         for at in open_:
-            base[inner[at]] = Fraction(float(x[inner[at]])).limit_denominator(SIMPLE)
+            drafted = Fraction(float(x[inner[at]]))
+            base[inner[at]] = drafted.limit_denominator(SIMPLE) or drafted  # else users of next to nothing have nothing
             move = dict.fromkeys(range(len(base)), Fraction(0))
             move[int(inner[at])] = Fraction(1)
             move |= {int(inner[p]): -reduced[r][at] for r, p in enumerate(pivots)}

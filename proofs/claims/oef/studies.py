@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairopt.experiment.studies.results import StudyResults
+from fairopt.numbers import number_text
 from fairopt.proofs.ledger.cases import PrintedRatio, parts, ruling
 from fairopt.proofs.ledger.entries import Finding, PrintedAndFound
 from fairopt.proofs.ledger.levels import Readings, cases, levels
@@ -68,7 +69,7 @@ def _played(results: StudyResults) -> str:
         f"Study {spec.name}: {len(results.cells)} runs, {len(spec.seeds)} seeds of 50 tenants with about 20 jobs each "
         f"on the paper's 24 GPUs, until all are done, at loads of {loads} over three days; jobs come "
         f"{listed(each.label for each in spec.traces)}; gangs on several hosts run at "
-        f"{listed(f'{each.spread:g}' for each in spec.mechanics)} of their speed."
+        f"{listed(number_text(each.spread) for each in spec.mechanics)} of their speed."
     )
 
 
