@@ -47,11 +47,11 @@ class Backfill:
         """Go through the jobs once, and say whether any was started, or others were stopped for it."""
         changed, starter = False, self.starter
         starter.makes_room.clear()
-        waiting = [each for each in starter.queue if starter.waits(each[0])]
+        waiting = [each for each in starter.listed if starter.waits(each[0])]
         for job, part in waiting[: self.site.parameter("bf_max_job_test", MOST_TESTED)]:
             if self._full:
                 break
-            if not starter.waits(job):
+            if not starter.waits(job) or part.refuses(job):
                 continue
             if why := part.denies(job) or starter.limits.on_jobs(
                 job, part

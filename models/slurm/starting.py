@@ -56,14 +56,21 @@ class JobStarter:
     def line_up(self) -> None:
         """Let those that wait now line up anew: with preemption their order depends on who is among them."""
         before = self.__dict__.pop("queue", None)
-        if before is not None and not self.preempts:  # then nobody comes back, and all keep their order
+        if self.preempts:
+            self.__dict__.pop("listed", None)
+        elif before is not None:  # nobody comes back, and all keep their order
             self.__dict__["queue"] = [(job, part) for job, part in before if job.gang.on < 0]
 
     @cached_property
     def queue(self) -> list[Entry]:
         """Pending jobs with each partition that does not refuse them, in their order."""
+        return [(job, part) for job, part in self.listed if not part.refuses(job)]
+
+    @cached_property
+    def listed(self) -> list[Entry]:
+        """Pending jobs with each of their partitions, in their order; backfill counts those that are refused, too."""
         waiting = [job for job in self.site.jobs.values() if job.gang.on < 0 and job.gang.name not in self.room.stopped]
-        listed = [(job, part) for job in waiting for part in job.partitions if not part.refuses(job)]
+        listed = [(job, part) for job in waiting for part in job.partitions]
         key = self._keys
         for job, part in listed:
             if (job.number, part.name) not in key:

@@ -128,12 +128,27 @@ def _near_shares(
         for shares in space.optima(weight, digits):
             if not program.violations(shares.ravel()):
                 yield shares
+            elif (fewer := _fewer(program, shares)) is not None:
+                yield fewer
             activity = program.rows.activity(shares.ravel())
             beyond = (activity < program.rows.lower) | (activity > program.rows.upper)
             broken |= set(np.flatnonzero(beyond).tolist()) & space.left_out - set(first)
         if not broken:
             return
         first = [*sorted(broken), *first]
+
+
+def _fewer(program: Program, shares: Array) -> Array | None:
+    """Return shares of which less is taken where a row has too much, in proportion; None where that is not enough."""
+    rows, x = program.rows, np.maximum(shares.ravel(), program.lower)
+    activity = rows.activity(x)
+    part = np.array([Fraction(1)] * len(rows))
+    over = activity > rows.upper
+    part[over] = rows.upper[over] / activity[over]
+    least = np.array([Fraction(1)] * x.size)
+    np.minimum.at(least, rows.column, part[rows.row])
+    found = np.where(least < 1, x * least, x)
+    return None if program.violations(found) else found.reshape(shares.shape)
 
 
 def _alike(market: Market, shares: Array) -> Array:
