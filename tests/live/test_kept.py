@@ -34,9 +34,9 @@ def test_a_job_that_was_stopped_is_in_no_later_order() -> None:
 
 @pytest.mark.parametrize("seed", [72, 103, 109, 112, 132, 201, 228, 231, 301, 311, 313])
 def test_trees_of_seeds_that_were_drawn_when_the_rule_was_done(seed: int) -> None:
-    """72: backfill counts jobs that their partition refuses; 103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends.
+    """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends.
 
-    132, 201 and 231: reasons of one partition, where there are others; 228: backfill looks at limits on amounts last.
+    72: backfill counts jobs that their partition refuses, too; 132, 201 and 231: reasons of one partition, where there are others; 228: backfill looks at limits on amounts last.
     301: who is passed over keeps a reason that was stated before; 311: its table of times is full; 313: a job without
     a limit has just begun.
     """
