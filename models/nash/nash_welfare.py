@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from time import perf_counter
 from typing import Any
 
@@ -45,6 +45,8 @@ from fairopt.program import INFINITY, Array, Formulation, Number, Program, cast,
 ROUGH = 1e-2
 #: Utilities that are known no better than this, as a part of themselves, are not passed on.
 USEFUL, USEFUL_DIGITS = Fraction(1, 10**6), 7
+#: So many rounds of chords are too coarse to say what is tight.
+COARSE = 2
 #: The most digits that can be asked for: seconds, not hours.
 MOST_DIGITS = 1_000
 #: Up to so many speedups, floats that leave the utility of a user of little weight open are replaced by rationals.
@@ -160,8 +162,9 @@ class NashWelfare(Policy):
             return draft
         market = problem.as_(Fraction)
         digits, first = max(self.digits, USEFUL_DIGITS), (draft.shares, draft.evidence.prices)
-        fits = all(np.isfinite(each).all() for each in first)  # with speedups of 1e-300, prices are beyond floats
-        chords = ((shares, prices) for shares, prices, _ in by_chords(market))
+        # a poor draft does not say what is tight; with speedups of 1e-300, prices are beyond floats
+        fits = draft.solution.status is Status.OPTIMAL and all(np.isfinite(each).all() for each in first)
+        chords = ((shares, prices) for shares, prices, _ in islice(by_chords(market), COARSE, None))
         near: tuple[Array, Equilibrium] | None = None
         for shares, prices in chain([first] if fits else [], chords):
             found = near_equilibrium(rows_of(market), market, shares.astype(float), prices.astype(float), digits)

@@ -48,6 +48,18 @@ def test_users_who_want_next_to_nothing_are_left_to_no_linear_programs(seed, mon
     assert gap_of(decision) <= 1e-13
 
 
+@pytest.mark.parametrize("seed", [121, 263, 277])
+def test_a_poor_draft_is_not_asked_what_is_tight(seed, monkeypatch):
+    """It does not know, and equations from it went on for minutes: linear programs in rationals lead there first."""
+    asked = []
+    near = nash_welfare.near_equilibrium
+    monkeypatch.setattr(nash_welfare, "near_equilibrium", lambda *given: asked.append(1) or near(*given))
+    decision = allocate(NashWelfare(), odd_market(seed, users=(1, 50), types=(1, 12)))
+    assert decision.evidence.violations(decision.market, decision.shares, 1e-7) == []
+    assert gap_of(decision) <= 1e-13
+    assert len(asked) <= 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 900, 200))
 def test_more_odd_markets_are_solved_and_proved(first):
