@@ -36,9 +36,9 @@ def test_a_job_that_was_stopped_is_in_no_later_order() -> None:
 def test_trees_of_seeds_that_were_drawn_when_the_rule_was_done(seed: int) -> None:
     """103: a partition all of whose nodes are kept is kept, too; 109: a job stops others once; 112: windows of ends.
 
-    72: backfill counts jobs that their partition refuses, too; 132, 201 and 231: reasons of one partition, where there are others; 228: backfill looks at limits on amounts last.
-    301: who is passed over keeps a reason that was stated before; 311: its table of times is full; 313: a job without
-    a limit has just begun.
+    72: backfill counts jobs that their partition refuses, too; 132, 201 and 231: reasons of one partition, where there
+    are others; 228: backfill looks at limits on amounts last. 301: who is passed over keeps a reason that was stated
+    before; 311: its table of times is full; 313: a job without a limit has just begun.
     """
     found = compare(drawn(seed), KEPT / f"tree-{seed}")
     assert not found.wrong
