@@ -211,7 +211,7 @@ class Cycles:
                 self._stick(work)
                 return ()
         elif self.state.places_again and found.spots and self._fits(found) and not self._places(found):
-            for gone in self._stopped.values():
+            for gone in self._stopped.values():  # the snapshot has them still
                 self.state.add(gone)
             found = assign(self.state, work, [found.flavor])
             for gone in self._stopped.values():

@@ -239,7 +239,7 @@ class CohortQuotas:
         return frozenset().union(first, *others) if others else first
 
     def beside(self, node: int) -> Mapping[int, Beside]:
-        """Return all other nodes without children in the tree of one, as what is `Beside` it; itself at level 1."""
+        """Return what is `Beside` a node: all in its tree that have no children, and itself, at level 1."""
         over = self.parent[node]
         if (found := self._beside.get(over)) is None:
             found, path = dict[int, Beside](), self.paths[over]
