@@ -123,7 +123,7 @@ def check_within(of: Any, place: Callable[[str], str] = str) -> None:
     """
     for each in fields(of):
         if (limits := each.metadata.get("within")) is not None:
-            said = str(each.type)
+            said = re.findall(r"\w+", str(each.type))
             kind = {"whole": "int" in said, "none": each.default is None or "None" in said}
             check_number(getattr(of, each.name), place(each.name), **kind, **limits)
 
