@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
-from fairopt.importing.imported import UNPLACED, Imported, files_of, read_with
+from fairopt.importing.imported import Imported, files_of, read_with
+from fairopt.importing.unplaced import UNPLACED
 from fairopt.problem import Market, read_allocation, read_market
 from fairopt.problem.files.documents import parse_json, parse_toml
 from fairopt.problem.files.storage import AnyPath, naming, read_text

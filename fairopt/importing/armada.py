@@ -9,17 +9,9 @@ from fractions import Fraction
 from fairopt.errors import BadInput, require
 from fairopt.importing.armada_objects import FIELDS, HARMLESS, RULES, UNCOUNTED
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
-from fairopt.importing.imported import (
-    TAKEN,
-    UNKNOWN,
-    Imported,
-    ImportedGang,
-    ImportedQueue,
-    Places,
-    entitlements_of,
-    market_of,
-)
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, Stock, add, is_ready, pod_requests
+from fairopt.importing.unplaced import TAKEN, UNKNOWN, Places
 from fairopt.importing.volcano import is_gpu
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart

@@ -15,8 +15,9 @@ import numpy as np
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.imported import BOOKKEEPING, TAKEN, both_owed
+from fairopt.importing.imported import both_owed
 from fairopt.importing.kubernetes import NODE, fields, pod_fields
+from fairopt.importing.unplaced import BOOKKEEPING, TAKEN
 from fairopt.problem import Market
 
 #: Which rule of the scheduler makes what an audit says of a gang that waits.

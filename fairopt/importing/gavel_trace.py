@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Places
+from fairopt.importing.imported import Imported
 from fairopt.importing.throughputs import job_and_gpus, short
+from fairopt.importing.unplaced import Places
 from fairopt.problem import Jobs, Trace
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.storage import AnyPath, naming, read_text

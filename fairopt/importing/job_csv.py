@@ -13,10 +13,11 @@ from fractions import Fraction
 from math import ceil
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Places
+from fairopt.importing.imported import Imported
 from fairopt.importing.lines import lines_of
 from fairopt.importing.sacct import TableJob, trace_of
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, gres, moment, said, tres
+from fairopt.importing.unplaced import Places
 from fairopt.problem.files.cells import column_of, say_which
 from fairopt.problem.files.storage import AnyPath, naming
 from fairopt.problem.numbers import amount, shown, whole

@@ -11,7 +11,7 @@ from typing import Any
 from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.documents import AMOUNTS, SECONDS, found_in, in_files
-from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, Places, entitlements_of, market_of
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
 from fairopt.importing.kai_objects import FIELDS, GPUS, RULES, UNITS, VERSIONS
 from fairopt.importing.kai_pods import (
     LEAST_MEMORY,
@@ -26,6 +26,7 @@ from fairopt.importing.kai_pods import (
     told,
 )
 from fairopt.importing.kubernetes import Objects, Pod, add, objects
+from fairopt.importing.unplaced import Places
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming

@@ -11,8 +11,9 @@ from typing import IO, Any
 from fairopt.discovery import library
 from fairopt.errors import BadInput
 from fairopt.importing.documents import DEEPEST, SMALL, bounded, json_documents, opened_zip
-from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places, both_owed
+from fairopt.importing.imported import both_owed
 from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields
+from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, Places
 from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.schema import ObjectPart

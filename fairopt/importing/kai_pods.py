@@ -9,9 +9,9 @@ from typing import Any
 
 from fairopt.errors import require
 from fairopt.importing import kai_objects as kai
-from fairopt.importing.imported import Places
 from fairopt.importing.kai_objects import GPUS
 from fairopt.importing.kubernetes import MOST_ALIKE, Objects, Pod, joined, key_of, pod_requests, requests_in
+from fairopt.importing.unplaced import Places
 from fairopt.numbers import whole_as_int
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import MOST_GPUS, exact

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from fairopt.errors import BadInput, NotCapable, require
 from fairopt.importing.documents import AMOUNTS, found_in, yaml_documents
-from fairopt.importing.imported import BOOKKEEPING, TAKEN, Places
+from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, Places
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -262,6 +262,8 @@ def objects(
         except BadInput:
             with naming(path, part.place):
                 raise
+    for kind, parts in known.items():
+        places.of_all(kind, ((name, part.value) for name, part in parts.items()), kinds[kind][1])
     return known
 
 
@@ -285,14 +287,12 @@ def _sort(
     name = f"{space}/{own}" if space and own else space or own
     if not kind:
         raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
-    group, fields = kinds.get(kind, ("none", {}))
-    if version.rpartition("/")[0] != group:
+    if kind not in kinds or version.rpartition("/")[0] != kinds[kind][0]:
         places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
         return
     if not own or name in known[kind]:
         got = f"{kind} {name!r} stands twice" if own else f"{kind} without a name"
         raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
-    places.of(kind, name, value, fields)
     known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", value)
 
 

@@ -7,13 +7,14 @@ from fractions import Fraction
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import AMOUNTS, in_files
-from fairopt.importing.imported import Imported, ImportedQueue, Places, entitlements_of, market_of
+from fairopt.importing.imported import Imported, ImportedQueue, entitlements_of, market_of
 from fairopt.importing.kubernetes import Objects, add, documents, objects, unpacked
 from fairopt.importing.kueue_configuration import CONFIGURATIONS, KEY, settings_of
 from fairopt.importing.kueue_objects import GROUP, GROUPS, HARMLESS, KINDS, NODES, ORDER, PLACES, RULES
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
 from fairopt.importing.kueue_topology import Topology
 from fairopt.importing.kueue_workloads import gangs_in
+from fairopt.importing.unplaced import Places
 from fairopt.numbers import in_full
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming

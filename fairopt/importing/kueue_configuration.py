@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.imported import BOOKKEEPING, TAKEN, ImportedQueue, Places
+from fairopt.importing.imported import ImportedQueue
 from fairopt.importing.kubernetes import OBJECT, fields
+from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, Places
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.imported import BOOKKEEPING, TAKEN
 from fairopt.importing.kubernetes import NODE, OBJECT, fields, own_names, pod_fields, written_quantity
 from fairopt.importing.kueue_configuration import CONFIGURATION, CONFIGURATIONS
+from fairopt.importing.unplaced import BOOKKEEPING, TAKEN
 from fairopt.problem.entitled_rows import TOP, own_part
 from fairopt.problem.entitlements import Entitlements
 from fairopt.problem.market import Market

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import AMOUNTS, quantity
-from fairopt.importing.imported import Places
 from fairopt.importing.kubernetes import Objects
+from fairopt.importing.unplaced import Places
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, shown
 from fairopt.program import INFINITY, Number

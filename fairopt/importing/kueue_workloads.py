@@ -10,12 +10,13 @@ from itertools import product
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import SECONDS
-from fairopt.importing.imported import ImportedGang, ImportedQueue, Places
+from fairopt.importing.imported import ImportedGang, ImportedQueue
 from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add, joined
 from fairopt.importing.kueue_configuration import partly, uncounted
 from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, beyond_limits, fits_flavor, pod_sets_of, text_of
 from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.importing.kueue_topology import LEVELS, Topology, placed_late
+from fairopt.importing.unplaced import Places
 from fairopt.numbers import in_full, whole_as_int
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart

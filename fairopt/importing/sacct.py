@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Places
+from fairopt.importing.imported import Imported
 from fairopt.importing.lines import lines_of
 from fairopt.importing.slurm_records import table_rows, text_records
 from fairopt.importing.slurm_values import UNTYPED, duration, gpus_of, moment, said, tres
+from fairopt.importing.unplaced import Places
 from fairopt.problem import Jobs, Trace
 from fairopt.problem.files.cells import column_of, say_which
 from fairopt.problem.files.storage import AnyPath, naming

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import UNPLACED, ImportedQueue, Places
+from fairopt.importing.imported import ImportedQueue
 from fairopt.importing.slurm_reasons import (
     RUNS,
     SUSPENDED,
@@ -36,6 +36,7 @@ from fairopt.importing.slurm_unread import (
     whose,
 )
 from fairopt.importing.slurm_values import UNTYPED, gpus_of, gres, hosts, numbers, said, tres
+from fairopt.importing.unplaced import UNPLACED, Places
 from fairopt.problem.checks import check_name
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import amount, exact, integer, shown

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import Imported, Places
+from fairopt.importing.imported import Imported
 from fairopt.importing.job_csv import columns_of, table_cells
+from fairopt.importing.unplaced import Places
 from fairopt.problem import market_from_dict
 from fairopt.problem.files.cells import say_which
 from fairopt.problem.files.documents import parse_json

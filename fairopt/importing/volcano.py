@@ -8,15 +8,7 @@ from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import AMOUNTS, SECONDS, in_files
-from fairopt.importing.imported import (
-    Imported,
-    ImportedGang,
-    ImportedQueue,
-    Places,
-    entitlements_of,
-    gangs_of,
-    market_of,
-)
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, gangs_of, market_of
 from fairopt.importing.kubernetes import (
     Objects,
     Stock,
@@ -28,6 +20,7 @@ from fairopt.importing.kubernetes import (
     pod_requests,
     unpacked,
 )
+from fairopt.importing.unplaced import Places
 from fairopt.importing.volcano_objects import (
     CLUSTER,
     CONFIGURATION,

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from fairopt.errors import BadInput, NotCapable
-from fairopt.importing.imported import BOOKKEEPING, COUNTED, TAKEN, both_owed
+from fairopt.importing.imported import both_owed
 from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields, written_quantity
+from fairopt.importing.unplaced import BOOKKEEPING, COUNTED, TAKEN
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.program import INFINITY

@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from fairopt.importing.documents import SECONDS
-from fairopt.importing.imported import ImportedGang, Places
+from fairopt.importing.imported import ImportedGang
 from fairopt.importing.kubernetes import Objects, Pod, Stock, add, named, pod_requests
+from fairopt.importing.unplaced import Places
 from fairopt.importing.volcano_objects import CONFIGURATION
 from fairopt.problem.files.schema import ObjectPart
 

@@ -10,15 +10,8 @@ from typing import Any
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import found_in, in_files
-from fairopt.importing.imported import (
-    UNKNOWN,
-    Imported,
-    ImportedGang,
-    ImportedQueue,
-    Places,
-    entitlements_of,
-    market_of,
-)
+from fairopt.importing.imported import Imported, ImportedGang, ImportedQueue, entitlements_of, market_of
+from fairopt.importing.unplaced import UNKNOWN, Places
 from fairopt.importing.yarn_config import children, effective, queues
 from fairopt.importing.yarn_objects import DEFAULT, GPU, HARMLESS, METRICS, PREFIX, QUEUE, ROOT, RULES, properties
 from fairopt.problem.entitled_rows import Good

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.documents import quantity
-from fairopt.importing.imported import UNKNOWN, Places
+from fairopt.importing.unplaced import UNKNOWN, Places
 from fairopt.importing.yarn_objects import PREFIX, PROPERTIES, ROOT, SCHEDULER
 from fairopt.problem.entitled_rows import DEEPEST
 from fairopt.problem.files.schema import ObjectPart

@@ -18,8 +18,9 @@ import numpy as np
 
 from fairopt.errors import BadInput, NotCapable, require
 from fairopt.importing.documents import SMALL
-from fairopt.importing.imported import BOOKKEEPING, COUNTED, TAKEN, both_owed
+from fairopt.importing.imported import both_owed
 from fairopt.importing.kubernetes import fields
+from fairopt.importing.unplaced import BOOKKEEPING, COUNTED, TAKEN
 from fairopt.problem import Entitlements, Market
 from fairopt.problem.files.storage import AnyPath, naming, read_text
 from fairopt.problem.numbers import shown

@@ -14,7 +14,8 @@ from fairopt.audit import audit
 from fairopt.audit.page import page
 from fairopt.errors import BadInput
 from fairopt.experiment.page import write_page
-from fairopt.importing.imported import UNPLACED, Imported
+from fairopt.importing.imported import Imported
+from fairopt.importing.unplaced import UNPLACED
 from fairopt.problem import Entitlements, Gangs, Market
 
 pytest.importorskip("jinja2", reason="needs the extra bench")

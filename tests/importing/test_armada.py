@@ -21,7 +21,8 @@ from fairopt.errors import BadInput, NotCapable
 from fairopt.importing import armada
 from fairopt.importing.armada_objects import FIELDS, emit
 from fairopt.importing.documents import found_in
-from fairopt.importing.imported import TAKEN, read_with
+from fairopt.importing.imported import read_with
+from fairopt.importing.unplaced import TAKEN
 from fairopt.problem import Gangs, Market
 from fairopt.program import INFINITY
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from kueue_files import queue, written
 
 from fairopt.errors import BadInput
-from fairopt.importing.imported import BOOKKEEPING
 from fairopt.importing.kueue import read
 from fairopt.importing.kueue_objects import KINDS, emit
+from fairopt.importing.unplaced import BOOKKEEPING
 from fairopt.problem import Entitlements, Market
 from fairopt.program import INFINITY
 from fairopt.testing.data_suites import importer_suite

@@ -20,10 +20,11 @@ import numpy as np
 from fairopt import decide
 from fairopt.errors import FairoptError
 from fairopt.importing.armada import read as read_armada
-from fairopt.importing.imported import MINOR, Imported
+from fairopt.importing.imported import Imported
 from fairopt.importing.kai import read as read_kai
 from fairopt.importing.kubernetes import pod_requests
 from fairopt.importing.kueue import read as read_kueue
+from fairopt.importing.unplaced import MINOR
 from fairopt.importing.volcano import read as read_volcano
 from fairopt.importing.yarn import read as read_yarn
 from fairopt.models import Armada, Kai, Kueue, VolcanoCapacity, VolcanoProportion, YarnCapacity

@@ -38,14 +38,18 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 def parse_json(text: str) -> dict[str, Any]:
     """Return the object of a JSON text; errors as `parse_toml`, and for keys that stand twice in one object."""
+    how: dict[str, Any] = {
+        "parse_float": _decimal_in(text),
+        "parse_constant": Decimal,  # NaN and Infinity; they are refused where the number is read, with its place
+        "object_pairs_hook": _object,
+    }
     try:
-        data = json.loads(
-            text,
-            parse_float=_decimal_in(text),
-            parse_int=_integer,
-            parse_constant=Decimal,  # NaN and Infinity; they are refused where the number is read, with its place
-            object_pairs_hook=_object,
-        )
+        try:
+            data = json.loads(text, **how)
+        except (json.JSONDecodeError, BadInput):
+            raise
+        except ValueError:  # an integer of thousands of digits
+            data = json.loads(text, **how, parse_int=_integer)
     except json.JSONDecodeError as error:
         raise BadInput(
             f"not JSON: {error.msg}",
