@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -34,6 +35,10 @@ LARGEST = 2 * 1024**3
 SMALL = 50 * 1024**2
 #: A larger JSON text is streamed.
 WHOLE = 200 * 1024**2
+#: About so many characters of a list of objects are parsed together.
+AT_ONCE = 64 * 1024
+#: How a list of objects begins that kubectl prints.
+_LIST = re.compile(r'\s*\{(?:\s*"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"\s*,)*\s*"items"\s*:\s*\[\s*(?=\{)')
 #: Objects and lists inside each other.
 DEEPEST = 100
 #: A packed file may be this many times as large unpacked; text rarely packs better than 1 to 100.
@@ -77,8 +82,38 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
 
 def json_documents(text: str) -> Iterator[ObjectPart]:
     """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
+    read = 0
+    try:
+        for some in _pieces(text):
+            for part in _flat([ObjectPart(TOP, _parsed(some))], read):
+                yield part
+                read += 1
+    except BadInput:
+        # the piece is wrong, or it was cut where no object ended: the whole text says which, and in which line
+        yield from islice(_flat([ObjectPart(TOP, _parsed(text))]), read, None)
+
+
+def _parsed(text: str) -> dict[str, Any]:
     value = parse_json(text)
-    yield from _flat([ObjectPart(TOP, value if _is_shallow(text) else bounded(value))])
+    return value if _is_shallow(text) else bounded(value)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a JSON text with a list of objects as several, each with some of them; any other text as it is.
+
+    It is cut between lines, where an object seems to begin that is in the list. What is made of a piece at once is had
+    from the processor's own memory, where a whole text does not fit.
+    """
+    begins = _LIST.match(text)
+    line = begins and text.rfind("\n", 0, begins.end())
+    if not begins or line is None or line < 0:
+        yield text
+        return
+    at, next_one = begins.end(), f"{text[line : begins.end()]}{{"
+    while (end := text.find(next_one, at + AT_ONCE)) >= 0:
+        yield f'{{"items": [{text[at:end].rstrip().removesuffix(",")}]}}'
+        at = end
+    yield f"{begins[0]}{text[at:]}"
 
 
 @contextmanager
@@ -111,8 +146,8 @@ def _size(path: Path) -> int:
         raise
 
 
-def _flat(found: Iterable[ObjectPart]) -> Iterator[ObjectPart]:
-    """Yield objects, and in the place of lists their items."""
+def _flat(found: Iterable[ObjectPart], before: int = 0) -> Iterator[ObjectPart]:
+    """Yield objects, and in the place of lists their items; ``before``: how many come before the first of these."""
     for part in found:
         value = part.value
         if type(value) is not dict:
@@ -120,7 +155,8 @@ def _flat(found: Iterable[ObjectPart]) -> Iterator[ObjectPart]:
             raise BadInput(f"got {shown(value)}", place=part.place, remedy=remedy)
         items = value.get("items")
         if type(items) is list:
-            yield from _flat(ObjectPart((part, "item", number), item) for number, item in enumerate(items, start=1))
+            top = ObjectPart(part.place, {})  # else each of its items would keep all others
+            yield from _flat(ObjectPart((top, "item", n), item) for n, item in enumerate(items, start=before + 1))
         else:
             yield part
 

@@ -6,11 +6,12 @@ import json
 import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from fairopt.errors import BadInput, NotCapable, require
 from fairopt.importing.documents import AMOUNTS, found_in, yaml_documents
-from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, Places
+from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, TOGETHER, Places
 from fairopt.numbers import in_full
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
@@ -253,17 +254,21 @@ def objects(
     or a name, and for one that stands twice.
     """
     known: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in kinds}
-    last, called = None, ""
-    for path, part in found:
-        if path is not last:
-            last, called = path, f"{path}: "  # a path takes long to say what it is called
-        try:
-            _sort(called, part, kinds, known, places)
-        except BadInput:
-            with naming(path, part.place):
-                raise
-    for kind, parts in known.items():
-        places.of_all(kind, ((name, part.value) for name, part in parts.items()), kinds[kind][1])
+    last, called, left = None, "", iter(found)
+    while some := list(islice(left, TOGETHER)):
+        new = dict[str, list[tuple[str, Mapping[str, Any]]]]()
+        for path, part in some:
+            if path is not last:
+                last, called = path, f"{path}: "  # a path takes long to say what it is called
+            try:
+                own = _sort(called, part, kinds, known, places)
+            except BadInput:
+                with naming(path, part.place):
+                    raise
+            if own:
+                new.setdefault(own[0], []).append((own[1], part.value))
+        for kind, values in new.items():
+            places.of_all(kind, values, kinds[kind][1])
     return known
 
 
@@ -273,8 +278,11 @@ def _sort(
     kinds: Mapping[str, tuple[str, Mapping[str, str]]],
     known: dict[str, dict[str, ObjectPart]],
     places: Places,
-) -> None:
-    """Put an object of a file, which is so ``called``, among those of its kind, or note it."""
+) -> tuple[str, str] | None:
+    """Put an object of a file, which is so ``called``, among those of its kind, and return that and its name.
+
+    One of another kind is noted.
+    """
     value = part.value
     kind, version, metadata = value.get("kind"), value.get("apiVersion"), value.get("metadata")
     if type(metadata) is dict and type(kind) is type(version) is str:  # nearly always
@@ -289,11 +297,12 @@ def _sort(
         raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
     if kind not in kinds or version.rpartition("/")[0] != kinds[kind][0]:
         places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
-        return
+        return None
     if not own or name in known[kind]:
         got = f"{kind} {name!r} stands twice" if own else f"{kind} without a name"
         raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
     known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", value)
+    return kind, name
 
 
 def is_ready(node: ObjectPart) -> bool:
