@@ -18,6 +18,7 @@ from fairopt.importing.kai_pods import (
     MIG,
     NONE,
     Amounts,
+    PodReader,
     is_part,
     is_sliced,
     memory_of,
@@ -30,7 +31,7 @@ from fairopt.importing.unplaced import Places
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
-from fairopt.problem.numbers import exact, shown
+from fairopt.problem.numbers import exact
 from fairopt.program import INFINITY
 
 _AMOUNTS = dict.fromkeys(("quota", "limit", "overQuotaWeight"), "")
@@ -57,11 +58,9 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     places, params = Places(kai.HARMLESS), {"scheduler": "kai-scheduler", "pool": kai.POOL}
     kinds = {kind: (VERSIONS[kind].rpartition("/")[0], known) for kind, known in FIELDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
-        found = objects(_documents(paths, params, places), kinds, places)
-        for kind in ("Queue", "PodGroup"):
-            for part in found[kind].values():
-                if part["apiVersion"] != VERSIONS[kind]:
-                    raise BadInput(f"got {part['apiVersion']}", place=part.place, remedy=f"Give {VERSIONS[kind]}")
+        readers: Mapping[str, Callable[[str, ObjectPart], Any]]
+        readers = {"Queue": kai.of_version, "PodGroup": kai.read_group, "Pod": PodReader()}
+        found = objects(_documents(paths, params, places), kinds, places, readers)
         return _imported(found, params, product, places)
 
 
@@ -136,7 +135,7 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     types = tuple(called.values())
     kinds = {user: own[user] for user in users}
     parted = {name for name, several in pods.items() if any(is_part(pod.devices[0]) for pod in several)}
-    divided = {kinds.get(found["PodGroup"][name].part("spec").text("queue"), "") for name in parted} - {""}
+    divided = {kinds.get(found["PodGroup"][name].queue, "") for name in parted} - {""}
     placed = set(types) if "consolidation" in params.get("actions", "") else divided
     asked, sliced, gangs = _workloads(found, pods, kinds, queues, placed, places)
     goods = {Good(each, called[pool]): there[pool][each] for pool in called for each in ("cpu", "memory")}
@@ -314,19 +313,12 @@ def _workloads(
     alone = {kind: [kind] for kind in types.values()}
     sliced: set[str] = set()
     gangs: list[ImportedGang] = []
-    for name, part in found["PodGroup"].items():
-        spec = part.part("spec")
-        queue, chosen = spec.text("queue"), spec.text("priorityClassName")
+    for name, (queue, chosen, said, first, created) in found["PodGroup"].items():
         tier = tiers.get(chosen, default)
         if chosen and chosen not in tiers:
             why = f"no such PriorityClass in the files: KAI and fairopt take {default}"
             places.note("PodGroup, spec.priorityClassName", name, chosen, why)
-        said = spec.text("preemptibility")
-        if said not in ("", "preemptible", "non-preemptible"):
-            remedy = "Give preemptible or non-preemptible"
-            raise BadInput(f"got {shown(said)}", place=f"{part.place}, spec, preemptibility", remedy=remedy)
         preemptible = tier < kai.KEPT_FROM if not said else said == "preemptible"
-        first, created = spec.whole("minMember", 1), part.part("metadata").read("creationTimestamp", SECONDS, 0)
         own = pods[name]
         running = sum([pod.runs for pod in own])
         if 0 < running < first:

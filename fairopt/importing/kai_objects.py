@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.importing.documents import DEEPEST, SMALL, bounded, json_documents, opened_zip
+from fairopt.importing.documents import DEEPEST, SECONDS, SMALL, bounded, json_documents, opened_zip
 from fairopt.importing.imported import both_owed
 from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields
 from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, Places
@@ -18,6 +18,7 @@ from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
+from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
 
 #: Which rule of the scheduler makes what an audit says of a gang that waits.
@@ -153,16 +154,49 @@ LISTS: Mapping[str, str] = {
 }
 
 
-def group_of(pod: ObjectPart, classes: Container[str]) -> ObjectPart:
-    """Return the pod group that KAI makes of a pod that nothing groups: of the queue of its label, and of one pod.
+class ReadGroup(NamedTuple):
+    """What is kept of a PodGroup: its queue, how many pods start together, its age, and its class.
+
+    ``stops``: whether it may be stopped, in KAI's words, "" where it does not say.
+    """
+
+    queue: str
+    chosen: str
+    stops: str
+    first: int
+    created: int
+
+
+def of_version(name: str, part: ObjectPart, kind: str = "Queue") -> ObjectPart:
+    """Return an object that is of the version that is read. Errors: `BadInput` with the place."""
+    if part["apiVersion"] != VERSIONS[kind]:
+        raise BadInput(f"got {part['apiVersion']}", place=part.place, remedy=f"Give {VERSIONS[kind]}")
+    return part
+
+
+def read_group(name: str, part: ObjectPart) -> ReadGroup:
+    """Return what is kept of a PodGroup. Errors: `BadInput` with the place."""
+    of_version(name, part, "PodGroup")
+    spec, stops = part.part("spec"), part.part("spec").text("preemptibility")
+    if stops not in ("", "preemptible", "non-preemptible"):
+        remedy = "Give preemptible or non-preemptible"
+        raise BadInput(f"got {shown(stops)}", place=f"{spec.place}, preemptibility", remedy=remedy)
+    created = part.part("metadata").read("creationTimestamp", SECONDS, 0)
+    return ReadGroup(spec.text("queue"), spec.text("priorityClassName"), stops, spec.whole("minMember", 1), created)
+
+
+def group_of(pod: ObjectPart) -> tuple[ObjectPart, tuple[str, str]]:
+    """Return the pod group that KAI makes of a pod that nothing groups, and the classes of which it may be.
+
+    It is of the queue of the pod's label, has one pod, and is of the first of these classes that there is.
 
     Source: pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go.
     """
     labels, chosen = pod.at("metadata.labels"), pod.part("spec").text("priorityClassName")
-    named = next((each for each in (labels.text("priorityClassName"), chosen) if each in classes), "")
-    spec = {"queue": labels.text(QUEUE), "priorityClassName": named, "preemptibility": labels.text(_STOPS)}
+    spec = {"queue": labels.text(QUEUE), "preemptibility": labels.text(_STOPS)}
     age = {"creationTimestamp": pod.part("metadata").text("creationTimestamp")}
-    return ObjectPart(pod.place, {"metadata": age, "spec": spec})
+    made = ObjectPart(pod.place, {"apiVersion": VERSIONS["PodGroup"], "metadata": age, "spec": spec})
+    return made, (labels.text("priorityClassName"), chosen)
 
 
 def emit(before: Market, after: Market) -> str:

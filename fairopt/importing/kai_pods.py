@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairopt.errors import require
 from fairopt.importing import kai_objects as kai
@@ -71,6 +71,60 @@ def told(pods: list[Pod]) -> str:
     )
 
 
+class ReadPod(NamedTuple):
+    """What is kept of a Pod: its phase, the name of its group, alone and with the namespace, and whose pod it is.
+
+    ``ends``: it is being deleted. ``gated``: it may not start. ``like``: the first pod that asks for the same.
+    ``groups``: the names of the GPUs that it shares. ``utility``: what KAI reserves and scales with. ``lone``: what it
+    is where nothing groups it, as `kai_objects.group_of` says; None without the label of a queue.
+    """
+
+    phase: str
+    group: str
+    owner: str
+    scheduler: str
+    node: str
+    ends: bool
+    gated: bool
+    like: ObjectPart
+    groups: tuple[str, ...]
+    utility: bool
+    lone: tuple[ObjectPart, tuple[str, str]] | None
+
+
+class PodReader:
+    """Returns what is kept of each Pod; errors are `BadInput` with the place."""
+
+    def __init__(self) -> None:
+        self._alike: dict[bytes | str, ObjectPart] = {}
+
+    def __call__(self, name: str, part: ObjectPart) -> ReadPod:
+        """Return what is kept of one."""
+        spec, metadata = part.part("spec"), part.part("metadata")
+        notes, labels = metadata.values("annotations"), metadata.values("labels")
+        phase, group = part.values("status").get("phase"), notes.get("pod-group-name")
+        if not (type(phase) is type(group) is str):
+            phase = part.part("status").text("phase", "Pending")
+            group = metadata.part("annotations").text("pod-group-name")
+        key = key_of([requests_in(spec.value), *map(notes.get, _PARTS)])
+        if key not in self._alike and len(self._alike) >= MOST_ALIKE:
+            self._alike.clear()
+        lone = kai.group_of(part) if labels and metadata.part("labels").text(kai.QUEUE) else None
+        return ReadPod(
+            phase,
+            group,
+            joined(metadata.text("namespace"), group),
+            spec.text("schedulerName", "default-scheduler"),
+            spec.text("nodeName"),
+            bool(metadata.text("deletionTimestamp")),
+            bool(spec.parts("schedulingGates")),
+            self._alike.setdefault(key, part),
+            _groups(labels) if labels else (),
+            bool(labels) and metadata.part("labels").text("app") in _UTILITIES,
+            lone,
+        )
+
+
 def pods_of(
     found: Objects, scheduler: str, memory: int | None, places: Places
 ) -> tuple[dict[str, list[Pod]], list[tuple[str, Amounts]], dict[str, tuple[str, ...]]]:
@@ -87,47 +141,40 @@ def pods_of(
             bound["/".join(filter(None, (space, pod)))] = on
     members: dict[str, list[Pod]] = {name: [] for name in found["PodGroup"]}
     others, group_of = [], dict[str, tuple[str, ...]]()
-    alike: dict[bytes | str, _Asked] = {}
-    for name, part in found["Pod"].items():
-        spec, metadata = part.part("spec"), part.part("metadata")
-        notes_of, labels = metadata.values("annotations"), metadata.values("labels")
-        phase, group = part.values("status").get("phase"), notes_of.get("pod-group-name")
-        if not (type(phase) is type(group) is str):
-            phase = part.part("status").text("phase", "Pending")
-            group = metadata.part("annotations").text("pod-group-name")
+    alike: dict[ObjectPart, _Asked] = {}
+    for name, own in found["Pod"].items():
         chosen, selected = bound.get(name, ("", ()))
-        node = spec.text("nodeName") or chosen
-        key = key_of([requests_in(spec.value), *map(notes_of.get, _PARTS)])
-        if key not in alike:
-            if len(alike) >= MOST_ALIKE:
-                alike.clear()
-            alike[key] = _takes(part, memory)
-        takes, sliced, devices, notes = alike[key]
+        node, owner = own.node or chosen, own.owner
+        if own.like not in alike:
+            alike[own.like] = _takes(own.like, memory)
+        takes, sliced, devices, notes = alike[own.like]
         for where, value, why in notes:
             places.note(where, name, value, why)
-        owner = joined(metadata.text("namespace"), group)
-        if phase not in ("Pending", "Running"):
-            places.note("Pod, status.phase", name, phase, "it takes nothing")
-        elif spec.text("schedulerName", "default-scheduler") != scheduler:
-            if node and metadata.part("labels").text("app") not in _UTILITIES:
+        if own.phase not in ("Pending", "Running"):
+            places.note("Pod, status.phase", name, own.phase, "it takes nothing")
+        elif own.scheduler != scheduler:
+            if node and not own.utility:
                 others.append((node, takes))
-        elif metadata.text("deletionTimestamp"):
+        elif own.ends:
             places.note("Pod, metadata.deletionTimestamp", name, "set", "it ends: KAI does not count it as held")
-        elif not node and spec.parts("schedulingGates"):
+        elif not node and own.gated:
             places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
         else:
-            if (not group or owner not in members) and metadata.part("labels").text(kai.QUEUE):
+            if (not own.group or owner not in members) and own.lone:
                 owner = name if name not in members else f"{name} (pod)"
-                found["PodGroup"][owner], members[owner] = kai.group_of(part, found["PriorityClass"]), []
-                places.note(f"Pod, label {kai.QUEUE}", name, group or "no pod group", _LONE)
-            if not group and owner not in members:
+                made, classes = own.lone
+                first = next((each for each in classes if each in found["PriorityClass"]), "")
+                found["PodGroup"][owner], members[owner] = kai.read_group(owner, made)._replace(chosen=first), []
+                places.note(f"Pod, label {kai.QUEUE}", name, own.group or "no pod group", _LONE)
+            if not own.group and owner not in members:
                 places.note("Pod", name, "no annotation pod-group-name", "of no queue")
             elif owner not in members:
-                places.note("Pod, pod-group-name", name, group, "no such pod group")
+                places.note("Pod, pod-group-name", name, own.group, "no such pod group")
             else:
-                runs = bool(node) or phase == "Running"
-                groups = selected or (_groups(labels) if labels else ())
-                members[owner].append(Pod(runs, takes, sliced=sliced, devices=devices, node=node, groups=groups))
+                runs = bool(node) or own.phase == "Running"
+                members[owner].append(
+                    Pod(runs, takes, sliced=sliced, devices=devices, node=node, groups=selected or own.groups)
+                )
         group_of[name] = (owner,)
     return members, others, group_of
 

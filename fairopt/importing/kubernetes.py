@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from fairopt.errors import BadInput, NotCapable, require
@@ -241,34 +242,39 @@ class Stock(NamedTuple):
         return {goods.get(name, name): amount for name, amount in amounts.items() if self.has(name)}
 
 
-#: Objects by kind and name.
-Objects: TypeAlias = Mapping[str, dict[str, ObjectPart]]
+#: Objects by kind and name, or what a reader of that kind kept of each.
+Objects: TypeAlias = Mapping[str, dict[str, Any]]
 
 
 def objects(
-    found: Iterable[tuple[AnyPath, ObjectPart]], kinds: Mapping[str, tuple[str, Mapping[str, str]]], places: Places
-) -> dict[str, dict[str, ObjectPart]]:
+    found: Iterable[tuple[AnyPath, ObjectPart]],
+    kinds: Mapping[str, tuple[str, Mapping[str, str]]],
+    places: Places,
+    readers: Mapping[str, Callable[[str, ObjectPart], Any]] = MappingProxyType({}),
+) -> Objects:
     """Return objects by kind and name; those of other kinds, and fields that are not read, have no place.
 
-    ``kinds``: the API group of each kind that is read, and its fields. Errors: `BadInput` for an object without a kind
-    or a name, and for one that stands twice.
+    ``kinds``: the API group of each kind that is read, and its fields. ``readers``: of a kind of which there are many,
+    what returns all that is kept of one, by its name and the object.
+
+    Errors: `BadInput` for an object without a kind or a name, and for one that stands twice; those of readers.
     """
-    known: dict[str, dict[str, ObjectPart]] = {kind: {} for kind in kinds}
+    known: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     last, called, left = None, "", iter(found)
     while some := list(islice(left, TOGETHER)):
-        new = dict[str, list[tuple[str, Mapping[str, Any]]]]()
+        new = dict[str, dict[str, ObjectPart]]()
         for path, part in some:
             if path is not last:
                 last, called = path, f"{path}: "  # a path takes long to say what it is called
             try:
-                own = _sort(called, part, kinds, known, places)
+                _sort(called, part, kinds, known, new, places)
             except BadInput:
                 with naming(path, part.place):
                     raise
-            if own:
-                new.setdefault(own[0], []).append((own[1], part.value))
-        for kind, values in new.items():
-            places.of_all(kind, values, kinds[kind][1])
+        for kind, parts in new.items():
+            places.of_all(kind, [(name, part.value) for name, part in parts.items()], kinds[kind][1])
+            read = readers.get(kind)
+            known[kind].update(parts if read is None else {name: read(name, part) for name, part in parts.items()})
     return known
 
 
@@ -276,13 +282,11 @@ def _sort(
     called: str,
     part: ObjectPart,
     kinds: Mapping[str, tuple[str, Mapping[str, str]]],
-    known: dict[str, dict[str, ObjectPart]],
+    known: Objects,
+    new: dict[str, dict[str, ObjectPart]],
     places: Places,
-) -> tuple[str, str] | None:
-    """Put an object of a file, which is so ``called``, among those of its kind, and return that and its name.
-
-    One of another kind is noted.
-    """
+) -> None:
+    """Put an object of a file, which is so ``called``, among the new ones of its kind, or note it."""
     value = part.value
     kind, version, metadata = value.get("kind"), value.get("apiVersion"), value.get("metadata")
     if type(metadata) is dict and type(kind) is type(version) is str:  # nearly always
@@ -297,12 +301,12 @@ def _sort(
         raise BadInput("no kind", place=part.place, remedy="Give objects as kubectl get -o json prints them")
     if kind not in kinds or version.rpartition("/")[0] != kinds[kind][0]:
         places.note(f"kind {kind}", name, version or "no apiVersion", "not an object that is read")
-        return None
-    if not own or name in known[kind]:
+        return
+    beside = new.setdefault(kind, {})
+    if not own or name in known[kind] or name in beside:
         got = f"{kind} {name!r} stands twice" if own else f"{kind} without a name"
         raise BadInput(got, place=part.place, remedy="Give each object once, with its name, as kubectl prints it")
-    known[kind][name] = ObjectPart(f"{called}{kind} {name!r}", value)
-    return kind, name
+    beside[name] = ObjectPart(f"{called}{kind} {name!r}", value)
 
 
 def is_ready(node: ObjectPart) -> bool:

@@ -11,6 +11,7 @@ from fairopt.importing.imported import Imported, ImportedQueue, entitlements_of,
 from fairopt.importing.kubernetes import Objects, add, documents, objects, unpacked
 from fairopt.importing.kueue_configuration import CONFIGURATIONS, KEY, settings_of
 from fairopt.importing.kueue_objects import GROUP, GROUPS, HARMLESS, KINDS, NODES, ORDER, PLACES, RULES
+from fairopt.importing.kueue_pods import ReadWork, WorkReader
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
 from fairopt.importing.kueue_topology import Topology
 from fairopt.importing.kueue_workloads import gangs_in
@@ -47,11 +48,18 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     places = Places(HARMLESS)
     kinds = {kind: (GROUPS.get(kind, GROUP), known) for kind, known in KINDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
-        found = objects(unpacked(documents(paths), KEY, CONFIGURATIONS, "Configuration"), kinds, places)
-        for kind in (kind for kind in KINDS if kind not in GROUPS):
-            for name, part in found[kind].items():
+        read_work = WorkReader()
+
+        def reader(kind: str) -> Callable[[str, ObjectPart], ObjectPart | ReadWork]:
+            def read(name: str, part: ObjectPart) -> ObjectPart | ReadWork:
                 if (version := part.text("apiVersion")).rpartition("/")[2] not in VERSIONS:
                     places.note(f"{kind}, apiVersion", name, version, f"not known here, and read as {VERSIONS[-1]}")
+                return read_work(name, part) if kind == "Workload" else part
+
+            return read
+
+        readers = {kind: reader(kind) for kind in KINDS if kind not in GROUPS}
+        found = objects(unpacked(documents(paths), KEY, CONFIGURATIONS, "Configuration"), kinds, places, readers)
         return _imported(found, resource, places)
 
 

@@ -9,11 +9,10 @@ from fractions import Fraction
 from itertools import product
 
 from fairopt.errors import BadInput
-from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue
-from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add, joined
+from fairopt.importing.kubernetes import Objects, add
 from fairopt.importing.kueue_configuration import partly, uncounted
-from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, beyond_limits, fits_flavor, pod_sets_of, text_of
+from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, Written, beyond_limits, fits_flavor, pod_sets_of
 from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.importing.kueue_topology import LEVELS, Topology, placed_late
 from fairopt.importing.unplaced import Places
@@ -67,40 +66,26 @@ def gangs_in(
         for goods, after in dict.fromkeys((goods, name in late) for name, goods in listed.items())
     }
     flavors_of = {name: flavors[goods, name in late] for name, goods in listed.items()}
-    alike: dict[str | bytes, _Alike] = {}
+    alike: dict[Written, _Alike] = {}
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
     from fairopt.importing.kueue_usage import past_use  # here, since files of other schedulers have none
 
     partial, (by_use, past) = partly(found["Configuration"]), past_use(found, places)
-    for name, part in found["Workload"].items():
-        spec, status = part.part("spec"), part.part("status")
-        conditions = _conditions(status)
-        admitted = status.part("admission").text("clusterQueue")
-        if conditions.get("Finished") == "True":
-            places.note("Workload", name, "not taken over", "it is finished")
+    for name, work in found["Workload"].items():
+        if work.left_out:
+            places.note("Workload", name, "not taken over", work.left_out)
             continue
-        if not admitted and not spec.flag("active", True):
-            places.note("Workload", name, "not taken over", "it is deactivated, and not queued")
-            continue
-        asked, written = spec.text("queueName"), text_of(spec, status, admitted, in_full=True)
-        same = alike.get(written)
+        same = alike.get(work.written)
         if same is None:
-            if len(alike) >= MOST_ALIKE:
-                alike.clear()
-            same = alike.get(key := text_of(spec, status, admitted))
-            if same is None:
-                pod_sets = tuple(pod_sets_of(spec, status, admitted, partial))
-                same = alike[key] = _Alike(bool(admitted), pod_sets, _taken(pod_sets))
-            alike[written] = same
-        metadata = part.part("metadata")
-        own = joined(metadata.text("namespace"), asked)
+            pod_sets = tuple(pod_sets_of(work.written, partial))
+            same = alike[work.written] = _Alike(bool(work.admitted), pod_sets, _taken(pod_sets))
+        _, admitted, asked, own, tier, since, let_run, _ = work
         waits_for, stopped = local.get(own, ("", ""))
-        queue, let_run = admitted or waits_for, conditions.get("Admitted", "True") == "True"
+        queue = admitted or waits_for
         if queue in counted:
             tally[queue, let_run, same] += 1
-        tier, since = spec.whole("priority", 0, least=-(2**31)), metadata.read("creationTimestamp", SECONDS, 0)
         about = () if admitted else (("workload", name), ("local", own))
         if not queue:
             places.note("Workload, spec.queueName", name, asked, "its LocalQueue is not in the file")
@@ -133,16 +118,6 @@ def gangs_in(
             beyond = max(0, total - nominal) if owner.parent else 0
             counted[name][f"{usage} {good} borrowed"] = beyond
     return gangs, counted if found["Workload"] else {}
-
-
-def _conditions(status: ObjectPart) -> dict[str, str]:
-    """Return the status of each condition by its type."""
-    found = status.value.get("conditions")
-    if type(found) is list and all(
-        type(each) is dict and type(each.get("type")) is type(each.get("status")) is str for each in found
-    ):  # nearly always
-        return {each["type"]: each["status"] for each in found}
-    return {each.text("type"): each.text("status") for each in status.parts("conditions")}
 
 
 def _ordered(
