@@ -110,9 +110,13 @@ def _pieces(text: str) -> Iterator[str]:
         yield text
         return
     at, next_one = begins.end(), f"{text[line : begins.end()]}{{"
-    while (end := text.find(next_one, at + AT_ONCE)) >= 0:
-        yield f'{{"items": [{text[at:end].rstrip().removesuffix(",")}]}}'
-        at = end
+    end = text.find(next_one, at + AT_ONCE)
+    while end >= 0:
+        some = text[at:end].rstrip()
+        if some.endswith(","):  # else no object ends here
+            yield f'{{"items": [{some[:-1]}]}}'
+            at = end
+        end = text.find(next_one, end + AT_ONCE)
     yield f"{begins[0]}{text[at:]}"
 
 

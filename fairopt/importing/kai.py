@@ -18,11 +18,12 @@ from fairopt.importing.kai_pods import (
     MIG,
     NONE,
     Amounts,
-    PodReader,
     is_part,
     is_sliced,
     memory_of,
+    pod_reader,
     pods_of,
+    read_group,
     together_of,
     told,
 )
@@ -59,7 +60,7 @@ def read(*paths: AnyPath, product: bool = False) -> Imported:
     kinds = {kind: (VERSIONS[kind].rpartition("/")[0], known) for kind, known in FIELDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
         readers: Mapping[str, Callable[[str, ObjectPart], Any]]
-        readers = {"Queue": kai.of_version, "PodGroup": kai.read_group, "Pod": PodReader()}
+        readers = {"Queue": kai.of_version, "PodGroup": read_group, "Pod": pod_reader()}
         found = objects(_documents(paths, params, places), kinds, places, readers)
         return _imported(found, params, product, places)
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput
-from fairopt.importing.documents import DEEPEST, SECONDS, SMALL, bounded, json_documents, opened_zip
+from fairopt.importing.documents import DEEPEST, SMALL, bounded, json_documents, opened_zip
 from fairopt.importing.imported import both_owed
 from fairopt.importing.kubernetes import NODE, OBJECT, apply_list, fields, own_names, pod_fields
 from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, Places
@@ -18,7 +18,6 @@ from fairopt.problem import Market
 from fairopt.problem.entitled_rows import TOP
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath
-from fairopt.problem.numbers import shown
 from fairopt.program import INFINITY
 
 #: Which rule of the scheduler makes what an audit says of a gang that waits.
@@ -154,35 +153,11 @@ LISTS: Mapping[str, str] = {
 }
 
 
-class ReadGroup(NamedTuple):
-    """What is kept of a PodGroup: its queue, how many pods start together, its age, and its class.
-
-    ``stops``: whether it may be stopped, in KAI's words, "" where it does not say.
-    """
-
-    queue: str
-    chosen: str
-    stops: str
-    first: int
-    created: int
-
-
 def of_version(name: str, part: ObjectPart, kind: str = "Queue") -> ObjectPart:
     """Return an object that is of the version that is read. Errors: `BadInput` with the place."""
     if part["apiVersion"] != VERSIONS[kind]:
         raise BadInput(f"got {part['apiVersion']}", place=part.place, remedy=f"Give {VERSIONS[kind]}")
     return part
-
-
-def read_group(name: str, part: ObjectPart) -> ReadGroup:
-    """Return what is kept of a PodGroup. Errors: `BadInput` with the place."""
-    of_version(name, part, "PodGroup")
-    spec, stops = part.part("spec"), part.part("spec").text("preemptibility")
-    if stops not in ("", "preemptible", "non-preemptible"):
-        remedy = "Give preemptible or non-preemptible"
-        raise BadInput(f"got {shown(stops)}", place=f"{spec.place}, preemptibility", remedy=remedy)
-    created = part.part("metadata").read("creationTimestamp", SECONDS, 0)
-    return ReadGroup(spec.text("queue"), spec.text("priorityClassName"), stops, spec.whole("minMember", 1), created)
 
 
 def group_of(pod: ObjectPart) -> tuple[ObjectPart, tuple[str, str]]:

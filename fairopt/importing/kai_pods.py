@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
 
-from fairopt.errors import require
+from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
+from fairopt.importing.documents import SECONDS
 from fairopt.importing.kai_objects import GPUS
 from fairopt.importing.kubernetes import MOST_ALIKE, Objects, Pod, joined, key_of, pod_requests, requests_in
 from fairopt.importing.unplaced import Places
 from fairopt.numbers import whole_as_int
 from fairopt.problem.files.schema import ObjectPart
-from fairopt.problem.numbers import MOST_GPUS, exact
+from fairopt.problem.numbers import MOST_GPUS, exact, shown
 
 NONE = Fraction(0)
 #: How the resources begin that are slices of GPUs.
@@ -71,7 +72,20 @@ def told(pods: list[Pod]) -> str:
     )
 
 
-class ReadPod(NamedTuple):
+class _ReadGroup(NamedTuple):
+    """What is kept of a PodGroup: its queue, how many pods start together, its age, and its class.
+
+    ``stops``: whether it may be stopped, in KAI's words, "" where it does not say.
+    """
+
+    queue: str
+    chosen: str
+    stops: str
+    first: int
+    created: int
+
+
+class _ReadPod(NamedTuple):
     """What is kept of a Pod: its phase, the name of its group, alone and with the namespace, and whose pod it is.
 
     ``ends``: it is being deleted. ``gated``: it may not start. ``like``: the first pod that asks for the same.
@@ -92,14 +106,22 @@ class ReadPod(NamedTuple):
     lone: tuple[ObjectPart, tuple[str, str]] | None
 
 
-class PodReader:
-    """Returns what is kept of each Pod; errors are `BadInput` with the place."""
+def read_group(name: str, part: ObjectPart) -> _ReadGroup:
+    """Return what is kept of a PodGroup. Errors: `BadInput` with the place."""
+    kai.of_version(name, part, "PodGroup")
+    spec, stops = part.part("spec"), part.part("spec").text("preemptibility")
+    if stops not in ("", "preemptible", "non-preemptible"):
+        remedy = "Give preemptible or non-preemptible"
+        raise BadInput(f"got {shown(stops)}", place=f"{spec.place}, preemptibility", remedy=remedy)
+    created = part.part("metadata").read("creationTimestamp", SECONDS, 0)
+    return _ReadGroup(spec.text("queue"), spec.text("priorityClassName"), stops, spec.whole("minMember", 1), created)
 
-    def __init__(self) -> None:
-        self._alike: dict[bytes | str, ObjectPart] = {}
 
-    def __call__(self, name: str, part: ObjectPart) -> ReadPod:
-        """Return what is kept of one."""
+def pod_reader() -> Callable[[str, ObjectPart], _ReadPod]:
+    """Return what returns all that is kept of a Pod, for `pods_of`; its errors are `BadInput` with the place."""
+    alike: dict[bytes | str, ObjectPart] = {}
+
+    def read(name: str, part: ObjectPart) -> _ReadPod:
         spec, metadata = part.part("spec"), part.part("metadata")
         notes, labels = metadata.values("annotations"), metadata.values("labels")
         phase, group = part.values("status").get("phase"), notes.get("pod-group-name")
@@ -107,10 +129,9 @@ class PodReader:
             phase = part.part("status").text("phase", "Pending")
             group = metadata.part("annotations").text("pod-group-name")
         key = key_of([requests_in(spec.value), *map(notes.get, _PARTS)])
-        if key not in self._alike and len(self._alike) >= MOST_ALIKE:
-            self._alike.clear()
-        lone = kai.group_of(part) if labels and metadata.part("labels").text(kai.QUEUE) else None
-        return ReadPod(
+        if key not in alike and len(alike) >= MOST_ALIKE:
+            alike.clear()
+        return _ReadPod(
             phase,
             group,
             joined(metadata.text("namespace"), group),
@@ -118,11 +139,13 @@ class PodReader:
             spec.text("nodeName"),
             bool(metadata.text("deletionTimestamp")),
             bool(spec.parts("schedulingGates")),
-            self._alike.setdefault(key, part),
+            alike.setdefault(key, part),
             _groups(labels) if labels else (),
             bool(labels) and metadata.part("labels").text("app") in _UTILITIES,
-            lone,
+            kai.group_of(part) if labels and metadata.part("labels").text(kai.QUEUE) else None,
         )
+
+    return read
 
 
 def pods_of(
@@ -164,7 +187,7 @@ def pods_of(
                 owner = name if name not in members else f"{name} (pod)"
                 made, classes = own.lone
                 first = next((each for each in classes if each in found["PriorityClass"]), "")
-                found["PodGroup"][owner], members[owner] = kai.read_group(owner, made)._replace(chosen=first), []
+                found["PodGroup"][owner], members[owner] = read_group(owner, made)._replace(chosen=first), []
                 places.note(f"Pod, label {kai.QUEUE}", name, own.group or "no pod group", _LONE)
             if not own.group and owner not in members:
                 places.note("Pod", name, "no annotation pod-group-name", "of no queue")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from fairopt.errors import BadInput
 from fairopt.importing.documents import AMOUNTS, in_files
@@ -11,10 +12,9 @@ from fairopt.importing.imported import Imported, ImportedQueue, entitlements_of,
 from fairopt.importing.kubernetes import Objects, add, documents, objects, unpacked
 from fairopt.importing.kueue_configuration import CONFIGURATIONS, KEY, settings_of
 from fairopt.importing.kueue_objects import GROUP, GROUPS, HARMLESS, KINDS, NODES, ORDER, PLACES, RULES
-from fairopt.importing.kueue_pods import ReadWork, WorkReader
 from fairopt.importing.kueue_quotas import FlavorColumns, read_owner
 from fairopt.importing.kueue_topology import Topology
-from fairopt.importing.kueue_workloads import gangs_in
+from fairopt.importing.kueue_workloads import gangs_in, work_reader
 from fairopt.importing.unplaced import Places
 from fairopt.numbers import in_full
 from fairopt.problem.files.schema import ObjectPart
@@ -48,13 +48,13 @@ def read(*paths: AnyPath, resource: str | None = None) -> Imported:
     places = Places(HARMLESS)
     kinds = {kind: (GROUPS.get(kind, GROUP), known) for kind, known in KINDS.items()}
     with naming(", ".join(map(str, paths))), in_files(paths):
-        read_work = WorkReader()
+        read_work = work_reader()
 
-        def reader(kind: str) -> Callable[[str, ObjectPart], ObjectPart | ReadWork]:
-            def read(name: str, part: ObjectPart) -> ObjectPart | ReadWork:
+        def reader(kind: str) -> Callable[[str, ObjectPart], Any]:
+            def read(name: str, part: ObjectPart) -> Any:
                 if (version := part.text("apiVersion")).rpartition("/")[2] not in VERSIONS:
                     places.note(f"{kind}, apiVersion", name, version, f"not known here, and read as {VERSIONS[-1]}")
-                return read_work(name, part) if kind == "Workload" else part
+                return read_work(part) if kind == "Workload" else part
 
             return read
 

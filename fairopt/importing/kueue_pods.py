@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fairopt.errors import BadInput, require
-from fairopt.importing.documents import AMOUNTS, SECONDS
-from fairopt.importing.kubernetes import MOST_ALIKE, joined, key_of, pod_requests, requests_in, some_of
+from fairopt.importing.documents import AMOUNTS
+from fairopt.importing.kubernetes import key_of, pod_requests, requests_in, some_of
 from fairopt.importing.kueue_quotas import in_units
+from fairopt.numbers import in_full
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
 
@@ -42,9 +42,8 @@ class PodSet(NamedTuple):
     placed: ObjectPart
 
 
-def pod_sets_of(work: Written, partial: bool) -> Iterator[PodSet]:
+def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: bool, partial: bool) -> Iterator[PodSet]:
     """Yield the pod sets of a Workload; ``partial``: whether it may start with fewer pods."""
-    spec, status, admitted = work.spec, work.status, work.admitted
     assigned = {each.text("name", "main"): each for each in status.part("admission").parts("podSetAssignments")}
     done = {each.text("name", "main"): each.whole("count", 0) for each in status.parts("reclaimablePods")}
     told = {each.text("name", "main"): each.read("resources", AMOUNTS, {}) for each in status.parts("resourceRequests")}
@@ -76,84 +75,7 @@ def pod_sets_of(work: Written, partial: bool) -> Iterator[PodSet]:
         yield PodSet(name, amounts, flavors, pod, each.part("topologyRequest"), left, spare, placed)
 
 
-@dataclass(eq=False, slots=True)
-class Written:
-    """What decides which gangs a Workload is, but for its name and queue: the same for all that are alike in it."""
-
-    spec: ObjectPart
-    status: ObjectPart
-    admitted: str
-
-
-class ReadWork(NamedTuple):
-    """What is kept of a Workload: why it is not taken over, "" where it is, and what it says.
-
-    ``admitted``: the ClusterQueue that let it have quota. ``asked``: its LocalQueue, ``local``: the same with the
-    namespace. ``let_run``: whether its admission is complete.
-    """
-
-    left_out: str
-    admitted: str = ""
-    asked: str = ""
-    local: str = ""
-    tier: int = 0
-    since: int = 0
-    let_run: bool = True
-    written: Written | None = None
-
-
-class WorkReader:
-    """Returns what is kept of each Workload; errors are `BadInput` with the place."""
-
-    def __init__(self) -> None:
-        self._written: dict[str | bytes, Written] = {}
-        self._alike: dict[str | bytes, Written] = {}
-
-    def __call__(self, name: str, part: ObjectPart) -> ReadWork:
-        """Return what is kept of one."""
-        spec, status, metadata = part.part("spec"), part.part("status"), part.part("metadata")
-        conditions, admitted = _conditions(status), status.part("admission").text("clusterQueue")
-        if conditions.get("Finished") == "True":
-            return ReadWork("it is finished")
-        if not admitted and not spec.flag("active", True):
-            return ReadWork("it is deactivated, and not queued")
-        asked, let_run = spec.text("queueName"), conditions.get("Admitted", "True") == "True"
-        tier, since = spec.whole("priority", 0, least=-(2**31)), metadata.read("creationTimestamp", SECONDS, 0)
-        local = joined(metadata.text("namespace"), asked)
-        return ReadWork("", admitted, asked, local, tier, since, let_run, self._like(Written(spec, status, admitted)))
-
-    def _like(self, new: Written) -> Written:
-        """Return the first of those that are alike."""
-        in_full = _text(new, in_full=True)
-        found = self._written.get(in_full)
-        if found is None:
-            if len(self._written) >= MOST_ALIKE:
-                self._written.clear()
-            if len(self._alike) >= MOST_ALIKE:
-                self._alike.clear()
-            found = self._written[in_full] = self._alike.setdefault(_text(new), new)
-        return found
-
-
-def _text(work: Written, *, in_full: bool = False) -> str | bytes:
-    """Return what stands for all that decides which gangs a Workload is; errors as `pod_sets_of`.
-
-    ``in_full``: for its pods as they are written, too, which takes less long.
-    """
-    sets, admitted = work.spec.value.get("podSets"), bool(work.admitted)
-    assigned = work.status.part("admission").value.get("podSetAssignments") if admitted else None
-    left = list(map(work.status.value.get, _LEFT))
-    if in_full:
-        return key_of([admitted, sets, assigned, left])
-    said = []
-    for each in work.spec.parts("podSets"):
-        pod = each.at("template.spec").value
-        said.append([*requests_in(pod), *map(pod.get, _OF_POD)])
-    more = [some_of(each, ("name", "count", "resources")) for each in left]
-    return key_of([admitted, said, some_of(sets, _POD_SET), some_of(assigned, _ASSIGNED), more])
-
-
-def _conditions(status: ObjectPart) -> dict[str, str]:
+def conditions_of(status: ObjectPart) -> dict[str, str]:
     """Return the status of each condition by its type."""
     found = status.value.get("conditions")
     if type(found) is list and all(
@@ -161,6 +83,46 @@ def _conditions(status: ObjectPart) -> dict[str, str]:
     ):  # nearly always
         return {each["type"]: each["status"] for each in found}
     return {each.text("type"): each.text("status") for each in status.parts("conditions")}
+
+
+def text_of(spec: ObjectPart, status: ObjectPart, admitted: str, *, in_full: bool = False) -> str | bytes:
+    """Return what stands for all that decides which gangs a Workload is; errors as `pod_sets_of`.
+
+    ``in_full``: for its pods as they are written, too, which takes less long.
+    """
+    sets = spec.value.get("podSets")
+    assigned = status.part("admission").value.get("podSetAssignments") if admitted else None
+    left = list(map(status.value.get, _LEFT))
+    if in_full:
+        return key_of([bool(admitted), sets, assigned, left])
+    said = []
+    for each in spec.parts("podSets"):
+        pod = each.at("template.spec").value
+        said.append([*requests_in(pod), *map(pod.get, _OF_POD)])
+    more = [some_of(each, ("name", "count", "resources")) for each in left]
+    return key_of([bool(admitted), said, some_of(sets, _POD_SET), some_of(assigned, _ASSIGNED), more])
+
+
+def fewer_pods_of(
+    pod_sets: Iterable[PodSet], shared_ones: Sequence[str], notes: list[tuple[str, str, str]]
+) -> dict[str, str]:
+    """Return without how many pods a Workload may start, and what one of them takes, as the rule's setting.
+
+    ``shared_ones``: the resources that are GPUs here. ``notes`` get what has no place.
+
+    Source: pkg/scheduler/flavorassigner/podset_reducer.go.
+    """
+    said = []
+    for pods in pod_sets:
+        one = {each: amount / pods.number for each, amount in pods.amounts.items() if pods.spare}
+        shared = {"gpu": sum((one.pop(each) for each in shared_ones if each in one), Fraction(0))}
+        if shared["gpu"].denominator != 1:
+            why = "partial admission is not modelled where one pod takes a part of what is shared"
+            notes.append(("Workload, spec.podSets[].minCount", in_full(shared["gpu"]), why))
+            return {}
+        takes = ", ".join(f"{each} {amount}" for each, amount in (shared | one).items() if amount)
+        said += [f"{pods.spare}: {takes}"] * bool(pods.spare)
+    return {"fewer_pods": "; ".join(said)} if said else {}
 
 
 def beyond_limits(pod: ObjectPart) -> str:

@@ -7,12 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
+from typing import NamedTuple
 
 from fairopt.errors import BadInput
+from fairopt.importing.documents import SECONDS
 from fairopt.importing.imported import ImportedGang, ImportedQueue
-from fairopt.importing.kubernetes import Objects, add
+from fairopt.importing.kubernetes import MOST_ALIKE, Objects, add, joined
 from fairopt.importing.kueue_configuration import partly, uncounted
-from fairopt.importing.kueue_pods import PLACING, Amounts, PodSet, Written, beyond_limits, fits_flavor, pod_sets_of
+from fairopt.importing.kueue_pods import (
+    PLACING,
+    Amounts,
+    PodSet,
+    beyond_limits,
+    conditions_of,
+    fewer_pods_of,
+    fits_flavor,
+    pod_sets_of,
+    text_of,
+)
 from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.importing.kueue_topology import LEVELS, Topology, placed_late
 from fairopt.importing.unplaced import Places
@@ -35,10 +47,58 @@ class _Alike:
     With the gangs goes what there is to note.
     """
 
+    spec: ObjectPart
+    status: ObjectPart
     admitted: bool
-    pod_sets: tuple[PodSet, ...]
-    takes: Mapping[str, Mapping[str, Number]]
+    pod_sets: tuple[PodSet, ...] = ()
+    takes: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
     gangs: dict[_Flavors, tuple[list[_Made], list[tuple[str, str, str]]]] = field(default_factory=dict)
+
+
+class _Read(NamedTuple):
+    """What is kept of a Workload: why it is not taken over, "" where it is, and what it says.
+
+    ``admitted``: the ClusterQueue that let it have quota. ``asked``: its LocalQueue, ``local``: the same with the
+    namespace. ``let_run``: whether its admission is complete.
+    """
+
+    left_out: str
+    admitted: str = ""
+    asked: str = ""
+    local: str = ""
+    tier: int = 0
+    since: int = 0
+    let_run: bool = True
+    like: _Alike | None = None
+
+
+def work_reader() -> Callable[[ObjectPart], _Read]:
+    """Return what returns all that is kept of a Workload, for `gangs_in`; its errors are `BadInput` with the place."""
+    in_full, alike = dict[str | bytes, _Alike](), dict[str | bytes, _Alike]()
+
+    def like(spec: ObjectPart, status: ObjectPart, admitted: str) -> _Alike:
+        written = text_of(spec, status, admitted, in_full=True)
+        if written not in in_full:
+            for known in (in_full, alike):
+                if len(known) >= MOST_ALIKE:
+                    known.clear()
+            key = text_of(spec, status, admitted)
+            in_full[written] = alike.setdefault(key, _Alike(spec, status, bool(admitted)))
+        return in_full[written]
+
+    def read(part: ObjectPart) -> _Read:
+        spec, status, metadata = part.part("spec"), part.part("status"), part.part("metadata")
+        conditions, admitted = conditions_of(status), status.part("admission").text("clusterQueue")
+        if conditions.get("Finished") == "True":
+            return _Read("it is finished")
+        if not admitted and not spec.flag("active", True):
+            return _Read("it is deactivated, and not queued")
+        asked, let_run = spec.text("queueName"), conditions.get("Admitted", "True") == "True"
+        tier, since = spec.whole("priority", 0, least=-(2**31)), metadata.read("creationTimestamp", SECONDS, 0)
+        local = joined(metadata.text("namespace"), asked)
+        return _Read("", admitted, asked, local, tier, since, let_run, like(spec, status, admitted))
+
+    return read
 
 
 def gangs_in(
@@ -66,7 +126,6 @@ def gangs_in(
         for goods, after in dict.fromkeys((goods, name in late) for name, goods in listed.items())
     }
     flavors_of = {name: flavors[goods, name in late] for name, goods in listed.items()}
-    alike: dict[Written, _Alike] = {}
     tally: Counter[tuple[str, bool, _Alike]] = Counter()
     lacks = {name: _lacking(owner, found["ResourceFlavor"]) for name, owner in queues.items()}
     stops = {name: part.part("spec").text("stopPolicy", "None") for name, part in found["ClusterQueue"].items()}
@@ -77,11 +136,10 @@ def gangs_in(
         if work.left_out:
             places.note("Workload", name, "not taken over", work.left_out)
             continue
-        same = alike.get(work.written)
-        if same is None:
-            pod_sets = tuple(pod_sets_of(work.written, partial))
-            same = alike[work.written] = _Alike(bool(work.admitted), pod_sets, _taken(pod_sets))
-        _, admitted, asked, own, tier, since, let_run, _ = work
+        _, admitted, asked, own, tier, since, let_run, same = work
+        if not same.takes:  # the first of its like
+            same.pod_sets = tuple(pod_sets_of(same.spec, same.status, same.admitted, partial))
+            same.takes = _taken(same.pod_sets)
         waits_for, stopped = local.get(own, ("", ""))
         queue = admitted or waits_for
         if queue in counted:
@@ -222,7 +280,7 @@ def _of_work(
             why = "pod sets share one flavor here, and Kueue finds one for each"
             notes.append(("Workload, spec.podSets", "several", why))
         parts = [("", gpus, tuple(each for each in columns.types if each in common), total)]
-        settings = _fewer_pods(pod_sets, columns, notes)
+        settings = fewer_pods_of(pod_sets, columns.resources, notes)
     elif len(parts) > 1 and not runs:
         why = "pod sets on several flavors start apart here, not together"
         notes.append(("Workload, spec.podSets", "apart", why))
@@ -239,26 +297,6 @@ def _of_work(
         own_sets = [pods for pods in pod_sets if not again and name in ("", pods.name)]
         places = flavors.asked(own_sets, allowed, notes)
         yield f"/{name}{again}" if name else "", what, {**settings, **places}
-
-
-def _fewer_pods(
-    pod_sets: Sequence[PodSet], columns: FlavorColumns, notes: list[tuple[str, str, str]]
-) -> dict[str, str]:
-    """Return without how many pods a Workload may start, and what one of them takes, as the rule's setting.
-
-    Source: pkg/scheduler/flavorassigner/podset_reducer.go.
-    """
-    said = []
-    for pods in pod_sets:
-        one = {each: amount / pods.number for each, amount in pods.amounts.items() if pods.spare}
-        shared = {"gpu": sum((one.pop(each) for each in columns.resources if each in one), Fraction(0))}
-        if shared["gpu"].denominator != 1:
-            why = "partial admission is not modelled where one pod takes a part of what is shared"
-            notes.append(("Workload, spec.podSets[].minCount", in_full(shared["gpu"]), why))
-            return {}
-        takes = ", ".join(f"{each} {amount}" for each, amount in (shared | one).items() if amount)
-        said += [f"{pods.spare}: {takes}"] * bool(pods.spare)
-    return {"fewer_pods": "; ".join(said)} if said else {}
 
 
 class _Flavors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -124,3 +125,59 @@ def test_what_is_no_quantity(text: object) -> None:
 @pytest.mark.parametrize("text", ["1970-01-01T01:00:00Z", "1970-01-01T01:00:00", "1970-01-01T03:30:00+02:30"])
 def test_times_with_and_without_an_offset_from_utc(text: str) -> None:
     assert documents.SECONDS.read(text, "created") == 3600
+
+
+# -- a list of objects is parsed in pieces ------------------------------------------------------------------------
+_OBJECTS = [
+    {
+        "kind": "A",
+        "metadata": {"name": f"a{number}", "labels": {"x}": '"{', "y": "\n{"}},
+        "spec": {"list": [{}, {"n": 1}]},
+    }
+    for number in range(60)
+]
+_HEAD = {"apiVersion": "v1"}
+
+
+@pytest.mark.parametrize("size", [1, 40, 200, 1_000, 10**6])
+@pytest.mark.parametrize("indent", [None, 0, 1, 4])
+@pytest.mark.parametrize("last", [True, False])
+def test_pieces_of_a_list_are_the_list(
+    size: int, indent: int | None, last: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the text is laid out, and wherever it is cut, its objects and their places are those of the whole."""
+    whole = {**_HEAD, "items": _OBJECTS, "kind": "List"} if last else {**_HEAD, "kind": "List", "items": _OBJECTS}
+    for text in (json.dumps(whole, indent=indent), json.dumps(whole).replace('{"kind": "A"', '\n{"kind": "A"')):
+        monkeypatch.setattr(documents, "AT_ONCE", size)
+        found = list(documents.json_documents(text))
+        assert [each.value for each in found] == _OBJECTS
+        assert [each.place for each in found] == [f"item {number}" for number in range(1, 61)]
+
+
+def _outcome(read: Callable[[], Iterable[documents.ObjectPart]]) -> object:
+    try:
+        return [each.value for each in read()]
+    except BadInput as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("size", [1, 300, 10**6])
+@pytest.mark.parametrize(
+    "wrong",
+    ['"n": 1,', '"n": 1, "n": 2', '"n": [', '"n": 1}, {"m": 2', '"n": 1\n}\n\n{', '"n": 1},\n    {"m": 1', '"n": 00'],
+)
+def test_what_is_wrong_in_a_piece_is_said_of_the_whole(wrong: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = json.dumps({**_HEAD, "items": _OBJECTS}, indent=4).replace('"n": 1', wrong, 31).replace(wrong, '"n": 1', 30)
+    whole = _outcome(lambda: documents._flat([documents.ObjectPart("", documents._parsed(text))]))
+    monkeypatch.setattr(documents, "AT_ONCE", size)
+    assert _outcome(lambda: documents.json_documents(text)) == whole
+
+
+def test_a_list_that_is_not_only_a_list_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys around the list are looked at, too: here one of them stands twice."""
+    monkeypatch.setattr(documents, "AT_ONCE", 1)
+    text = json.dumps({"items": _OBJECTS, "kind": "List"}, indent=1).replace(
+        '"kind": "List"', '"kind": "A", "kind": "B"'
+    )
+    with pytest.raises(BadInput, match="stands twice"):
+        list(documents.json_documents(text))
