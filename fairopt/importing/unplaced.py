@@ -157,6 +157,7 @@ class Places:
         kind of thing of which such an object speaks, and what returns the names of these for the object's own; None for
         the same name. Objects of other kinds speak of every gang.
 
+        >>> from fairopt.importing.imported import ImportedGang
         >>> places = Places()
         >>> places.note("Queue, spec.type", "a", "x", "kinds of queues are not modelled")
         >>> gangs = [ImportedGang(name, name, 1, None, None, {}) for name in "ab"]
