@@ -33,14 +33,17 @@ class _Asking(NamedTuple):
 class _Room:
     """What is left of what nodes are owed, as gangs take of it one after another; arguments as those of `starving`.
 
-    ``left``: by node and column, as far as that was asked for. ``taken``: by node, by node inside it and by type, how
-    many GPUs of the former are taken below the latter.
+    ``left``: by node, whole GPUs of each type, and of goods what was asked for. ``taken``: by node, by node inside it
+    and by type, how many GPUs of the former are taken below the latter.
     """
 
     def __init__(self, pools: Pools, owed: Array, owed_room: Array, cap_room: Array) -> None:
-        self._held, self._owed, self._owed_room, self._k = pools.held, owed, owed_room, len(pools.capacity)
+        self._held, self._owed = pools.held, owed
         self._caps: list[list[Any]] = cap_room.tolist()
-        self._left: dict[tuple[int, int], Any] = {}
+        columns = range(len(pools.capacity))
+        self.left: list[dict[int, Any]] = [
+            dict(zip(columns, map(plain, row), strict=True)) for row in owed_room.tolist()
+        ]
         self._taken: Counter[tuple[int, int, int]] = Counter()
 
     def below_caps(self, path: Sequence[int], gpu_type: int, gpus: Any) -> bool:
@@ -53,27 +56,21 @@ class _Room:
         ``inside``: the nodes around the gang that this one is around, below whose caps it must fit beside what was
         taken there.
         """
-        left, taken, caps = self._left, self._taken, self._caps
+        left, taken, caps = self.left[node], self._taken, self._caps
         (j, gpus, _), *_ = needs
         for at, _, least in needs:
-            if least > (left[node, at] if (node, at) in left else self.left(node, at)):
+            if at not in left:
+                left[at] = whole_as_int(self._owed[node, at] - self._held[node, at])
+            if least > left[at]:
                 return False
-        if any(taken[node, each, j] + gpus > caps[each][j] for each in inside):
-            return False
+        for each in inside:
+            if taken[node, each, j] + gpus > caps[each][j]:
+                return False
         for at, amount, _ in needs:
-            left[node, at] -= amount
+            left[at] -= amount
         for each in inside:
             taken[node, each, j] += gpus
         return True
-
-    def left(self, node: int, column: int) -> Any:
-        """Return what a node may take still of a column within what it is owed: of a type, whole GPUs."""
-        if (node, column) not in self._left:
-            if column < self._k:
-                self._left[node, column] = plain(self._owed_room[node, column])
-            else:
-                self._left[node, column] = whole_as_int(self._owed[node, column] - self._held[node, column])
-        return self._left[node, column]
 
 
 def starving(
@@ -141,14 +138,22 @@ def _asking(pools: Pools, gang: int, room: _Room, where: Mapping[int, _Needs]) -
     gangs = pools.said.gangs
     gpus, user = gangs.size(gang), int(gangs.user[gang])
     path, needs = pools.paths[user], dict[tuple[int, int], _Needs]()
-    nodes = []
+    nodes = list[int]()
     for place, node in enumerate(path):
+        left = room.left[node]
         for j, alone in where.items():
-            if gpus > room.left(node, j):  # nor later
+            if gpus > left[j]:  # nor later
                 continue
             kept = pools.kept(user, j, node) if place else None  # a group's members have not what one of them keeps
             needs[node, j] = [(j, gpus, gpus + sum(kept.values())), *alone[1:]] if kept else alone
-            nodes.append((path[:place], node))
-    types = where if nodes else ()  # mostly there is no room, and nobody asks further
-    below_caps = {j: room.below_caps(path, j, gpus) for j in types}
-    return _Asking(gpus, {j: pools.of(user, j) for j in types}, below_caps, needs, [*dict.fromkeys(nodes)])
+            if not nodes or nodes[-1] != node:
+                nodes.append(node)
+    if not nodes:  # mostly there is no room, and nobody asks further
+        return _NOBODY
+    below_caps = {j: room.below_caps(path, j, gpus) for j in where}
+    around = [(path[: path.index(node)], node) for node in nodes]
+    return _Asking(gpus, {j: pools.of(user, j) for j in where}, below_caps, needs, around)
+
+
+#: What asks of nobody.
+_NOBODY = _Asking(0, {}, {}, {}, [])
