@@ -161,12 +161,12 @@ class EntitlementAccounts:
     @cached_property
     def all_held(self) -> Array:
         """The GPUs of each type that users hold together (k,); more than there are, say, where nodes were lost."""
-        return np.asarray(self.said.held[:, : self.k].sum(axis=0))
+        return np.asarray(self.held[list(self.said.tops), : self.k].sum(axis=0))
 
     @cached_property
     def goods_left(self) -> Array:
         """What nobody holds of each good (g,); negative where more is held than there is."""
-        return np.asarray(self.said.stock - self.said.held[:, self.k :].sum(axis=0))
+        return np.asarray(self.said.stock - self.held[list(self.said.tops), self.k :].sum(axis=0))
 
     @cached_property
     def pools(self) -> Pools:
@@ -181,7 +181,9 @@ class EntitlementAccounts:
     @cached_property
     def over_cap(self) -> Array:
         """What each node holds beyond its cap (N, k + g)."""
-        return np.asarray(np.maximum(self.held - self.said.cap, objects([Fraction(0)])))
+        over, some = objects([Fraction(0)] * self.held.size).reshape(self.held.shape), np.nonzero(self.held)
+        over[some] = np.maximum(self.held[some] - self.said.cap[some], objects([Fraction(0)]))
+        return over
 
     @cached_property
     def cap_room(self) -> Array:

@@ -11,7 +11,7 @@ from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.pools import BOUNDLESS, plain, whole
 from fairopt.audit.spare_goods import Limit, SpareGoods, goods_of
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Number, number_text, objects
+from fairopt.program import INFINITY, Number, number_text, objects
 from fairopt.report import SAYS, Key, ResultForm, Statement, listed
 
 #: The most users that a sentence names, and of how many it is said at which priority they run.
@@ -213,7 +213,7 @@ def _by_good(accounts: EntitlementAccounts, gang: int, j: int) -> Statement | No
         user = int(accounts.gangs.user[gang])
         for node in accounts.around(user):
             held, most = accounts.held[node, column], accounts.said.cap[node, column]
-            if held + amount > most:
+            if most != INFINITY and held + amount > most:
                 words = f"it takes {number_text(amount)} {name}, of which {accounts.said.nodes[node]} holds "
                 return stop(
                     accounts.market.types[j],

@@ -29,6 +29,7 @@ from fairopt.importing.kai_pods import (
 )
 from fairopt.importing.kubernetes import Objects, Pod, add, objects
 from fairopt.importing.unplaced import Places
+from fairopt.numbers import whole_as_int
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.files.storage import AnyPath, naming
@@ -108,7 +109,7 @@ def _imported(found: Objects, params: Mapping[str, str], product: bool, places: 
     pods, others, group_of = pods_of(found, scheduler, memory, places)
     there: dict[str, Amounts] = {}
     for name, amounts in nodes.items():
-        add(there.setdefault(pool_of[name], dict.fromkeys(UNITS, NONE)), amounts)
+        add(there.setdefault(pool_of[name], dict.fromkeys(UNITS, 0)), amounts)
     for name, taken in others:
         if any(nodes.get(name, {}).values()):
             left = there[pool_of[name]]
@@ -232,7 +233,8 @@ def _node(name: str, node: ObjectPart, places: Places) -> Amounts:
     if unready:
         places.note("Node", name, f"{gpus} GPUs", "it is not ready, and KAI does not count it")
         return dict.fromkeys(UNITS, NONE)
-    return {each: there.get(each, NONE) for each in ("cpu", "memory")} | {"gpu": gpus}
+    amounts = {each: there.get(each, NONE) for each in ("cpu", "memory")} | {"gpu": gpus}
+    return {name: whole_as_int(amount) for name, amount in amounts.items()}
 
 
 def _placed(queues: Mapping[str, ObjectPart], label: str, called: Mapping[str, str], places: Places) -> Iterator[str]:

@@ -173,7 +173,7 @@ def gangs_in(
     for name, owner in queues.items() if found["Workload"] else ():
         for (good, nominal), (_, usage) in product((owner.guarantee or {}).items(), (_RESERVING, _ADMITTED)):
             total = counted[name].get(f"{usage} {good} total", 0)
-            beyond = max(0, total - nominal) if owner.parent else 0
+            beyond = max(0, total - whole_as_int(nominal)) if owner.parent else 0
             counted[name][f"{usage} {good} borrowed"] = beyond
     return gangs, counted if found["Workload"] else {}
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import BadInput
-from fairopt.numbers import Arithmetic
+from fairopt.numbers import Arithmetic, holds_objects
 from fairopt.problem.checks import Frozen, check_name, listed
 from fairopt.problem.entitled_rows import TOP, ByName, Good, Row, by_name, held_by, require_kinds, upwards_of
 from fairopt.problem.gangs import Gangs, no_gangs
@@ -284,9 +284,12 @@ class Entitlements(Frozen):
         """Return what each node (N, ...) has of what the users (n, ...) have: a group has the sum of its members'."""
         out = np.zeros((len(self.nodes), *of_users.shape[1:]), dtype=of_users.dtype)
         out[: len(self.users)] = of_users
+        if sparse := holds_objects(out) and out.ndim > 1 and out.size > 0:  # Fractions are slow to add
+            out[len(self.users) :] = type(out.flat[0])()
         for node in self.upwards:
-            if self.parent[node] != TOP:
-                out[self.parent[node]] += out[node]
+            if (over := self.parent[node]) != TOP:
+                some = np.flatnonzero(out[node]) if sparse else ...
+                out[over, some] += out[node, some]
         return out
 
     def good(self, resource: str, gpu_type: int) -> int | None:

@@ -169,7 +169,7 @@ class NodePool:
 
         def scaled(table: Array) -> list[Amounts]:
             rows = zip(table.T.tolist(), self.units, strict=True)
-            own = ([whole_as_int(each if unit == 1 else each * unit) for each in row] for row, unit in rows)
+            own = ([whole_as_int(whole_as_int(each) * unit) for each in row] for row, unit in rows)
             return list(zip(*own, strict=True))
 
         self.names, self.tiers, self.parent = owed.nodes, owed.tier.tolist(), owed.parent.tolist()
