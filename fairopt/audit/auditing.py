@@ -50,7 +50,7 @@ LEFT_ASIDE = Key(
 class Audit(Tabular):
     """What an audit found; the accounts alone say who is starved, and each policy what it would give instead.
 
-    * ``source``: who read the files, "" for a market. ``rows``: how each user and then each group stands.
+    * ``source``: who read the files, "" for a market.
     * ``reasons``: by user that waits, why its first gang does: of those that fit into what it is owed, if any.
     * ``alternatives``: what policies would give, and ``rules``: these policies.
     * ``verdicts``: ``properties`` of what is held, by name.
@@ -58,7 +58,7 @@ class Audit(Tabular):
       words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it,
       and ``unread`` and ``policy``.
 
-    What is broken, what would mend it, and `declared` are computed when they are asked for.
+    How users stand, what is broken, what would mend it, and `declared` are computed when they are asked for.
 
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
@@ -68,7 +68,6 @@ class Audit(Tabular):
 
     accounts: EntitlementAccounts
     source: str
-    rows: tuple[NodeStatus, ...]
     reasons: Mapping[str, Statement]
     alternatives: tuple[Alternative, ...]
     properties: tuple[AllocationProperty, ...]
@@ -185,6 +184,11 @@ class Audit(Tabular):
     def held(self) -> Array:
         """What each user holds of each type (n, k)."""
         return self.accounts.said.held[:, : self.accounts.k]
+
+    @cached_property
+    def rows(self) -> tuple[NodeStatus, ...]:
+        """How each user and then each group stands."""
+        return tuple(statuses(self.accounts))
 
     @cached_property
     def guarantees(self) -> tuple[Statement, ...]:
@@ -333,7 +337,6 @@ def audit(
     return Audit(
         accounts=accounts,
         source=source.importer,
-        rows=tuple(statuses(accounts)),
         reasons={user: as_far_as_read(by_rule(reason, waits), source.unread) for user, reason in found.items()},
         alternatives=others,
         properties=asked,

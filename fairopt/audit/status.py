@@ -85,6 +85,14 @@ class NodeStatus:
         return next((each for each in self.types if each.type == gpu_type), None)
 
 
+def statuses_by_type(accounts: EntitlementAccounts) -> list[list[EntitlementStatus]]:
+    """Return how each node stands on each type (N, k)."""
+    k = accounts.k
+    columns = (accounts.short, accounts.borrowed, accounts.held[:, :k], accounts.asks)
+    rows = zip(*(each.tolist() for each in columns), strict=True)
+    return [[_status(*each) for each in zip(*row, strict=True)] for row in rows]
+
+
 def statuses(accounts: EntitlementAccounts) -> Iterator[NodeStatus]:
     """Yield how each node stands, users first.
 
@@ -97,11 +105,12 @@ def statuses(accounts: EntitlementAccounts) -> Iterator[NodeStatus]:
     said = accounts.said
     held, owed, cap, fixed = (each.tolist() for each in (accounts.held, accounts.owed, said.cap, accounts.fixed))
     asks, short, borrowed = (each.tolist() for each in (accounts.asks, accounts.short, accounts.borrowed))
+    by_type = statuses_by_type(accounts)
     for node, name in enumerate(said.nodes):
         types = tuple(
             on_type(
                 kind,
-                _status(short[node][j], borrowed[node][j], held[node][j], asks[node][j]),
+                by_type[node][j],
                 *(held[node][j], fixed[node][j], owed[node][j], cap[node][j]),
                 *(asks[node][j], short[node][j], max(Fraction(0), held[node][j] - owed[node][j])),
             )

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.audit.auditing import Audit, audit
 from fairopt.audit.settings import read_setting, with_settings
-from fairopt.audit.status import EntitlementStatus
+from fairopt.audit.status import EntitlementStatus, statuses_by_type
 from fairopt.discovery import AnyPolicy
 from fairopt.importing.imported import Imported
 from fairopt.numbers import counted
@@ -110,14 +110,12 @@ class WhatIf(Tabular):
         return tuple(self._status_changes())
 
     def _status_changes(self) -> Iterator[Statement]:
-        old, new = ({row.name: row for row in each.rows} for each in (self.before, self.after))
+        old, new = (_by_type(each) for each in (self.before, self.after))
         types = dict.fromkeys((*self.before.market.types, *self.after.market.types))
         for name in dict.fromkeys((*old, *new)):
-            for kind in types:
-                was, now = (
-                    EntitlementStatus.IDLE if name not in rows or (own := rows[name].on(kind)) is None else own.status
-                    for rows in (old, new)
-                )
+            before, after = old.get(name, {}), new.get(name, {})
+            for kind in types if before != after else ():
+                was, now = (each.get(kind, EntitlementStatus.IDLE) for each in (before, after))
                 if was is not now:
                     yield STATUS_CHANGE.of(name=name, type=kind, before=was, after=now)
 
@@ -208,6 +206,13 @@ class WhatIf(Tabular):
 
 def _both(before: Any, after: Any) -> dict[str, Any]:
     return {"before": before, "after": after}
+
+
+def _by_type(found: Audit) -> dict[str, dict[str, EntitlementStatus]]:
+    """Return how each user and group stands on each type, by their names."""
+    rows = statuses_by_type(found.accounts)
+    named = zip(found.accounts.said.nodes, rows, strict=True)
+    return {name: dict(zip(found.market.types, row, strict=True)) for name, row in named}
 
 
 def _told(verdict: Verdict | None) -> tuple[Any, ...]:
