@@ -68,9 +68,8 @@ class Cycles:
         self.stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = {}
         self.circle: list[QueuedWork] = []
         self._times: Counter[object] = Counter()
-        self._clock = self._first = max(
-            (work.admitted for each in state.running.values() for work in each.values()), default=0
-        )
+        running = (work for each in state.running.values() for work in each.values())
+        self._clock = self._first = max((work.admitted for work in running), default=0)
         #: Who was stopped in the cycle, by number: its snapshot has them still, but no more where room is asked for.
         self._stopped: dict[int, QueuedWork] = {}
         self._reserved: list[tuple[Assignment, Needs]] = []
@@ -102,15 +101,18 @@ class Cycles:
 
     def _heads(self) -> Iterator[Assignment]:
         """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
-        room = cache(self.state.quotas.room)  # nothing changes meanwhile
-        for node in list(self._awake):
+        room, like, stirred = cache(self.state.quotas.room), self.state.quotas.like, self.state.stirred
+        for node in list(self._awake):  # nothing changes meanwhile
             own = self.queues[node]
             if (work := own.first()) is None:
                 del self._awake[node]
-            elif (found := nominate(self.state, work, room)) is not None:
-                yield found
-            else:
+                continue
+            since, column, amount, left = work.hopeless  # unless more may be had from its own ClusterQueue now
+            free, below = room(like[node], column) if since == stirred[node] else (left, amount)
+            if (left > free and amount > below) or (found := nominate(self.state, work, room)) is None:
                 own.aside(work)
+            else:
+                yield found
 
     def _again(self, nodes: Iterable[int]) -> None:
         """Take those that were set aside in some ClusterQueues back."""
@@ -172,10 +174,8 @@ class Cycles:
         """Return what `less` compares, for a node with its nominee's usage added."""
         quotas, work = self.state.quotas, found.work
         more = self._arriving(found, node)
-        borrows = False
-        if self.state.nominal_first:
-            arriving = dict(more)
-            borrows = any(quotas.over(node, column, arriving.get(column, 0)) for column, _ in found.needs)
+        new = dict(more) if self.state.nominal_first else None
+        borrows = new is not None and any(quotas.over(node, column, new.get(column, 0)) for column, _ in found.needs)
         return (borrows, *quotas.order(node, more), -work.priority, work.since)
 
     def _arriving(self, found: Assignment, node: int) -> Needs:

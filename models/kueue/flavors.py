@@ -78,15 +78,10 @@ def nominate(state: State, work: QueuedWork, room: Room) -> Assignment | None:
 
     Then it lacks room, has the right over nobody in the cohorts, and its own ClusterQueue cannot give it enough. Known
     of workloads with one flavor, without fair sharing, where who is set aside has no say in who comes before others.
-    ``room``: as the quotas have it now.
+    ``room``: as the quotas have it now. Which column shows it is noted in ``work.hopeless``, for the next time.
     """
     quotas, queue = state.quotas, work.queue
     like = quotas.like[queue]
-    since, column, amount, left = work.hopeless
-    if since == state.stirred[queue]:  # else there may be more that it can get from its own ClusterQueue
-        free, below = room(like, column)
-        if left > free and amount > below:
-            return None
     rules = state.rules(queue)
     if work.alone is None or state.fair or rules.borrow_within_cohort is not Preempts.NEVER:
         return assign(state, work)

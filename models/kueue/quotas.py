@@ -104,6 +104,7 @@ class CohortQuotas:
         self._rows = [[self.usage[at] for at in path] for path in self.paths]
         #: Of each node and column, upwards: usage, local quota, quota, and the most that may be used, if limited.
         self._steps = [[tuple(self._upwards(node, column)) for column in range(self.width)] for node in nodes]
+        self._below_root = [[steps[:-1] for steps in row] for row in self._steps]
         #: The same where that bounds anything: a limit, or what is not for others.
         self._bounds = [
             [tuple(one for one in steps if one[1] > 0 or one[3] is not None) for steps in row] for row in self._steps
@@ -272,9 +273,12 @@ class CohortQuotas:
     def room(self, node: int, column: int) -> tuple[int, int]:
         """Return how much more a node may take, and for how much a quota below the root has room; -1 where none is."""
         most, given = -1, 0
-        for usage, local, quota, _ in self._steps[node][column][:-1]:
-            most = max(most, quota - usage[column] + given)
-            given += max(0, local - usage[column])
+        for usage, local, quota, _ in self._below_root[node][column]:
+            used = usage[column]
+            if (left := quota - used + given) > most:
+                most = left
+            if local > used:
+                given += local - used
         return self.available(node, column), most
 
     def shared_room(self, node: int, column: int) -> int | None:

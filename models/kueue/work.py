@@ -124,6 +124,8 @@ class QueuedWork:
     def usage(self) -> Needs:
         """What it takes where it runs."""
         assert self.flavor is not None
+        if self.alone is not None:
+            return self.alone[1]
         own, apart = (
             self.needs[self.flavor] if not self.step or self.fewer is None else self.fewer[1](self.step)[self.flavor]
         )
