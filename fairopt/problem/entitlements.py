@@ -219,12 +219,9 @@ class Entitlements(Frozen):
         return {name: dict(own) for name, own in given.items() if own}
 
     def _check(self, running: Array) -> None:
+        n = len(self.users)
         for broken, what, remedy in (
-            (
-                self.reserve[: len(self.users)] > self.guarantee[: len(self.users)],
-                "reserve",
-                "Reserve at most the guarantee",
-            ),
+            (self.reserve[:n] > self.guarantee[:n], "reserve", "Reserve at most the guarantee"),
             (running > self.held, "held", "It is at least what the running gangs take"),
             (self.fixed > self.held, "fixed", "It is a part of what is held"),
         ):
