@@ -36,6 +36,13 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one process more than there are cores: many tests wait for processes of their own."""
+    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (own or 1) + 1
+
+
 @pytest.fixture(autouse=True)
 def as_wide_as_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables and progress do not depend on the terminal that the tests run in."""
