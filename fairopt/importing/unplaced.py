@@ -60,71 +60,52 @@ class Places:
         A path that ends in "*" stands for all that begin like it and have no entry; the longest such counts. How often
         a field stands there that has no place for a minor reason is not counted.
         """
-        self._walk(name, self._root(kind, known), value)
+        self.of_all(kind, [(name, value)], known)
 
     def of_all(self, kind: str, objects: Sequence[tuple[str, Mapping[str, Any]]], known: Mapping[str, str]) -> None:
-        """Do as `of` for each of some objects by name, which takes less long where they say nothing new."""
-        root, noted = self._root(kind, known), list[tuple[_Field, list[str], list[Any]]]()
-        if self._by_key(root, [name for name, _ in objects], [value for _, value in objects], noted):
-            for field, names, found in noted:
-                field.add(names, found)
-        else:
-            for name, value in objects:
-                self._walk(name, root, value)
-
-    def _root(self, kind: str, known: Mapping[str, str]) -> _Field:
+        """Do as `of` for each of some objects by name, key by key, which takes a third of the time."""
         root = self._roots.get((kind, id(known)))
         if root is None:  # the table is kept too, so that no other has its id
             above = {path[:at] for path in known for at, sign in enumerate(path) if sign == "."}
             begins = sorted((path[:-1] for path in known if path.endswith("*")), key=len, reverse=True)
             root = self._roots[kind, id(known)] = _Field(kind, "", known, above, begins)
-        return root
+        self._look(root, [name for name, _ in objects], [value for _, value in objects])
 
-    def _by_key(
-        self, field: _Field, names: list[str], found: list[Any], noted: list[tuple[_Field, list[str], list[Any]]]
-    ) -> bool:
-        """Return whether all that `_walk` would note of several objects was seen before, and put it into ``noted``."""
+    def _look(self, field: _Field, names: Sequence[str], found: Sequence[Any]) -> None:
+        """Note what stands at one place in some objects, by the names of these."""
         kinds = set(map(type, found))
-        if field.above and kinds == {dict}:
-            for key in set().union(*found) - field.done:
-                deeper = field.key(key)
+        if len(kinds) > 1 and not field.leaf:
+            for kind in dict.fromkeys(map(type, found)):
+                some = [(name, each) for name, each in zip(names, found, strict=True) if type(each) is kind]
+                self._look(field, [name for name, _ in some], [each for _, each in some])
+        elif field.above and dict in kinds:
+            new = set().union(*found) - field.done
+            for key in (*(each for each in found[0] if each in new), *sorted(new - found[0].keys())):
+                deeper, own = field.key(key), names
+                if not deeper.taken:
+                    inside = [each[key] for each in found if key in each]
+                    if len(inside) < len(found):
+                        own = [name for name, each in zip(names, found, strict=True) if key in each]
+                    self._look(deeper, own, inside)
                 if deeper.taken:
-                    continue
-                inside, own = [each[key] for each in found if key in each], names
-                if len(inside) < len(found):
-                    own = [name for name, each in zip(names, found, strict=True) if key in each]
-                if not self._by_key(deeper, own, inside, noted):
-                    return False
-        elif field.lists and kinds == {list}:
-            own = [name for name, each in zip(names, found, strict=True) for _ in each]
-            return not own or self._by_key(field.item(), own, [*chain.from_iterable(found)], noted)
-        elif field.why and any(each or each not in _EMPTY for each in found):
-            noted.append((field, names, found))
-            return field.seen is not None
-        return True
+                    field.done.add(key)
+        elif field.lists and list in kinds:
+            of_items = [name for name, each in zip(names, found, strict=True) for _ in each]
+            self._look(field.item(), of_items, [*chain.from_iterable(found)])
+        elif field.why:
+            for name, value in zip(names, found, strict=True):
+                if (value or value not in _EMPTY) and not field.taken:
+                    self._add(field, name, value)
 
-    def _walk(self, name: str, field: _Field, found: Any) -> None:
-        if field.above and type(found) is dict:
-            below, done = field.below, field.done
-            for key, each in found.items():
-                if key in done:
-                    continue
-                deeper = below.get(key) or field.key(key)
-                if not (type(each) is dict and each.keys() <= deeper.done):  # nearly all
-                    self._walk(name, deeper, each)
-                if deeper.taken:
-                    done.add(key)
-        elif field.lists and type(found) is list:
-            items = field.item()
-            for each in found:
-                self._walk(name, items, each)
-        elif field.why and (found or found not in _EMPTY):
-            if field.seen is None:
-                where = f"{field.kind}, {field.where}"
-                field.seen = self._seen.setdefault((where, field.why), [name, found, 0])
-                field.told = None if field.why in self._harmless else self._told.setdefault(where, {})
-                field.taken = field.leaf and field.why in MINOR
-            field.add([name], [found])
+    def _add(self, field: _Field, name: str, value: Any) -> None:
+        if field.seen is None:
+            where = f"{field.kind}, {field.where}"
+            field.seen = self._seen.setdefault((where, field.why), [name, value, 0])
+            field.told = None if field.why in self._harmless else self._told.setdefault(where, {})
+            field.taken = field.leaf and field.why in MINOR
+        field.seen[2] += 1
+        if field.told is not None:
+            field.told.setdefault(name, value)
 
     @property
     def listed(self) -> tuple[Statement, ...]:
@@ -233,15 +214,6 @@ class _Field:
             where = begin.rstrip(".") if begin is not None and why in MINOR else path
         self.leaf = not (self.above or self.lists)
         self.why, self.where, self.taken = why, where, self.leaf and not why
-
-    def add(self, names: Iterable[str], found: Iterable[Any]) -> None:
-        """Count what stands in objects there, which was seen before."""
-        assert self.seen is not None
-        for name, value in zip(names, found, strict=True):
-            if value or value not in _EMPTY:
-                self.seen[2] += 1
-                if self.told is not None:
-                    self.told.setdefault(name, value)
 
     def key(self, key: str) -> _Field:
         """Return the field at a key below."""
