@@ -11,7 +11,7 @@ from fairopt.errors import BadInput, require
 from fairopt.importing import kai_objects as kai
 from fairopt.importing.documents import SECONDS
 from fairopt.importing.kai_objects import GPUS
-from fairopt.importing.kubernetes import MOST_ALIKE, Objects, Pod, joined, key_of, pod_requests, requests_in
+from fairopt.importing.kubernetes import MOST_ALIKE, Objects, Pod, joined, key_of, listed_in, pod_requests, requests_in
 from fairopt.importing.unplaced import Places
 from fairopt.numbers import whole_as_int
 from fairopt.problem.files.schema import ObjectPart
@@ -160,7 +160,7 @@ def pods_of(
         spec, metadata = part.part("spec"), part.part("metadata")
         if part.part("status").text("phase") in ("", "Pending"):
             space, pod = metadata.text("namespace"), spec.text("podName", metadata.text("name"))
-            on = spec.text("selectedNode"), tuple(map(str, spec.value.get("selectedGPUGroups") or ()))
+            on = spec.text("selectedNode"), tuple(listed_in(spec, "selectedGPUGroups"))
             bound["/".join(filter(None, (space, pod)))] = on
     members: dict[str, list[Pod]] = {name: [] for name in found["PodGroup"]}
     others, group_of = [], dict[str, tuple[str, ...]]()

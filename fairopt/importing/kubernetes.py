@@ -95,6 +95,17 @@ def joined(space: str, name: str) -> str:
     return f"{space}/{name}" if space and name else space or name
 
 
+def listed_in(part: ObjectPart, key: str, kinds: type | tuple[type, ...] = str, wanted: str = "texts") -> list[Any]:
+    """Return the list there, of texts or what else the ``wanted`` are; empty where there is none.
+
+    Errors: `BadInput` with the place.
+    """
+    own = part.value.get(key)
+    known = isinstance(own, list) and all(isinstance(each, kinds) for each in own)
+    require(own is None or known, shown(own), part.place_of(key), f"Give a list of {wanted}")
+    return list(own or ())
+
+
 def pod_requests(pod: ObjectPart, *, limits: bool = True) -> dict[str, Fraction]:
     """Return what one pod takes: its containers together, or its largest init container, and its overhead.
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from fairopt.errors import BadInput, require
 from fairopt.importing.imported import ImportedQueue
-from fairopt.importing.kubernetes import OBJECT, fields
+from fairopt.importing.kubernetes import OBJECT, fields, listed_in
 from fairopt.importing.unplaced import BOOKKEEPING, TAKEN, Places
 from fairopt.problem.files.schema import ObjectPart
 from fairopt.problem.numbers import shown
@@ -51,11 +51,7 @@ def uncounted(found: Mapping[str, ObjectPart]) -> tuple[str, ...] | None:
     """Return how the names of resources begin that no quota counts; None where no Configuration is given."""
     prefixes: list[str] = []
     for part in found.values():
-        resources = part.part("resources")
-        given = resources.value.get("excludeResourcePrefixes") or []
-        known = isinstance(given, list) and all(isinstance(each, str) for each in given)
-        require(known, shown(given), f"{resources.place}, excludeResourcePrefixes", "Give a list of texts")
-        prefixes += given
+        prefixes += listed_in(part.part("resources"), "excludeResourcePrefixes")
     return tuple(prefixes) if found else None
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from fairopt.errors import require
 from fairopt.importing.documents import AMOUNTS
-from fairopt.importing.kubernetes import Objects, add, pod_requests
+from fairopt.importing.kubernetes import Objects, add, listed_in, pod_requests
 from fairopt.importing.kueue_pods import PLACING, PodSet, matches, tolerates
 from fairopt.importing.kueue_quotas import FlavorColumns
 from fairopt.problem.files.schema import ObjectPart
@@ -153,7 +154,7 @@ def placed_late(spec: ObjectPart, checks: Mapping[str, ObjectPart]) -> bool:
 
     A check that is not in the files may be such a one. Source: tas_flavorassigner.go, podSetTopologyRequest.
     """
-    named = [ObjectPart(spec.place, {"name": each}) for each in spec.value.get("admissionChecks") or ()]
+    named = [ObjectPart(spec.place, {"name": each}) for each in listed_in(spec, "admissionChecks")]
     chosen = spec.part("admissionChecksStrategy").parts("admissionChecks")
     named += [each for each in chosen if not each.value.get("onFlavors")]
     found = (checks.get(each.text("name")) for each in named)
@@ -189,14 +190,14 @@ def _spots(assigned: ObjectPart) -> dict[str, int]:
 
     Source: pkg/util/tas/tas_assignment.go; since v1beta2 names are packed: what begins and ends alike is said once.
     """
-    levels = _list(assigned, "levels")
-    rows = [(_list(each, "values"), each.whole("count", 0)) for each in assigned.parts("domains")]
+    levels = _named(assigned, "levels")
+    rows = [(_named(each, "values"), each.whole("count", 0)) for each in assigned.parts("domains")]
     for part in assigned.parts("slices"):
         count = part.whole("domainCount", 0)
         require(count <= _MOST_DOMAINS, count, part.place_of("domainCount"), f"Give at most {_MOST_DOMAINS}")
         names = [_values(each, count) for each in part.parts("valuesPerLevel")]
         pods = part.part("podCounts")
-        counts = _list(pods, "individual") or [pods.whole("universal", 0)] * count
+        counts = _named(pods, "individual") or [pods.whole("universal", 0)] * count
         known = all(type(each) is int and each >= 0 for each in counts)
         require(known, shown(counts), pods.place_of("individual"), "Give whole numbers")
         alike = bool(names) and all(len(each) == count for each in (*names, counts))
@@ -215,15 +216,10 @@ def _values(level: ObjectPart, count: int) -> list[str]:
     if "universal" in level.value:
         return [level.text("universal")] * count
     own = level.part("individual")
-    return [f"{own.text('prefix')}{each}{own.text('suffix')}" for each in _list(own, "roots")]
+    return [f"{own.text('prefix')}{each}{own.text('suffix')}" for each in _named(own, "roots")]
 
 
-def _list(part: ObjectPart, key: str) -> list[Any]:
-    """Return a list of texts or numbers, empty where there is none. Errors: `BadInput` with the place."""
-    own = part.value.get(key) or []
-    known = isinstance(own, list) and all(isinstance(each, str | int) for each in own)
-    require(known, shown(own), part.place_of(key), "Give a list of names or numbers")
-    return list(own)
+_named = partial(listed_in, kinds=(str, int), wanted="names or numbers")
 
 
 def _may_run(pod: ObjectPart, node: ObjectPart, tolerated: Iterable[ObjectPart]) -> bool:

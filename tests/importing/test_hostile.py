@@ -100,3 +100,23 @@ def test_a_thousand_hostile_files(name: str, tmp_path: Path) -> None:
     counts = try_all(name, 1000, tmp_path)
     print(f"{name}: {counts}")
     assert min(counts.values())
+
+
+_BIND = {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest", "metadata": {"name": "b"}}
+_QUEUE = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "new"}}
+
+
+@pytest.mark.parametrize("value", [5, "abc", [5.5], {"a": 1}])
+@pytest.mark.parametrize(
+    ("name", "sample", "one", "key"),
+    [
+        ("kueue", "topology.yaml", _QUEUE, "admissionChecks"),
+        ("kai", "cluster.yaml", _BIND, "selectedGPUGroups"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(
+    name: str, sample: str, one: dict[str, Any], key: str, value: object, tmp_path: Path
+) -> None:
+    (tmp_path / "more.json").write_text(json.dumps({"items": [{**one, "spec": {key: value}}]}))
+    with pytest.raises(BadInput, match=rf"spec, {key}: got .* Give a list of texts"):
+        discovery.load(discovery.IMPORTERS, name)(SAMPLES / name / sample, tmp_path / "more.json")
