@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from fairopt.discovery import library
-from fairopt.errors import BadInput
+from fairopt.errors import BadInput, require
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.schema import TOP, ObjectPart, ValueType, kind_of
 from fairopt.problem.files.storage import PIECE, AnyPath, naming, read_text
@@ -84,8 +84,8 @@ def json_documents(text: str) -> Iterator[ObjectPart]:
     """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
     read = 0
     try:
-        for some in _pieces(text):
-            for part in _flat([ObjectPart(TOP, _parsed(some))], read):
+        for value, before in _pieces(text):
+            for part in _flat([ObjectPart(TOP, value)], before):
                 yield part
                 read += 1
     except BadInput:
@@ -98,26 +98,31 @@ def _parsed(text: str) -> dict[str, Any]:
     return value if _is_shallow(text) else bounded(value)
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Yield a JSON text with a list of objects as several, each with some of them; any other text as it is.
+def _pieces(text: str) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield what a JSON text holds, one with a list of objects as several lists, and how many items come before each.
 
     It is cut between lines, where an object seems to begin that is in the list. What is made of a piece at once is had
-    from the processor's own memory, where a whole text does not fit.
+    from the processor's own memory, where a whole text does not fit. Errors: `BadInput`, also for a wrong cut.
     """
-    begins = _LIST.match(text)
-    line = begins and text.rfind("\n", 0, begins.end())
-    if not begins or line is None or line < 0:
-        yield text
+    begins, before = _LIST.match(text), 0
+    line = -1 if begins is None else text.rfind("\n", 0, begins.end())
+    if begins is None or line < 0:
+        yield _parsed(text), before
         return
     at, next_one = begins.end(), f"{text[line : begins.end()]}{{"
     end = text.find(next_one, at + AT_ONCE)
     while end >= 0:
-        some = text[at:end].rstrip()
-        if some.endswith(","):  # else no object ends here
-            yield f'{{"items": [{some[:-1]}]}}'
+        last = end
+        while text[last - 1].isspace():
+            last -= 1
+        if text[last - 1] == ",":  # else no object ends here
+            value = _parsed(f'{{"items": [{text[at : last - 1]}]}}')
+            require(len(value) == 1, "more than a list", "a piece", "Read the whole")
+            yield value, before
+            before += len(value["items"])
             at = end
         end = text.find(next_one, end + AT_ONCE)
-    yield f"{begins[0]}{text[at:]}"
+    yield _parsed(f"{begins[0]}{text[at:]}"), before
 
 
 @contextmanager
@@ -151,7 +156,7 @@ def _size(path: Path) -> int:
 
 
 def _flat(found: Iterable[ObjectPart], before: int = 0) -> Iterator[ObjectPart]:
-    """Yield objects, and in the place of lists their items; ``before``: how many come before the first of these."""
+    """Yield objects, and in the place of lists their items; ``before``: how many items come before these."""
     for part in found:
         value = part.value
         if type(value) is not dict:

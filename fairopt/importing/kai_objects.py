@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import IO, Any
@@ -154,24 +154,31 @@ LISTS: Mapping[str, str] = {
 
 
 def of_version(name: str, part: ObjectPart, kind: str = "Queue") -> ObjectPart:
-    """Return an object that is of the version that is read. Errors: `BadInput` with the place."""
+    """Return an object as it is, where it is of the version in `VERSIONS`. Errors: `BadInput` with the place."""
     if part["apiVersion"] != VERSIONS[kind]:
         raise BadInput(f"got {part['apiVersion']}", place=part.place, remedy=f"Give {VERSIONS[kind]}")
     return part
 
 
-def group_of(pod: ObjectPart) -> tuple[ObjectPart, tuple[str, str]]:
-    """Return the pod group that KAI makes of a pod that nothing groups, and the classes of which it may be.
+def for_group(pod: ObjectPart) -> ObjectPart:
+    """Return of a pod what `group_of` reads."""
+    labels, metadata = pod.part("metadata").values("labels"), pod.values("metadata")
+    named = {key: labels[key] for key in (QUEUE, _STOPS, "priorityClassName") if key in labels}
+    of_all = {"labels": named, "creationTimestamp": metadata.get("creationTimestamp")}
+    spec = {"priorityClassName": pod.values("spec").get("priorityClassName")}
+    return ObjectPart(pod.place, {"metadata": of_all, "spec": spec})
 
-    It is of the queue of the pod's label, has one pod, and is of the first of these classes that there is.
+
+def group_of(pod: ObjectPart, classes: Container[str]) -> ObjectPart:
+    """Return the pod group that KAI makes of a pod that nothing groups: of the queue of its label, and of one pod.
 
     Source: pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go.
     """
     labels, chosen = pod.at("metadata.labels"), pod.part("spec").text("priorityClassName")
-    spec = {"queue": labels.text(QUEUE), "preemptibility": labels.text(_STOPS)}
+    named = next((each for each in (labels.text("priorityClassName"), chosen) if each in classes), "")
+    spec = {"queue": labels.text(QUEUE), "priorityClassName": named, "preemptibility": labels.text(_STOPS)}
     age = {"creationTimestamp": pod.part("metadata").text("creationTimestamp")}
-    made = ObjectPart(pod.place, {"apiVersion": VERSIONS["PodGroup"], "metadata": age, "spec": spec})
-    return made, (labels.text("priorityClassName"), chosen)
+    return ObjectPart(pod.place, {"apiVersion": VERSIONS["PodGroup"], "metadata": age, "spec": spec})
 
 
 def emit(before: Market, after: Market) -> str:

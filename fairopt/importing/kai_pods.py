@@ -73,9 +73,10 @@ def told(pods: list[Pod]) -> str:
 
 
 class _ReadGroup(NamedTuple):
-    """What is kept of a PodGroup: its queue, how many pods start together, its age, and its class.
+    """What is kept of a PodGroup: its queue, the PriorityClass that it names, and when it was made.
 
-    ``stops``: whether it may be stopped, in KAI's words, "" where it does not say.
+    ``stops``: whether it may be stopped, in KAI's words, "" where it does not say. ``first``: how many pods start
+    together.
     """
 
     queue: str
@@ -86,11 +87,12 @@ class _ReadGroup(NamedTuple):
 
 
 class _ReadPod(NamedTuple):
-    """What is kept of a Pod: its phase, the name of its group, alone and with the namespace, and whose pod it is.
+    """What is kept of a Pod: its phase, its scheduler, and its node, "" for none.
 
-    ``ends``: it is being deleted. ``gated``: it may not start. ``like``: the first pod that asks for the same.
-    ``groups``: the names of the GPUs that it shares. ``utility``: what KAI reserves and scales with. ``lone``: what it
-    is where nothing groups it, as `kai_objects.group_of` says; None without the label of a queue.
+    ``group``: the name of its pod group, ``owner``: the same with the namespace. ``ends``: it is being deleted.
+    ``gated``: it waits for a gate. ``like``: the first pod that asks for the same. ``groups``: the names of the GPUs
+    that it shares. ``utility``: KAI reserves or scales with it. ``lone``: what says which group it makes where nothing
+    groups it; None without the label of a queue.
     """
 
     phase: str
@@ -103,7 +105,7 @@ class _ReadPod(NamedTuple):
     like: ObjectPart
     groups: tuple[str, ...]
     utility: bool
-    lone: tuple[ObjectPart, tuple[str, str]] | None
+    lone: ObjectPart | None
 
 
 def read_group(name: str, part: ObjectPart) -> _ReadGroup:
@@ -138,11 +140,11 @@ def pod_reader() -> Callable[[str, ObjectPart], _ReadPod]:
             spec.text("schedulerName", "default-scheduler"),
             spec.text("nodeName"),
             bool(metadata.text("deletionTimestamp")),
-            bool(spec.parts("schedulingGates")),
+            not spec.text("nodeName") and bool(spec.parts("schedulingGates")),
             alike.setdefault(key, part),
             _groups(labels) if labels else (),
-            bool(labels) and metadata.part("labels").text("app") in _UTILITIES,
-            kai.group_of(part) if labels and metadata.part("labels").text(kai.QUEUE) else None,
+            labels.get("app") in _UTILITIES,
+            kai.for_group(part) if kai.QUEUE in labels else None,
         )
 
     return read
@@ -183,11 +185,11 @@ def pods_of(
         elif not node and own.gated:
             places.note("Pod, spec.schedulingGates", name, "set", "it may not start: KAI does not count it")
         else:
-            if (not own.group or owner not in members) and own.lone:
+            lone = own.lone if not own.group or owner not in members else None
+            if lone is not None and lone.at("metadata.labels").text(kai.QUEUE):
                 owner = name if name not in members else f"{name} (pod)"
-                made, classes = own.lone
-                first = next((each for each in classes if each in found["PriorityClass"]), "")
-                found["PodGroup"][owner], members[owner] = read_group(owner, made)._replace(chosen=first), []
+                made = kai.group_of(lone, found["PriorityClass"])
+                found["PodGroup"][owner], members[owner] = read_group(owner, made), []
                 places.note(f"Pod, label {kai.QUEUE}", name, own.group or "no pod group", _LONE)
             if not own.group and owner not in members:
                 places.note("Pod", name, "no annotation pod-group-name", "of no queue")

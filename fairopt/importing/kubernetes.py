@@ -265,8 +265,8 @@ def objects(
 ) -> Objects:
     """Return objects by kind and name; those of other kinds, and fields that are not read, have no place.
 
-    ``kinds``: the API group of each kind that is read, and its fields. ``readers``: of a kind of which there are many,
-    what returns all that is kept of one, by its name and the object.
+    ``kinds``: the API group of each kind that is read, and its fields. ``readers``: by kind, what returns all
+    that is kept of an object, of its name and itself; without one the object is.
 
     Errors: `BadInput` for an object without a kind or a name, and for one that stands twice; those of readers.
     """

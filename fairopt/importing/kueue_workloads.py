@@ -44,13 +44,13 @@ _Made = tuple[str, tuple[Number, Sequence[str], str | None, Mapping[str, Number]
 class _Alike:
     """Workloads that differ in their names and queues alone: their pod sets, and the gangs they are on some flavors.
 
-    With the gangs goes what there is to note.
+    ``spec`` and ``status`` are those of the first. With the gangs goes what there is to note.
     """
 
     spec: ObjectPart
     status: ObjectPart
     admitted: bool
-    pod_sets: tuple[PodSet, ...] = ()
+    pod_sets: tuple[PodSet, ...] | None = None
     takes: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
     gangs: dict[_Flavors, tuple[list[_Made], list[tuple[str, str, str]]]] = field(default_factory=dict)
 
@@ -74,17 +74,17 @@ class _Read(NamedTuple):
 
 def work_reader() -> Callable[[ObjectPart], _Read]:
     """Return what returns all that is kept of a Workload, for `gangs_in`; its errors are `BadInput` with the place."""
-    in_full, alike = dict[str | bytes, _Alike](), dict[str | bytes, _Alike]()
+    as_written, alike = dict[str | bytes, _Alike](), dict[str | bytes, _Alike]()
 
     def like(spec: ObjectPart, status: ObjectPart, admitted: str) -> _Alike:
         written = text_of(spec, status, admitted, in_full=True)
-        if written not in in_full:
-            for known in (in_full, alike):
+        if written not in as_written:
+            for known in (as_written, alike):
                 if len(known) >= MOST_ALIKE:
                     known.clear()
             key = text_of(spec, status, admitted)
-            in_full[written] = alike.setdefault(key, _Alike(spec, status, bool(admitted)))
-        return in_full[written]
+            as_written[written] = alike.setdefault(key, _Alike(spec, status, bool(admitted)))
+        return as_written[written]
 
     def read(part: ObjectPart) -> _Read:
         spec, status, metadata = part.part("spec"), part.part("status"), part.part("metadata")
@@ -137,7 +137,7 @@ def gangs_in(
             places.note("Workload", name, "not taken over", work.left_out)
             continue
         _, admitted, asked, own, tier, since, let_run, same = work
-        if not same.takes:  # the first of its like
+        if same.pod_sets is None:  # the first of its like
             same.pod_sets = tuple(pod_sets_of(same.spec, same.status, same.admitted, partial))
             same.takes = _taken(same.pod_sets)
         waits_for, stopped = local.get(own, ("", ""))

@@ -31,7 +31,7 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 class Places:
-    """Collects what has no place: one entry for each kind of it, with a count and the first value.
+    """Collects what has no place: one entry for each kind of it, with a count and one of the values.
 
     ``harmless``: the reasons of what keeps no gang from starting; `MINOR` ones are among them.
 
@@ -109,7 +109,7 @@ class Places:
 
     @property
     def listed(self) -> tuple[Statement, ...]:
-        """What was noted, an entry for each place and reason, in the order in which it was found."""
+        """What was noted, an entry for each place and reason."""
         return tuple(
             UNPLACED.of(place=where, value=shown(str(value)) + f" and {count - 1} more" * (count > 1), why=why)
             for (where, why), (_, value, count) in self._seen.items()
@@ -117,7 +117,7 @@ class Places:
 
     @property
     def unplaced(self) -> tuple[Statement, ...]:
-        """What was noted by kind of object and reason, in the order in which it was found; minor reasons last."""
+        """What was noted by kind of object and reason; minor reasons last."""
         grouped: dict[tuple[str, str], list[tuple[str, Any]]] = {}
         for (where, why), seen in self._seen.items():
             kind, _, field = where.partition(", ")

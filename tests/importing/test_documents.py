@@ -9,6 +9,7 @@ from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -156,7 +157,7 @@ def test_pieces_of_a_list_are_the_list(
 
 def _outcome(read: Callable[[], Iterable[documents.ObjectPart]]) -> object:
     try:
-        return [each.value for each in read()]
+        return [(each.place, each.value) for each in read()]
     except BadInput as error:
         return str(error)
 
@@ -168,7 +169,31 @@ def _outcome(read: Callable[[], Iterable[documents.ObjectPart]]) -> object:
 )
 def test_what_is_wrong_in_a_piece_is_said_of_the_whole(wrong: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps({**_HEAD, "items": _OBJECTS}, indent=4).replace('"n": 1', wrong, 31).replace(wrong, '"n": 1', 30)
-    whole = _outcome(lambda: documents._flat([documents.ObjectPart("", documents._parsed(text))]))
+    whole = _outcome(lambda: documents._flat([documents.ObjectPart(documents.TOP, documents._parsed(text))]))
+    monkeypatch.setattr(documents, "AT_ONCE", size)
+    assert _outcome(lambda: documents.json_documents(text)) == whole
+
+
+_LIST = {"kind": "QueueList", "items": [{"a": 1}, {"b": 2}]}
+
+
+@pytest.mark.parametrize("size", [1, 300])
+@pytest.mark.parametrize("indent", [0, 1, 4])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"other": _OBJECTS},
+        {"kind": "A", "other": _OBJECTS, "kinds": "B"},
+        {"items": [_LIST, *_OBJECTS, {"items": []}, *_OBJECTS]},
+        {"items": [{f"k{n}": [{"a": 1}, {"b": 2}] for n in range(40)}, *_OBJECTS]},
+    ],
+)
+def test_whatever_stands_beside_the_list_or_in_it(
+    rest: dict[str, Any], indent: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another list is no part of it, a key that stands twice is refused, and lists in it are one item each."""
+    text = json.dumps({"items": _OBJECTS, **rest}, indent=indent).replace('"kinds"', '"kind"')
+    whole = _outcome(lambda: documents._flat([documents.ObjectPart(documents.TOP, documents._parsed(text))]))
     monkeypatch.setattr(documents, "AT_ONCE", size)
     assert _outcome(lambda: documents.json_documents(text)) == whole
 

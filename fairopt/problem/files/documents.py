@@ -98,7 +98,7 @@ def _decimal_in(text: str) -> Callable[[str], Decimal]:
 
 
 def _integer(literal: str) -> int | Decimal:
-    """Return an int; one of too many digits as a Decimal, which is refused where its place is known."""
+    """Return an int, or a Decimal where Python reads no int of so many digits: its reader refuses it with its place."""
     return int(literal) if len(literal) <= MOST_DIGITS else Decimal(literal)
 
 
