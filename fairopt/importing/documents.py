@@ -74,7 +74,7 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
             yield from _flat(ObjectPart(place or TOP, value) for place, value in yaml_documents(read_text(path)))
         elif size <= WHOLE:
-            yield from json_documents(read_text(path))
+            yield from json_documents(read_text(path, WHOLE))
         else:
             with open(path, "rb") as stream:
                 yield from _streamed(stream)

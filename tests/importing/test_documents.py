@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from fairopt.errors import BadInput
 from fairopt.importing import documents
 from fairopt.importing.documents import found_in, opened_zip, quantity, yaml_documents
+from fairopt.problem.files import storage
 
 
 def _read(folder: Path, name: str, text: str) -> list[tuple[str, object]]:
@@ -29,6 +30,12 @@ def _read(folder: Path, name: str, text: str) -> list[tuple[str, object]]:
 def test_lists_are_taken_apart(tmp_path: Path) -> None:
     inner = {"kind": "List", "items": [{"a": 1}, {"kind": "QueueList", "items": [{"b": 2}]}]}
     assert _read(tmp_path, "m.json", json.dumps(inner)) == [("item 1", {"a": 1}), ("item 2, item 1", {"b": 2})]
+
+
+def test_a_file_that_is_too_large_for_a_market_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What kubectl prints of 70,000 workloads has 160 MB."""
+    monkeypatch.setattr(storage, "LARGEST_FILE", 10)
+    assert _read(tmp_path, "m.json", json.dumps({"items": [{"kind": "Queue"}]})) == [("item 1", {"kind": "Queue"})]
 
 
 def test_yaml_has_several_documents_and_exact_numbers(tmp_path: Path) -> None:

@@ -111,9 +111,12 @@ def suffix_to_read(path: AnyPath, accepted: Collection[str]) -> str:
     return suffix_of(path, accepted)
 
 
-def read_text(path: AnyPath) -> str:
-    """Return the text of a UTF-8 file, packed where it ends in .gz; `BadInput` where there is none."""
-    data = read_bytes(path)
+def read_text(path: AnyPath, most: int | None = None) -> str:
+    """Return the text of a UTF-8 file, packed where it ends in .gz; `BadInput` where there is none.
+
+    ``most``: so many bytes it may have, `LARGEST_FILE` unless a caller says otherwise.
+    """
+    data = read_bytes(path, most)
     return _decoded(unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
 
 
