@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from fairopt.benchmarks.drawn_cluster import CORES, MEMORY, ON_NODE, TYPES, Drawn
@@ -32,10 +33,12 @@ def _at(second: int) -> str:
 
 
 def _items(folder: Path, items: Iterator[dict[str, Any]], name: str = "cluster.json") -> list[Path]:
+    """Write a list of objects as kubectl prints it."""
     with (folder / name).open("w") as file:
-        file.write('{"apiVersion": "v1", "kind": "List", "items": [\n')
-        file.write(",\n".join(json.dumps(each) for each in items))
-        file.write("\n]}\n")
+        file.write('{\n    "apiVersion": "v1",\n    "items": [\n')
+        for number, each in enumerate(items):
+            file.write(",\n" * bool(number) + indent(json.dumps(each, indent=4), 8 * " "))
+        file.write('\n    ],\n    "kind": "List",\n    "metadata": {\n        "resourceVersion": ""\n    }\n}\n')
     return [folder / name]
 
 
