@@ -1,6 +1,7 @@
 """Documents of other tools: JSON and YAML, from files that nobody vouches for, within stated limits, as objects.
 
-A file of JSON of up to `WHOLE` bytes is read at once, with the line of what is wrong; a larger one is streamed.
+A list of objects in JSON that kubectl printed is read piece by piece; another file of JSON at once, up to `WHOLE`
+bytes, or else object by object.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from fairopt.discovery import library
 from fairopt.errors import BadInput, require
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.schema import TOP, ObjectPart, ValueType, kind_of
-from fairopt.problem.files.storage import PIECE, AnyPath, naming, read_text
+from fairopt.problem.files.storage import PIECE, AnyPath, decoded, naming, read_text, read_up_to
 from fairopt.problem.numbers import MOST_DIGITS, exact, shown
 
 #: The documents of a YAML text of so many characters are kept, for who reads it next.
@@ -33,12 +34,12 @@ KEPT = 200_000
 LARGEST = 2 * 1024**3
 #: A larger YAML text is refused, since it cannot be streamed.
 SMALL = 50 * 1024**2
-#: A larger JSON text is streamed.
+#: A larger JSON text is read object by object.
 WHOLE = 200 * 1024**2
 #: About so many characters of a list of objects are parsed together.
 AT_ONCE = 64 * 1024
-#: How a list of objects begins that kubectl prints.
-_LIST = re.compile(r'\s*\{(?:\s*"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"\s*,)*\s*"items"\s*:\s*\[\s*(?=\{)')
+#: How a list of objects begins that kubectl prints, and what is between two of them beside a comma.
+_LIST = re.compile(rb'\s*\{(?:\s*"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"\s*,)*\s*"items"\s*:\s*\[([ \t\r]*\n\s*)(?=\{)')
 #: Objects and lists inside each other.
 DEEPEST = 100
 #: A packed file may be this many times as large unpacked; text rarely packs better than 1 to 100.
@@ -73,56 +74,67 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
                 remedy = "Write it as .json, which is read piece by piece"
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
             yield from _flat(ObjectPart(place or TOP, value) for place, value in yaml_documents(read_text(path)))
-        elif size <= WHOLE:
-            yield from json_documents(read_text(path, WHOLE))
+        elif not size or Path(path).suffix.lower() == ".gz":  # a pipe has no size
+            yield from json_documents(read_text(path, WHOLE).encode())
         else:
-            with open(path, "rb") as stream:
-                yield from _streamed(stream)
+            with _opened(path) as stream:
+                yield from _in_stream(stream, size)
 
 
-def json_documents(text: str) -> Iterator[ObjectPart]:
-    """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
+def json_documents(data: bytes) -> Iterator[ObjectPart]:
+    """Yield the objects of a JSON text in UTF-8, as `found_in` does; errors as there, without the file."""
+    return _flat([ObjectPart(TOP, _parsed(data))])
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    value = parse_json(decoded(data))
+    return value if _is_shallow(data) else bounded(value)
+
+
+def _opened(path: AnyPath) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except OSError:
+        read_text(path)  # says what is wrong
+        raise
+
+
+def _in_stream(stream: BinaryIO, size: int) -> Iterator[ObjectPart]:
+    """Yield the objects of a file of JSON of so many bytes."""
     read = 0
     try:
-        for value, before in _pieces(text):
+        for value, before in _pieces(stream):
             for part in _flat([ObjectPart(TOP, value)], before):
                 yield part
                 read += 1
     except BadInput:
-        # the piece is wrong, or it was cut where no object ended: the whole text says which, and in which line
-        yield from islice(_flat([ObjectPart(TOP, _parsed(text))]), read, None)
+        # it is no list that kubectl prints, or a piece is wrong: the whole text says which, and in which line
+        stream.seek(0)
+        whole = json_documents(read_up_to(stream, WHOLE, size + 1)) if size <= WHOLE else _streamed(stream)
+        yield from islice(whole, read, None)
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    value = parse_json(text)
-    return value if _is_shallow(text) else bounded(value)
-
-
-def _pieces(text: str) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield what a JSON text holds, one with a list of objects as several lists, and how many items come before each.
+def _pieces(stream: IO[bytes]) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield a list of objects that kubectl printed as several lists, and how many items come before each.
 
     It is cut between lines, where an object seems to begin that is in the list. What is made of a piece at once is had
     from the processor's own memory, where a whole text does not fit. Errors: `BadInput`, also for a wrong cut.
     """
-    begins, before = _LIST.match(text), 0
-    line = -1 if begins is None else text.rfind("\n", 0, begins.end())
-    if begins is None or line < 0:
-        yield _parsed(text), before
-        return
-    at, next_one = begins.end(), f"{text[line : begins.end()]}{{"
-    end = text.find(next_one, at + AT_ONCE)
-    while end >= 0:
-        last = end
-        while text[last - 1].isspace():
-            last -= 1
-        if text[last - 1] == ",":  # else no object ends here
-            value = _parsed(f'{{"items": [{text[at : last - 1]}]}}')
+    data, before = stream.read(AT_ONCE), 0
+    begins = _LIST.match(data)
+    if begins is None:
+        raise BadInput("no list of objects in lines", remedy="Read the whole")
+    comma, held = b"," + begins[1] + b"{", [data[begins.end() :]]
+    while data := stream.read(AT_ONCE):
+        end = data.rfind(comma)
+        if end >= 0:  # else no object ends here
+            value = _parsed(b"".join((b'{"items": [', *held, data[:end], b"]}")))
             require(len(value) == 1, "more than a list", "a piece", "Read the whole")
             yield value, before
             before += len(value["items"])
-            at = end
-        end = text.find(next_one, end + AT_ONCE)
-    yield _parsed(f"{begins[0]}{text[at:]}"), before
+            held, data = [], data[end + 1 :]
+        held.append(data)
+    yield _parsed(b"".join((begins[0], *held))), before
 
 
 @contextmanager
@@ -189,17 +201,18 @@ def bounded(value: Any) -> Any:
 _AS_OBJECTS, _INSIDE = bytes.maketrans(b"[]", b"{}"), bytes(set(range(256)) - set(b'"[]{}'))
 
 
-def _is_shallow(text: str) -> bool:
+def _is_shallow(data: bytes) -> bool:
     """Return whether no character of a JSON text is more than `DEEPEST` levels deep, without looking at its objects."""
-    if "\\" in text:
-        text = text.replace("\\\\", "").replace('\\"', "")
-    pieces = (text[first : first + PIECE].encode() for first in range(0, len(text), PIECE))  # all at once takes longer
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    pieces = (data[first : first + PIECE] for first in range(0, len(data), PIECE))  # all at once takes longer
     data = b"".join(each.translate(_AS_OBJECTS, _INSIDE) for each in pieces)
     data = data.replace(b'""', b"")  # nearly all strings have nothing of these in them
     if b'"' in data:
         data = re.sub(rb'"[^"]*"', b"", data)
-    for _ in range(DEEPEST):  # each time the innermost go
-        data = data.replace(b"{}", b"")
+    depth = 0
+    while data and depth < DEEPEST:
+        data, depth = data.replace(b"{}", b""), depth + 1  # the innermost go
     return not data
 
 

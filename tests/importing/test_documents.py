@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -147,6 +148,10 @@ _OBJECTS = [
 _HEAD = {"apiVersion": "v1"}
 
 
+def _in_pieces(text: str) -> Iterator[documents.ObjectPart]:
+    return documents._in_stream(io.BytesIO(text.encode()), len(text.encode()))
+
+
 @pytest.mark.parametrize("size", [1, 40, 200, 1_000, 10**6])
 @pytest.mark.parametrize("indent", [None, 0, 1, 4])
 @pytest.mark.parametrize("last", [True, False])
@@ -157,9 +162,17 @@ def test_pieces_of_a_list_are_the_list(
     whole = {**_HEAD, "items": _OBJECTS, "kind": "List"} if last else {**_HEAD, "kind": "List", "items": _OBJECTS}
     for text in (json.dumps(whole, indent=indent), json.dumps(whole).replace('{"kind": "A"', '\n{"kind": "A"')):
         monkeypatch.setattr(documents, "AT_ONCE", size)
-        found = list(documents.json_documents(text))
+        found = list(_in_pieces(text))
         assert [each.value for each in found] == _OBJECTS
         assert [each.place for each in found] == [f"item {number}" for number in range(1, 61)]
+
+
+def test_a_list_that_kubectl_prints_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "AT_ONCE", 1_000)
+    text = json.dumps({**_HEAD, "items": _OBJECTS, "kind": "List"}, indent=4)
+    pieces = list(documents._pieces(io.BytesIO(text.encode())))
+    assert len(pieces) > len(text) // 2_000
+    assert [before for _, before in pieces][:2] == [0, len(pieces[0][0]["items"])]
 
 
 def _outcome(read: Callable[[], Iterable[documents.ObjectPart]]) -> object:
@@ -176,9 +189,9 @@ def _outcome(read: Callable[[], Iterable[documents.ObjectPart]]) -> object:
 )
 def test_what_is_wrong_in_a_piece_is_said_of_the_whole(wrong: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps({**_HEAD, "items": _OBJECTS}, indent=4).replace('"n": 1', wrong, 31).replace(wrong, '"n": 1', 30)
-    whole = _outcome(lambda: documents._flat([documents.ObjectPart(documents.TOP, documents._parsed(text))]))
+    whole = _outcome(lambda: documents.json_documents(text.encode()))
     monkeypatch.setattr(documents, "AT_ONCE", size)
-    assert _outcome(lambda: documents.json_documents(text)) == whole
+    assert _outcome(lambda: _in_pieces(text)) == whole
 
 
 _LIST = {"kind": "QueueList", "items": [{"a": 1}, {"b": 2}]}
@@ -200,9 +213,9 @@ def test_whatever_stands_beside_the_list_or_in_it(
 ) -> None:
     """Another list is no part of it, a key that stands twice is refused, and lists in it are one item each."""
     text = json.dumps({"items": _OBJECTS, **rest}, indent=indent).replace('"kinds"', '"kind"')
-    whole = _outcome(lambda: documents._flat([documents.ObjectPart(documents.TOP, documents._parsed(text))]))
+    whole = _outcome(lambda: documents.json_documents(text.encode()))
     monkeypatch.setattr(documents, "AT_ONCE", size)
-    assert _outcome(lambda: documents.json_documents(text)) == whole
+    assert _outcome(lambda: _in_pieces(text)) == whole
 
 
 def test_a_list_that_is_not_only_a_list_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,4 +225,4 @@ def test_a_list_that_is_not_only_a_list_is_read_whole(monkeypatch: pytest.Monkey
         '"kind": "List"', '"kind": "A", "kind": "B"'
     )
     with pytest.raises(BadInput, match="stands twice"):
-        list(documents.json_documents(text))
+        list(_in_pieces(text))

@@ -117,7 +117,7 @@ def read_text(path: AnyPath, most: int | None = None) -> str:
     ``most``: so many bytes it may have, `LARGEST_FILE` unless a caller says otherwise.
     """
     data = read_bytes(path, most)
-    return _decoded(unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
+    return decoded(unpacked(data) if Path(path).suffix.lower() == ".gz" else data)
 
 
 def write_text(path: AnyPath, text: str) -> None:
@@ -193,7 +193,7 @@ def require_size(size: int, how: str = "", most: int | None = None) -> None:
         raise BadInput(f"more than {most >> 20} MB{how}", place="the file", remedy="Give a smaller one")
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Return UTF-8 text without a byte-order mark; `BadInput` where it is none, or empty."""
     try:
         text = data.decode("utf-8-sig")
