@@ -223,6 +223,15 @@ class EntitlementAccounts:
                 found[int(gangs.user[gang])].append(gang)
         return dict(found)
 
+    @cached_property
+    def first(self) -> dict[str, int]:
+        """By user that waits, its first pending gang: of those that fit into what it is owed, if any."""
+        found = {}
+        for user, waiting in self.waiting.items():
+            owed = self.starving.get(user, {})
+            found[self.market.users[user]] = next((gang for gang in waiting if gang in owed), waiting[0])
+        return found
+
     @property
     def starving(self) -> dict[int, dict[int, int]]:
         """Of each user or group, the gangs that wait though they fit into what it is owed, each with its type.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from fairopt.audit.alternatives import (
     stops_by_rule,
     waits_by_rule,
 )
-from fairopt.audit.reading import read_source, with_rates, with_speedups
+from fairopt.audit.reading import market_in, paths_of, with_rates, with_speedups
 from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of, still
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
@@ -51,14 +51,14 @@ class Audit(Tabular):
     """What an audit found; the accounts alone say who is starved, and each policy what it would give instead.
 
     * ``source``: who read the files, "" for a market.
-    * ``reasons``: by user that waits, why its first gang does: of those that fit into what it is owed, if any.
     * ``alternatives``: what policies would give, and ``rules``: these policies.
     * ``verdicts``: ``properties`` of what is held, by name.
     * ``unplaced``: what the file says and the market has no place for. ``scheduler_rules``: the scheduler's own, in
       words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it,
-      and ``unread`` and ``policy``.
+      and ``unread`` and ``policy``. ``known``: an audit of nearly the same, whose reasons may be those of this.
 
-    How users stand, what is broken, what would mend it, and `declared` are computed when they are asked for.
+    How users stand, why they wait, what is broken, what would mend it, and `declared` are computed when they are asked
+    for.
 
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
@@ -68,7 +68,6 @@ class Audit(Tabular):
 
     accounts: EntitlementAccounts
     source: str
-    reasons: Mapping[str, Statement]
     alternatives: tuple[Alternative, ...]
     properties: tuple[AllocationProperty, ...]
     verdicts: Mapping[str, Verdict]
@@ -79,6 +78,7 @@ class Audit(Tabular):
     counted: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
     unread: Callable[[str], tuple[str, ...]] = nothing_unread
     policy: str = ""
+    known: Audit | None = None
 
     form = ResultForm(
         "Who is starved, who borrows, and why.",
@@ -201,9 +201,41 @@ class Audit(Tabular):
         return tuple(broken_caps(self.accounts))
 
     @cached_property
+    def reasons(self) -> dict[str, Statement]:
+        """By user that waits, why its first gang does."""
+        return {name: self.reason(name) for name in self.accounts.first}
+
+    def reason(self, name: str) -> Statement:
+        """Return why the first gang of a user that waits does."""
+        if self.known is not None and self.stands(name):
+            return self.known.reasons[name]
+        return as_far_as_read(by_rule(reason_of(self.accounts, self.accounts.first[name]), self._waits), self.unread)
+
+    def stands(self, name: str) -> bool:
+        """Say whether the first gang of a user waits for the same reason as in the audit that was `known`."""
+        gang, old = self.accounts.first.get(name), self.known
+        if gang is None or old is None or old.accounts.first.get(name) != gang or old.unread is not self.unread:
+            return False
+        called, rules = self.accounts.gangs.names[gang], (old._waits, self._waits)
+        before, now = ([each.get(called) for each in waits] for waits in rules)
+        return before == now and self._still(gang)
+
+    @cached_property
+    def _still(self) -> Callable[[int], bool]:
+        return (lambda gang: False) if self.known is None else still(self.known.accounts, self.accounts)
+
+    @cached_property
+    def _waits(self) -> Sequence[Mapping[str, str]]:
+        return waits_by_rule(self.alternatives, self.source, self.policy)
+
+    @cached_property
     def mends(self) -> tuple[Statement, ...]:
         """The smallest reclaim for all who starve, type by type."""
-        return tuple(let_by(each, self.unread) for each in mends(self.accounts)) if self.guarantees else ()
+        return tuple(self.find_mends())
+
+    def find_mends(self) -> Iterator[Statement]:
+        """Yield `mends`, each of which takes its time."""
+        yield from (let_by(each, self.unread) for each in mends(self.accounts)) if self.guarantees else ()
 
     @cached_property
     def declared(self) -> tuple[Statement, ...]:
@@ -322,22 +354,16 @@ def audit(
     accounts = accounts if known is None else accounts.sharing(known.accounts)
     rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
-    found, told = {}, (lambda user, gang: None) if known is None else still(known.reasons, known.accounts, accounts)
-    for user, waiting in accounts.waiting.items():
-        owed, name = accounts.starving.get(user, {}), market.users[user]
-        gang = next((gang for gang in waiting if gang in owed), waiting[0])
-        found[name] = told(name, gang) or reason_of(accounts, gang)
+    accounts.first  # noqa: B018 - which takes its time
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = asked_properties(market, properties, speeds=speeds)
     verdicts = verify(market, accounts.said.held[:, : accounts.k], asked) if asked else {}
     before = None if known is None else (known.market, {each.policy: each for each in known.alternatives})
     others = tuple(alternatives(accounts, rules, asked, watch, before))
-    waits = waits_by_rule(others, source.importer, source.policy)
     return Audit(
         accounts=accounts,
         source=source.importer,
-        reasons={user: as_far_as_read(by_rule(reason, waits), source.unread) for user, reason in found.items()},
         alternatives=others,
         properties=asked,
         verdicts=verdicts,
@@ -348,22 +374,8 @@ def audit(
         counted=source.counted,
         unread=source.unread,
         policy=source.policy,
+        known=known,
     )
-
-
-def market_in(given: Any, importer: str, watch: Callable[[str], None]) -> Imported:
-    """Return what files hold, as `audit` takes them; a market, or what was imported, as it is."""
-    if isinstance(given, Market | Imported):
-        return (given if isinstance(given, Imported) else Imported(given))._replace(importer=importer)
-    watch("reading")
-    return read_source(paths_of(given), importer)
-
-
-def paths_of(given: Any) -> list[AnyPath]:
-    """Return the files that are given; none where a market is."""
-    if isinstance(given, Market | Imported):
-        return []
-    return [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
 
 
 def asked_properties(

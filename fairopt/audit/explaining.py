@@ -13,9 +13,10 @@ import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts, users_in
 from fairopt.audit.alternatives import Alternative, alternative, changed, chosen, is_large, own_rules, waits_by_rule
-from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit, market_in, paths_of
+from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
 from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS, plain
+from fairopt.audit.reading import market_in, paths_of
 from fairopt.audit.reasons import NOT_READ, NOTHING, REASON, ahead, as_far_as_read, by_rule, named, reason_of
 from fairopt.audit.settings import CAPACITY, set_to, with_settings
 from fairopt.audit.spare_goods import SpareGoods, beside_served, goods_of

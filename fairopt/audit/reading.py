@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fairopt import discovery
 from fairopt.errors import BadInput, FairoptError
@@ -25,6 +26,21 @@ IN_FOLDER = "the folder"
 LARGE = 50 * 1024**2
 #: What a file of fairopt's own has in its first characters, and how many these are.
 _OURS, BEGINNING = re.compile(r'^\s*"?schema"?\s*[=:]', re.M), 10_000
+
+
+def market_in(given: Any, importer: str, watch: Callable[[str], None]) -> Imported:
+    """Return what files hold, as `audit` takes them; a market, or what was imported, as it is."""
+    if isinstance(given, Market | Imported):
+        return (given if isinstance(given, Imported) else Imported(given))._replace(importer=importer)
+    watch("reading")
+    return read_source(paths_of(given), importer)
+
+
+def paths_of(given: Any) -> list[AnyPath]:
+    """Return the files that are given; none where a market is."""
+    if isinstance(given, Market | Imported):
+        return []
+    return [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
 
 
 def read_source(paths: Sequence[AnyPath], importer: str = "") -> Imported:

@@ -133,28 +133,18 @@ def by_rule(reason: Statement, waits: Sequence[Mapping[str, str]]) -> Statement:
     return reason.but(stops=tuple(stops))
 
 
-def still(
-    reasons: Mapping[str, Statement], before: EntitlementAccounts, now: EntitlementAccounts
-) -> Callable[[str, int], Statement | None]:
-    """Return what says, of a user and a gang, which of other accounts' ``reasons`` still is why that waits, if any.
-
-    It has no rule's words in it, which may be others now.
-    """
+def still(before: EntitlementAccounts, now: EntitlementAccounts) -> Callable[[int], bool]:
+    """Return what says of a pending gang whether it waits for the same reason in two accounts, a rule's words aside."""
     same = now.alike(before)
 
-    def told(user: str, gang: int) -> Statement | None:
-        reason = reasons.get(user)
-        is_so = (
-            reason is not None
-            and reason.gang == now.gangs.names[gang]
-            and all(same[j] for j in np.flatnonzero(now.gangs.allowed[gang]).tolist())
+    def stands(gang: int) -> bool:
+        return (
+            all(same[j] for j in np.flatnonzero(now.gangs.allowed[gang]).tolist())
             and before.owed_at.get(gang) == now.owed_at.get(gang)
             and (gang in before.served) == (gang in now.served)
-            and not any(each.cause in (Cause.OPEN, Cause.RULE) for each in reason.stops)
         )
-        return reason if is_so else None
 
-    return told
+    return stands
 
 
 def named(unread: Sequence[str]) -> str:

@@ -146,10 +146,12 @@ class WhatIf(Tabular):
     @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:
         """Why users wait, before and after, where that changes; "" for one that does not wait."""
-        names = dict.fromkeys((*self.before.reasons, *self.after.reasons))
         both = {
-            name: tuple(str(each.reasons[name]) if name in each.reasons else "" for each in (self.before, self.after))
-            for name in names
+            name: tuple(
+                str(each.reason(name)) if name in each.accounts.first else "" for each in (self.before, self.after)
+            )
+            for name in dict.fromkeys((*self.before.accounts.first, *self.after.accounts.first))
+            if not self.after.stands(name)
         }
         return {name: (was, now) for name, (was, now) in both.items() if was != now}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -124,14 +124,15 @@ def _past_use(found: Audit, *, in_full: bool) -> None:
 
 def _reasons(found: Audit, *, in_full: bool) -> None:
     starved = {row.name for row in found.rows if row.status is EntitlementStatus.STARVED}
-    ordered = sorted(found.reasons.items(), key=lambda each: each[0] not in starved)
-    if ordered:
+    ordered = sorted(found.accounts.first, key=lambda name: name not in starved)
+    reasons = {name: found.reason(name) for name in (ordered if in_full else ordered[:REASONS])}
+    if reasons:
         say("Why they wait:")
-    for name, reason in ordered if in_full else islice(ordered, REASONS):
+    for name, reason in reasons.items():
         say(f"  {name}: {reason}")
-    if len(ordered) > REASONS and not in_full:
-        say(f"  and {len(ordered) - REASONS} more: --verbose shows all, `fairopt explain FILE USER` one")
-    _rules(found, found.reasons.values() if in_full else [reason for _, reason in ordered[:REASONS]])
+    if len(ordered) > len(reasons):
+        say(f"  and {len(ordered) - len(reasons)} more: --verbose shows all, `fairopt explain FILE USER` one")
+    _rules(found, reasons.values())
 
 
 def _rules(found: Audit, reasons: Iterable[Statement]) -> None:
@@ -150,12 +151,14 @@ def _broken(found: Audit, *, in_full: bool) -> None:
             say(f"  {each}")
         if len(rows) > REASONS and not in_full:
             say(f"  and {len(rows) - REASONS} more: --verbose shows all")
-    for cap in found.caps:
-        if cap.mend is not None:
-            say(f"  Smallest remedy: {cap.mend}")
-    for mend in found.mends:
-        say(f"  Smallest remedy: {mend}")
-    if found.unlooked and (found.mends or any(cap.mend is not None for cap in found.caps)):
+    # each takes its time, so that those are not looked for that nobody is shown
+    remedies = chain((cap.mend for cap in found.caps if cap.mend is not None), found.find_mends())
+    shown = list(remedies if in_full else islice(remedies, REASONS))
+    for each in shown:
+        say(f"  Smallest remedy: {each}")
+    if next(remedies, None) is not None:
+        say("  and more: --verbose shows all")
+    if found.unlooked and shown:
         say(f"  {found.unlooked}")
     if not found.violated and not found.accounts.by_weight:
         say("No guarantee is broken by others' borrowing, and no cap is broken.")
