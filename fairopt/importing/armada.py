@@ -17,7 +17,7 @@ from fairopt.importing.unplaced import TAKEN, TOGETHER, UNKNOWN, Places
 from fairopt.importing.volcano import is_gpu
 from fairopt.problem.entitled_rows import Good
 from fairopt.problem.files.schema import ObjectPart
-from fairopt.problem.files.storage import AnyPath, naming
+from fairopt.problem.files.storage import AnyPath
 from fairopt.problem.numbers import shown
 
 if TYPE_CHECKING:
@@ -62,20 +62,19 @@ def _found(paths: Sequence[AnyPath], places: Places) -> Objects:
     readers = {"job": job_reader()}
     for path in paths:
         for document in found_in(path):
-            with naming(path, document.place):
-                left = _objects(ObjectPart(f"{path}: {document.place}", document.value), places)
-                while some := list(islice(left, TOGETHER)):
-                    new: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-                    for kind, name, part, read_as in some:
-                        called = "job" if kind == "submitted job" else kind
-                        if not name or name in found[called]:
-                            got = f"{kind} {name!r} stands twice" if name else f"a {kind} without a name"
-                            raise BadInput(got, place=part.place, remedy="Give each object once, with its name")
-                        read = readers.get(called)
-                        found[called][name] = read_as if read is None else read(read_as)
-                        new.setdefault(kind, []).append((name, part.value))
-                    for kind, objects in new.items():
-                        places.of_all(kind, objects, FIELDS[kind])
+            left = _objects(ObjectPart(f"{path}: {document.place}", document.value), places)
+            while some := list(islice(left, TOGETHER)):
+                new: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+                for kind, name, part, read_as in some:
+                    called = "job" if kind == "submitted job" else kind
+                    if not name or name in found[called]:
+                        got = f"{kind} {name!r} stands twice" if name else f"a {kind} without a name"
+                        raise BadInput(got, place=part.place, remedy="Give each object once, with its name")
+                    read = readers.get(called)
+                    found[called][name] = read_as if read is None else read(read_as)
+                    new.setdefault(kind, []).append((name, part.value))
+                for kind, objects in new.items():
+                    places.of_all(kind, objects, FIELDS[kind])
     return found
 
 
