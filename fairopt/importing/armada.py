@@ -56,10 +56,8 @@ def read(*paths: AnyPath, label: str = PRODUCT, resource: str | None = None) -> 
 
 def _found(paths: Sequence[AnyPath], places: Places) -> Objects:
     """Return objects by kind and name, and of a job what is kept of it; fields that are not read have no place."""
-    from fairopt.importing.armada_jobs import job_reader  # here, since files of other schedulers have none
-
     found: dict[str, dict[str, Any]] = {kind: {} for kind in FIELDS}
-    readers = {"job": job_reader()}
+    readers: dict[str, Callable[[ObjectPart], Any]] = {}
     for path in paths:
         for document in found_in(path):
             left = _objects(ObjectPart(f"{path}: {document.place}", document.value), places)
@@ -70,6 +68,10 @@ def _found(paths: Sequence[AnyPath], places: Places) -> Objects:
                     if not name or name in found[called]:
                         got = f"{kind} {name!r} stands twice" if name else f"a {kind} without a name"
                         raise BadInput(got, place=part.place, remedy="Give each object once, with its name")
+                    if called == "job" and not readers:
+                        from fairopt.importing.armada_jobs import job_reader  # files of other schedulers have no jobs
+
+                        readers[called] = job_reader()
                     read = readers.get(called)
                     found[called][name] = read_as if read is None else read(read_as)
                     new.setdefault(kind, []).append((name, part.value))

@@ -30,7 +30,8 @@ class _Job(NamedTuple):
     """What is kept of a job: its queue, its state, and the node of its latest run, "" where none is known.
 
     ``turn``: its own priority, the lowest first, then when it was submitted. ``spec``: of a job that waits or runs the
-    specification of the first that asks for the same. ``gang``: its id, "" for none, of so many ``members``.
+    specification of the first that asks for the same. ``notes``: of its own what says of which gang it is, if anything:
+    what is malformed there is refused where the job takes part.
     """
 
     queue: str
@@ -38,8 +39,11 @@ class _Job(NamedTuple):
     node: str
     turn: tuple[Number, int]
     spec: ObjectPart
-    gang: str = ""
-    members: str = ""
+    notes: ObjectPart | None = None
+
+    def note(self, key: str) -> str:
+        """Return an annotation, "" where there is none."""
+        return "" if self.notes is None else self.notes.part("annotations").text(key)
 
 
 class _Takes(NamedTuple):
@@ -73,10 +77,10 @@ def job_reader() -> Callable[[ObjectPart], _Job]:
         turn = priority, job.read("submittedTs", SECONDS, 0) or spec.read("created", SECONDS, 0)
         if state not in _WAITS + _RUNS:
             return _Job(queue, state, node, turn, _NOTHING)
-        key, notes = key_of(_asked_in(spec.value)), spec.part("annotations")
+        key = key_of(_asked_in(spec.value))
         if key not in alike and len(alike) >= MOST_ALIKE:
             alike.clear()
-        return _Job(queue, state, node, turn, alike.setdefault(key, spec), notes.text(_GANG), notes.text(_MEMBERS))
+        return _Job(queue, state, node, turn, alike.setdefault(key, spec), _notes(spec))
 
     return read
 
@@ -88,6 +92,14 @@ def _node(job: ObjectPart) -> str:
     """Return the node of a job's latest run, "" where none is known."""
     runs = {run.text("runId"): run.text("node") for run in job.parts("jobRuns")}
     return runs.get(job.text("latestRunId"), list(runs.values())[-1] if runs else "")
+
+
+def _notes(spec: ObjectPart) -> ObjectPart | None:
+    """Return a specification that has no more than the annotations that are read; None where it has none of them."""
+    given = spec.value.get("annotations")
+    if type(given) is dict:
+        given = {key: given[key] for key in (_GANG, _MEMBERS) if key in given}
+    return None if given in (None, {}) else ObjectPart(spec.place, {"annotations": given})
 
 
 def _asked_in(spec: Mapping[str, Any]) -> list[Any]:
@@ -135,8 +147,8 @@ def gangs_in(
                     why = "no such class is given: priority 0, not preemptible"
                     places.note("job, podSpec.priorityClassName", name, own.called or "none", why)
                 row: _Row = []
-                if job.gang:
-                    row = together.setdefault((queue, job.gang, runs, allowed[0] if runs else ""), row)
+                if gang := job.note(_GANG):
+                    row = together.setdefault((queue, gang, runs, allowed[0] if runs else ""), row)
                 if not row:
                     rows.append(row)
                 row.append((name, job, own, allowed))
@@ -196,8 +208,9 @@ def _allowed(
 def _complete(row: _Row, places: Places) -> None:
     """Note where a gang has fewer jobs than it says, or jobs that may not run on the same types."""
     first, job, _, allowed = row[0]
-    if job.members and job.members != str(len(row)):
-        got = f"{len(row)} of {job.members} jobs"
+    said = job.note(_MEMBERS)
+    if said and said != str(len(row)):
+        got = f"{len(row)} of {said} jobs"
         places.note(f"job, annotation {_MEMBERS}", first, got, "the others are in another state, or not given")
     if len(row) > 1 and not set(allowed).intersection(*(each for _, _, _, each in row)):
         why = "a gang has GPUs of one type here: those of its first job"
@@ -206,7 +219,7 @@ def _complete(row: _Row, places: Places) -> None:
 
 def _names(rows: Iterable[_Row]) -> list[str]:
     """Return a name for each gang: a job's own, or the gang's, with queue, state and type where it stands twice."""
-    short = [row[0][0] if len(row) == 1 else row[0][1].gang for row in rows]
+    short = [row[0][0] if len(row) == 1 else row[0][1].note(_GANG) for row in rows]
     times = Counter(short)
     return [name if times[name] == 1 else _long(name, row[0]) for name, row in zip(short, rows, strict=True)]
 
