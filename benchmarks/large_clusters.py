@@ -201,40 +201,38 @@ def volcano(drawn: Drawn, folder: Path) -> list[Path]:
 
 def armada(drawn: Drawn, folder: Path) -> list[Path]:
     """Queues, jobs, nodes and the scheduler's configuration. Armada has no groups of queues."""
-
-    def objects() -> Iterator[dict[str, Any]]:
-        yield {"queues": [{"name": name, "priorityFactor": 1} for name in drawn.queues]}
-        jobs = {}
-        for name, queue, gpus, kind, priority, second, on in drawn.gangs:
-            resources = {"requests": _requests(gpus), "limits": _requests(gpus)}
-            pod = {
-                "priorityClassName": f"p{priority}",
-                "containers": [{"name": "main", "image": "train:1", "resources": resources}],
-                "nodeSelector": {"gpu": kind},
-            }
-            spec = {"id": name, "queue": queue, "created": _at(second) + "Z", "podSpecs": [pod]}
-            job: dict[str, Any] = {
-                "jobId": name,
-                "queue": queue,
-                "state": "RUNNING" if on else "QUEUED",
-                "jobSpec": spec,
-            }
-            job["submittedTs"] = _at(second) + "Z"
-            if on:
-                job["latestRunId"] = f"{name}-run"
-                job["jobRuns"] = [
-                    {"runId": f"{name}-run", "jobId": name, "state": "RUNNING", "cluster": "c", "node": on}
-                ]
-            jobs[name] = job
-        yield {"jobDetails": jobs}
-        yield from _nodes(drawn, "gpu")
+    jobs = {}
+    for name, queue, gpus, kind, priority, second, on in drawn.gangs:
+        resources = {"requests": _requests(gpus), "limits": _requests(gpus)}
+        pod = {
+            "priorityClassName": f"p{priority}",
+            "containers": [{"name": "main", "image": "train:1", "resources": resources}],
+            "nodeSelector": {"gpu": kind},
+        }
+        spec = {"id": name, "queue": queue, "created": _at(second) + "Z", "podSpecs": [pod]}
+        job: dict[str, Any] = {
+            "jobId": name,
+            "queue": queue,
+            "state": "RUNNING" if on else "QUEUED",
+            "jobSpec": spec,
+        }
+        job["submittedTs"] = _at(second) + "Z"
+        if on:
+            job["latestRunId"] = f"{name}-run"
+            job["jobRuns"] = [{"runId": f"{name}-run", "jobId": name, "state": "RUNNING", "cluster": "c", "node": on}]
+        jobs[name] = job
 
     classes = "".join(f"    p{value}: {{priority: {value}, preemptible: true}}\n" for value in (0, 100, 1000))
     (folder / "scheduler.yaml").write_text(
         f"scheduling:\n  pools: [{{name: default}}]\n  priorityClasses:\n{classes}  defaultPriorityClassName: p0\n"
         "  dominantResourceFairnessResourcesToConsider: [cpu, memory, nvidia.com/gpu]\n"
     )
-    return [*_items(folder, objects()), folder / "scheduler.yaml"]
+    (folder / "queues.json").write_text(
+        json.dumps({"queues": [{"name": each, "priorityFactor": 1} for each in drawn.queues]})
+    )
+    (folder / "jobs.json").write_text(json.dumps({"jobDetails": jobs}))
+    nodes = _items(folder, _nodes(drawn, "gpu"), "nodes.json")
+    return [folder / "queues.json", folder / "jobs.json", *nodes, folder / "scheduler.yaml"]
 
 
 def slurm(drawn: Drawn, folder: Path) -> list[Path]:

@@ -19,6 +19,8 @@ from fairopt.importing.imported import both_owed
 from fairopt.importing.kubernetes import NODE, fields, pod_fields
 from fairopt.importing.unplaced import BOOKKEEPING, TAKEN
 from fairopt.problem import Market
+from fairopt.problem.files.schema import ObjectPart
+from fairopt.problem.numbers import amount, shown
 
 #: Which rule of the scheduler makes what an audit says of a gang that waits.
 RULES: Mapping[str, str] = MappingProxyType(
@@ -109,6 +111,16 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "status.conditions": _WHATEVER,
     },
 }
+
+
+def number_in(part: ObjectPart, key: str, blank: int = 0) -> Fraction:
+    """Return the number there, which is not negative. Errors: `BadInput` with the place."""
+    found, place = part.value.get(key, blank), f"{part.place}, {key}"
+    try:
+        return amount(found, place)
+    except BadInput as error:
+        remedy = "Give a number that is not negative, such as 1 or 0.5"
+        raise BadInput(f"got {shown(found)}", place=place, remedy=remedy) from error
 
 
 def emit(before: Market, after: Market) -> str:

@@ -159,10 +159,10 @@ def key_of(values: list[Any]) -> bytes | str:
 
 
 def some_of(values: Any, keys: Iterable[str]) -> Any:
-    """Return what each object of a list has at some keys; what is none as it is."""
+    """Return what each object of a list has at some keys, as a tuple, which JSON has none; what is none as it is."""
     if type(values) is not list:
         return values
-    return [[*map(each.get, keys)] if type(each) is dict else each for each in values]
+    return [(*map(each.get, keys),) if type(each) is dict else each for each in values]
 
 
 def add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int = 1) -> None:

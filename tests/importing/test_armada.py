@@ -78,6 +78,28 @@ def test_jobs_with_one_id_are_a_gang() -> None:
     assert not {"01j010", "01j011"} & gangs.keys()  # done; and waiting in a cordoned queue
 
 
+def test_a_gang_called_like_a_job_is_not_that_job(tmp_path: Path) -> None:
+    """A job that is alone was once kept as "job NAME" beside the gangs, which may be called so."""
+
+    def edit(items: list[Any]) -> None:
+        notes = {"armadaproject.io/gangId": "job 01j009", "armadaproject.io/gangCardinality": "1"}
+        items[1]["jobDetails"]["01j008"]["jobSpec"]["annotations"] = notes
+
+    gangs = armada.read(_edited(tmp_path, edit), SCHEDULER).problem.entitlements.gangs
+    assert {"01j008", "01j009"} <= set(gangs.names)
+
+
+def test_gangs_of_one_name_are_called_by_queue_and_state(tmp_path: Path) -> None:
+    def edit(items: list[Any]) -> None:
+        jobs = items[1]["jobDetails"]
+        for name in ("a", "b"):
+            jobs[name] = {**copy.deepcopy(jobs["01j008"]), "jobId": name}
+            jobs[name]["jobSpec"]["annotations"] = {"armadaproject.io/gangId": "pretrain"}
+
+    gangs = armada.read(_edited(tmp_path, edit), SCHEDULER).problem.entitlements.gangs
+    assert {"research pretrain runs A100", "serving pretrain waits"} <= set(gangs.names)
+
+
 def test_a_gang_may_run_where_all_its_jobs_may() -> None:
     gangs = armada.read(CLUSTER, SCHEDULER, SUBMIT).problem.entitlements.gangs
     assert gangs.allowed[gangs.names.index("segment-1")].tolist() == [True, False]
@@ -222,6 +244,7 @@ def test_bad_values_are_named_with_place_and_remedy(
     with pytest.raises(BadInput) as caught:
         read_with(armada.read, [_edited(tmp_path, edit)])
     assert all(word in str(caught.value) for word in ["edited.json", *words]), str(caught.value)
+    assert str(caught.value).count("edited.json") == 1
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
