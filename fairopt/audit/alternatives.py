@@ -16,8 +16,8 @@ from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.reasons import are
 from fairopt.compare import verify
-from fairopt.discovery import AnyPolicy
-from fairopt.errors import FairoptError, NotCapable
+from fairopt.discovery import AnyPolicy, AnyProperty
+from fairopt.errors import BadInput, FairoptError, NotCapable
 from fairopt.methods.whole_gpus import whole
 from fairopt.numbers import is_number
 from fairopt.policy import Allocation, Policy, Trait, decide
@@ -127,6 +127,27 @@ def chosen(
         (each for each in found if Trait.ENTITLED in each.traits and said.said <= each.supports),
         key=lambda each: each.name not in own,
     )
+
+
+def asked_properties(
+    market: Market, named: AnyProperty | Sequence[AnyProperty] | None, *, speeds: bool
+) -> tuple[AllocationProperty, ...]:
+    """Return the named properties, else those that are asked of entitlements; with ``speeds``, all that are asked."""
+    if named is None and not speeds:
+        if is_large(market):
+            return ()
+        names = discovery.names(discovery.ENTITLED_PROPERTIES) or discovery.names(discovery.PROPERTIES)
+        made = [each for each in map(discovery.property_, names) if issubclass(Market, each.problem)]
+    else:
+        made = discovery.properties(Market) if named is None else discovery.properties_of(named)
+    found = tuple(each for each in made if isinstance(each, AllocationProperty))
+    if named is not None:
+        if len(found) < len(made):
+            other = next(each.name for each in made if each not in found)
+            raise BadInput(f"{other} is no property of what is held", place="property", remedy="Leave it out")
+        return found
+    asked = (each for each in found if each.asked_of(market))
+    return tuple(each for each in asked if speeds or (each.needs is not None and not each.needs_speedups))
 
 
 #: A market, and what policies give on it, by name.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts
 from fairopt.audit.alternatives import (
     DECLARED,
     Alternative,
     alternatives,
+    asked_properties,
     chosen,
     compared,
     is_large,
@@ -21,13 +21,12 @@ from fairopt.audit.alternatives import (
     waits_by_rule,
 )
 from fairopt.audit.reading import market_in, paths_of, with_rates, with_speedups
-from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of, still
+from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, let_by, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
-from fairopt.errors import BadInput
 from fairopt.importing.imported import Imported, nothing_unread
 from fairopt.policy import Policy
 from fairopt.problem import Market
@@ -51,14 +50,14 @@ class Audit(Tabular):
     """What an audit found; the accounts alone say who is starved, and each policy what it would give instead.
 
     * ``source``: who read the files, "" for a market.
-    * ``alternatives``: what policies would give, and ``rules``: these policies.
+    * ``rules``: the policies that decide, which ``watch`` is told of.
     * ``verdicts``: ``properties`` of what is held, by name.
     * ``unplaced``: what the file says and the market has no place for. ``scheduler_rules``: the scheduler's own, in
       words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it,
-      and ``unread`` and ``policy``. ``known``: an audit of nearly the same, whose reasons may be those of this.
+      and ``unread`` and ``policy``. ``known``: an audit of nearly the same: what stands alike is not decided again.
 
-    How users stand, why they wait, what is broken, what would mend it, and `declared` are computed when they are asked
-    for.
+    How users stand, why they wait, what policies would give, what is broken, what would mend it, and `declared` are
+    computed when they are asked for.
 
     >>> from fairopt.datasets import dataset_path
     >>> found = audit(dataset_path("SOURCES.md").parent / "clusters/kai/cluster.yaml", policies=[])
@@ -68,7 +67,6 @@ class Audit(Tabular):
 
     accounts: EntitlementAccounts
     source: str
-    alternatives: tuple[Alternative, ...]
     properties: tuple[AllocationProperty, ...]
     verdicts: Mapping[str, Verdict]
     rules: tuple[Policy, ...]
@@ -79,6 +77,7 @@ class Audit(Tabular):
     unread: Callable[[str], tuple[str, ...]] = nothing_unread
     policy: str = ""
     known: Audit | None = None
+    watch: Callable[[str], None] = lambda doing: None
 
     form = ResultForm(
         "Who is starved, who borrows, and why.",
@@ -201,28 +200,23 @@ class Audit(Tabular):
         return tuple(broken_caps(self.accounts))
 
     @cached_property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """What policies would give."""
+        old = self.known
+        before = None if old is None else (old.market, {each.policy: each for each in old.alternatives})
+        return tuple(alternatives(self.accounts, self.rules, self.properties, self.watch, before))
+
+    @cached_property
     def reasons(self) -> dict[str, Statement]:
         """By user that waits, why its first gang does."""
         return {name: self.reason(name) for name in self.accounts.first}
 
-    def reason(self, name: str) -> Statement:
-        """Return why the first gang of a user that waits does."""
-        if self.known is not None and self.stands(name):
-            return self.known.reasons[name]
-        return as_far_as_read(by_rule(reason_of(self.accounts, self.accounts.first[name]), self._waits), self.unread)
-
-    def stands(self, name: str) -> bool:
-        """Say whether the first gang of a user waits for the same reason as in the audit that was `known`."""
-        gang, old = self.accounts.first.get(name), self.known
-        if gang is None or old is None or old.accounts.first.get(name) != gang or old.unread is not self.unread:
-            return False
-        called, rules = self.accounts.gangs.names[gang], (old._waits, self._waits)
-        before, now = ([each.get(called) for each in waits] for waits in rules)
-        return before == now and self._still(gang)
-
-    @cached_property
-    def _still(self) -> Callable[[int], bool]:
-        return (lambda gang: False) if self.known is None else still(self.known.accounts, self.accounts)
+    def reason(self, name: str, waits: Sequence[Mapping[str, str]] | None = None) -> Statement:
+        """Return why the first gang of a user that waits does; ``waits``: what the scheduler's rules say of gangs."""
+        found = reason_of(self.accounts, self.accounts.first[name])
+        if all(each.cause is not Cause.OPEN for each in found.stops):
+            return found  # nothing is left to a rule
+        return as_far_as_read(by_rule(found, self._waits if waits is None else waits), self.unread)
 
     @cached_property
     def _waits(self) -> Sequence[Mapping[str, str]]:
@@ -318,7 +312,6 @@ def audit(
     speedups: AnyPath | None = None,
     rates: AnyPath | None = None,
     watch: Callable[[str], None] = lambda doing: None,
-    known: Audit | None = None,
 ) -> Audit:
     """Return who is starved, who borrows, and why: of files, of what an importer returned, or of a market.
 
@@ -326,8 +319,7 @@ def audit(
     give; None for those that decide by entitlements (with many users only the scheduler's own). ``properties`` are
     decided of what is held; None for those about entitlements (with many users none), and for all where there are
     ``speedups`` (a table of users and types) or ``rates`` (a number by type). Both are names, classes or objects, one
-    or several. ``watch`` is told what is being done. ``known`` is an audit under the same policies of nearly the same:
-    what stands alike in both is not decided again.
+    or several. ``watch`` is told what is being done.
 
     Errors: `BadInput` for files that nobody can read, a market without entitlements, and unknown names.
 
@@ -342,6 +334,25 @@ def audit(
     <Audit: 1 STARVED, 1 BORROWING; 1 guarantees and caps broken>
     >>> print(found.mends[0])
     reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a runs
+    """
+    found = audit_lazily(given, importer, policies, properties, speedups, rates, watch)
+    found.alternatives  # noqa: B018 - which takes its time
+    return found
+
+
+def audit_lazily(
+    given: Any,
+    importer: str,
+    policies: AnyPolicy | Sequence[AnyPolicy] | None,
+    properties: AnyProperty | Sequence[AnyProperty] | None = None,
+    speedups: AnyPath | None = None,
+    rates: AnyPath | None = None,
+    watch: Callable[[str], None] = lambda doing: None,
+    known: Audit | None = None,
+) -> Audit:
+    """Return the same, of which policies decide when somebody asks; errors and arguments are those of `audit`.
+
+    ``known`` is an audit under the same policies of nearly the same.
     """
     source = market_in(given, importer, watch)
     market: Market = source.problem
@@ -359,12 +370,9 @@ def audit(
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = asked_properties(market, properties, speeds=speeds)
     verdicts = verify(market, accounts.said.held[:, : accounts.k], asked) if asked else {}
-    before = None if known is None else (known.market, {each.policy: each for each in known.alternatives})
-    others = tuple(alternatives(accounts, rules, asked, watch, before))
     return Audit(
         accounts=accounts,
         source=source.importer,
-        alternatives=others,
         properties=asked,
         verdicts=verdicts,
         rules=tuple(rules),
@@ -375,25 +383,5 @@ def audit(
         unread=source.unread,
         policy=source.policy,
         known=known,
+        watch=watch,
     )
-
-
-def asked_properties(
-    market: Market, named: AnyProperty | Sequence[AnyProperty] | None, *, speeds: bool
-) -> tuple[AllocationProperty, ...]:
-    """Return the named properties, else those that are asked of entitlements; with ``speeds``, all that are asked."""
-    if named is None and not speeds:
-        if is_large(market):
-            return ()
-        names = discovery.names(discovery.ENTITLED_PROPERTIES) or discovery.names(discovery.PROPERTIES)
-        made = [each for each in map(discovery.property_, names) if issubclass(Market, each.problem)]
-    else:
-        made = discovery.properties(Market) if named is None else discovery.properties_of(named)
-    found = tuple(each for each in made if isinstance(each, AllocationProperty))
-    if named is not None:
-        if len(found) < len(made):
-            other = next(each.name for each in made if each not in found)
-            raise BadInput(f"{other} is no property of what is held", place="property", remedy="Leave it out")
-        return found
-    asked = (each for each in found if each.asked_of(market))
-    return tuple(each for each in asked if speeds or (each.needs is not None and not each.needs_speedups))

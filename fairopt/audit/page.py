@@ -168,7 +168,7 @@ def _stands(row: NodeStatus | None, kind: str) -> Statement:
 def _given(found: WhatIf) -> Mapping[str, str | dict[str, dict[str, tuple[Number, Number]]]]:
     """Return by policy what users get before and after, by type, where that differs; or why nobody knows."""
     out: dict[str, str | dict[str, dict[str, tuple[Number, Number]]]] = {}
-    for each in (*found.before.alternatives, *found.after.alternatives):
+    for each in (decided for pair in found.decisions for decided in pair):
         if out.get(each.policy, {}) == {}:
             out[each.policy] = each.error or {}
     for policy, (was, now) in found.undecided.items():

@@ -11,8 +11,7 @@ import numpy as np
 
 from fairopt import discovery
 from fairopt.audit.accounts import EntitlementAccounts, users_in
-from fairopt.audit.alternatives import decided
-from fairopt.audit.auditing import asked_properties
+from fairopt.audit.alternatives import asked_properties, decided
 from fairopt.audit.plans.planner import Planner, reachable
 from fairopt.audit.reading import files_in, market_in
 from fairopt.compare import verify

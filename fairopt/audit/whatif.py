@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from fairopt.audit.auditing import Audit, audit
+from fairopt.audit.alternatives import Alternative, alternative, stops_by_rule, waits_by_rule
+from fairopt.audit.auditing import Audit, audit_lazily
+from fairopt.audit.parts import changed_part
+from fairopt.audit.reasons import reason_of, still
 from fairopt.audit.settings import read_setting, with_settings
 from fairopt.audit.status import EntitlementStatus, statuses_by_type
 from fairopt.discovery import AnyPolicy
 from fairopt.importing.imported import Imported
 from fairopt.numbers import counted
-from fairopt.problem import Market
+from fairopt.policy import Policy
 from fairopt.program import Number, number_text
 from fairopt.properties.verdict import Verdict
 from fairopt.report import SCHEMA_KEY, Grid, Key, ResultForm, Statement, Tabular, by_name, keys_of, listed, part
@@ -125,35 +129,81 @@ class WhatIf(Tabular):
         return tuple(self._given())
 
     def _given(self) -> Iterator[Statement]:
-        later = {each.policy: each for each in self.after.alternatives}
-        for old in self.before.alternatives:
-            new = later.get(old.policy)
-            if new is None or new.shares is None or old.shares is None:
+        for old, new in self.decisions:
+            if old.shares is None or new.shares is None:
                 continue
-            was, now = (_by_name(each.market, row.shares) for each, row in ((self.before, old), (self.after, new)))
+            was, now = _by_name(old), _by_name(new)
             for name, kind in dict.fromkeys((*was, *now)):
                 first, then = (each.get((name, kind), 0) for each in (was, now))
                 if first != then:
                     yield GIVEN.of(policy=old.policy, name=name, type=kind, before=first, after=then)
 
     @cached_property
+    def decisions(self) -> tuple[tuple[Alternative, Alternative], ...]:
+        """What each policy gives before and after; where a change bears on some users alone, what it gives these."""
+        return tuple(map(self._decided, self.before.rules))
+
+    def _decided(self, policy: Policy) -> tuple[Alternative, Alternative]:
+        sides = self.before, self.after
+        rows = changed_part(policy, *(each.market for each in sides)) if self.settings else None
+        if rows:
+            self.before.watch(f"{policy.name} decides")
+            one, other = (alternative(each.market.select(rows), policy) for each in sides)
+            if one.grounds is not None and other.grounds is not None:
+                return one, other
+        blank = Alternative(policy.name)
+        one, other = (next((own for own in each.alternatives if own.policy == policy.name), blank) for each in sides)
+        return one, other
+
+    @cached_property
     def undecided(self) -> dict[str, tuple[str, str]]:
         """Why policies give nothing before, or after, where that changes; "" where they decide."""
-        later = {each.policy: each.error for each in self.after.alternatives}
-        both = {each.policy: (each.error, later.get(each.policy, "")) for each in self.before.alternatives}
+        both = {old.policy: (old.error, new.error) for old, new in self.decisions}
         return {policy: (was, now) for policy, (was, now) in both.items() if was != now}
 
     @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:
         """Why users wait, before and after, where that changes; "" for one that does not wait."""
+        sides, waits = (self.before, self.after), [waits_by_rule(*each) for each in self._by_side]
+        inside = self._inside
         both = {
             name: tuple(
-                str(each.reason(name)) if name in each.accounts.first else "" for each in (self.before, self.after)
+                str(each.reason(name, own if name in inside else None)) if name in each.accounts.first else ""
+                for each, own in zip(sides, waits, strict=True)
             )
             for name in dict.fromkeys((*self.before.accounts.first, *self.after.accounts.first))
-            if not self.after.stands(name)
+            if not self._stands(name, waits if name in inside else [])
         }
         return {name: (was, now) for name, (was, now) in both.items() if was != now}
+
+    def _stands(self, name: str, waits: Sequence[Sequence[Mapping[str, str]]]) -> bool:
+        """Say whether a user waits for the same reason; ``waits``: of both sides, by its scheduler's rules."""
+        gang, accounts = self.before.accounts.first.get(name), (self.before.accounts, self.after.accounts)
+        if gang is None or self.after.accounts.first.get(name) != gang or not self.settings:
+            return False
+        called = accounts[0].gangs.names[gang]
+        if len({tuple(each.get(called) for each in own) for own in waits}) > 1:
+            return False
+        return self._still(gang) or (not waits and len({str(reason_of(each, gang)) for each in accounts}) == 1)
+
+    @cached_property
+    def _still(self) -> Callable[[int], bool]:
+        return still(self.before.accounts, self.after.accounts)
+
+    @cached_property
+    def _inside(self) -> frozenset[str]:
+        """The users to whom all `decisions` give something."""
+        markets = [each.market for pair in self.decisions for each in pair if each.market is not None]
+        names = (each.market.users for each in (self.before, self.after))
+        return frozenset(chain(*names)).intersection(*(each.users for each in markets))
+
+    @property
+    def _by_side(self) -> list[tuple[Sequence[Alternative], str, str]]:
+        """What policies give on each side, who read its files, and the policy in force there."""
+        return [
+            ([pair[at] for pair in self.decisions] if self.settings else each.alternatives, each.source, each.policy)
+            for at, each in enumerate((self.before, self.after))
+        ]
 
     @cached_property
     def stops(self) -> dict[str, tuple[str, str]]:
@@ -162,8 +212,8 @@ class WhatIf(Tabular):
         Only what changes is there.
         """
         old, new = (
-            {f"{rule}, {gang}": why for rule, own in each.stops.items() for gang, why in own.items()}
-            for each in (self.before, self.after)
+            {f"{rule}, {gang}": why for rule, own in stops_by_rule(*each).items() for gang, why in own.items()}
+            for each in self._by_side
         )
         both = {name: (old.get(name, ""), new.get(name, "")) for name in dict.fromkeys((*old, *new))}
         return {name: (was, now) for name, (was, now) in both.items() if was != now}
@@ -221,7 +271,10 @@ def _told(verdict: Verdict | None) -> tuple[Any, ...]:
     return () if verdict is None else (verdict.answer, verdict.margin)
 
 
-def _by_name(market: Market, shares: Any) -> dict[tuple[str, str], Number]:
+def _by_name(decided: Alternative) -> dict[tuple[str, str], Number]:
+    market, shares = decided.market, decided.shares
+    assert market is not None
+    assert shares is not None
     return {
         (user, kind): shares[i, j]
         for i, user in enumerate(market.users)
@@ -255,11 +308,14 @@ def whatif(
     >>> [each.after.value for each in whatif(market, ["A.H100.quota=4", "B.H100.quota=0"], policies=[]).status_changes]
     ['STARVED', 'BORROWING']
     """
-    old = audit(given, importer=importer, policies=policies, **how)
+    old = audit_lazily(given, importer, policies, **how)
     asked = [f"{key}={value}" for key, value in settings.items()] if isinstance(settings, Mapping) else settings
     made = tuple(read_setting(each, old.market) for each in asked)
     if after is None:
         changed = Imported(with_settings(old.market, made), policy=old.policy, unread=old.unread)
         same = {key: value for key, value in how.items() if key not in ("speedups", "rates")}
-        return WhatIf(old, audit(changed, importer=old.source, policies=old.rules, known=old, **same), made)
-    return WhatIf(old, audit(after, importer=importer, policies=policies, **how), made)
+        found = WhatIf(old, audit_lazily(changed, old.source, old.rules, known=old, **same), made)
+    else:
+        found = WhatIf(old, audit_lazily(after, importer, policies, **how), made)
+    found.decisions  # noqa: B018 - which takes its time
+    return found

@@ -344,7 +344,7 @@ def what_if(found: WhatIf) -> None:
             numbers = (given.before, given.after, given.after - given.before)
             grid.add_row(given.name, given.policy, given.type, *map(bound, numbers))
         say(grid)
-    elif any(not each.error for each in found.before.alternatives) and not found.undecided:
+    elif any(not old.error for old, _ in found.decisions) and not found.undecided:
         say("No policy gives anything different.")
     for policy, (was, now) in found.undecided.items():
         say(f"{policy}, before: {was or 'decides'}")
