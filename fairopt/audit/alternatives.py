@@ -175,18 +175,20 @@ def alternatives(
 
 def waits_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -> list[Mapping[str, str]]:
     """Return why gangs wait by each of the scheduler's own rules; by the ``policy`` in force, where it is known."""
-    return [grounds.waits for grounds in _by_own_rules(found, source, policy).values()]
+    return [each.grounds.waits for each in by_own_rules(found, source, policy) if each.grounds]
 
 
 def stops_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -> dict[str, Mapping[str, str]]:
     """Return which gangs the scheduler's own rules would stop, and why, by rule; the arguments are as before."""
-    return {name: grounds.stopped for name, grounds in _by_own_rules(found, source, policy).items() if grounds.stopped}
+    own = by_own_rules(found, source, policy)
+    return {each.policy: each.grounds.stopped for each in own if each.grounds and each.grounds.stopped}
 
 
-def _by_own_rules(found: Sequence[Alternative], source: str, policy: str) -> dict[str, DecisionReason]:
+def by_own_rules(found: Sequence[Alternative], source: str, policy: str = "") -> list[Alternative]:
+    """Return what the scheduler's own rules give, where they say why; the arguments are as before."""
     own = own_rules(source)
     own = [policy] if policy in own else own
-    return {each.policy: each.grounds for each in found if each.policy in own and each.grounds is not None}
+    return [each for each in found if each.policy in own and each.grounds is not None]
 
 
 def decided(policy: Policy, market: Market) -> Allocation:

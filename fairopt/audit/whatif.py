@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.alternatives import Alternative, alternative, stops_by_rule, waits_by_rule
+from fairopt.audit.alternatives import Alternative, alternative, by_own_rules, stops_by_rule, waits_by_rule
 from fairopt.audit.auditing import Audit, audit_lazily
 from fairopt.audit.parts import changed_part
 from fairopt.audit.reasons import reason_of, still
@@ -164,38 +164,52 @@ class WhatIf(Tabular):
     @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:
         """Why users wait, before and after, where that changes; "" for one that does not wait."""
-        sides, waits = (self.before, self.after), [waits_by_rule(*each) for each in self._by_side]
-        inside = self._inside
         both = {
-            name: tuple(
-                str(each.reason(name, own if name in inside else None)) if name in each.accounts.first else ""
-                for each, own in zip(sides, waits, strict=True)
-            )
+            name: self._why(name)
             for name in dict.fromkeys((*self.before.accounts.first, *self.after.accounts.first))
-            if not self._stands(name, waits if name in inside else [])
+            if not self._stands(name)
         }
         return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
-    def _stands(self, name: str, waits: Sequence[Sequence[Mapping[str, str]]]) -> bool:
-        """Say whether a user waits for the same reason; ``waits``: of both sides, by its scheduler's rules."""
+    def _why(self, name: str) -> tuple[str, ...]:
+        """Return why a user waits on each side."""
+        waits = self._waits if name in self._bears[0] else (None, None)
+        return tuple(
+            str(each.reason(name, own)) if name in each.accounts.first else ""
+            for each, own in zip((self.before, self.after), waits, strict=True)
+        )
+
+    def _stands(self, name: str) -> bool:
+        """Say whether it is clear, without a look at the whole market, that a user waits for the same reason."""
         gang, accounts = self.before.accounts.first.get(name), (self.before.accounts, self.after.accounts)
         if gang is None or self.after.accounts.first.get(name) != gang or not self.settings:
             return False
+        on_all, on_some = self._bears
+        if name not in on_some:  # what the rules say of it is the same
+            return self._still(gang) or str(reason_of(accounts[0], gang)) == str(reason_of(accounts[1], gang))
         called = accounts[0].gangs.names[gang]
-        if len({tuple(each.get(called) for each in own) for own in waits}) > 1:
-            return False
-        return self._still(gang) or (not waits and len({str(reason_of(each, gang)) for each in accounts}) == 1)
+        before, after = ([each.get(called) for each in own] for own in self._waits)
+        return name in on_all and before == after and self._still(gang)
 
     @cached_property
     def _still(self) -> Callable[[int], bool]:
         return still(self.before.accounts, self.after.accounts)
 
     @cached_property
-    def _inside(self) -> frozenset[str]:
-        """The users to whom all `decisions` give something."""
-        markets = [each.market for pair in self.decisions for each in pair if each.market is not None]
-        names = (each.market.users for each in (self.before, self.after))
-        return frozenset(chain(*names)).intersection(*(each.users for each in markets))
+    def _waits(self) -> tuple[list[Mapping[str, str]], ...]:
+        """Why gangs wait by the scheduler's own rules, on each side, as far as `decisions` go."""
+        return tuple(waits_by_rule(*each) for each in self._by_side)
+
+    @cached_property
+    def _bears(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The users to whom all of the scheduler's own rules give something in `decisions`, and those to whom any does.
+
+        Where it has no rule, these are all users.
+        """
+        whole = frozenset((*self.before.market.users, *self.after.market.users))
+        own = [each for side in self._by_side for each in by_own_rules(*side)]
+        parts = [frozenset(each.market.users) for each in own if each.market is not None]
+        return whole.intersection(*parts), whole.intersection(chain(*parts)) if parts else whole
 
     @property
     def _by_side(self) -> list[tuple[Sequence[Alternative], str, str]]:
