@@ -104,6 +104,12 @@ def own_rules(source: str) -> list[str]:
     return [name for name in discovery.names(discovery.POLICIES) if name == source or name.startswith(f"{source}-")]
 
 
+def rules_in_force(source: str, policy: str) -> list[str]:
+    """Return the scheduler's own policies; only the ``policy`` in force, where it is known."""
+    own = own_rules(source)
+    return [policy] if policy in own else own
+
+
 def chosen(
     market: Market, named: AnyPolicy | Sequence[AnyPolicy] | None, source: str, policy: str = ""
 ) -> list[Policy]:
@@ -186,8 +192,7 @@ def stops_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -
 
 def by_own_rules(found: Sequence[Alternative], source: str, policy: str = "") -> list[Alternative]:
     """Return what the scheduler's own rules give, where they say why; the arguments are as before."""
-    own = own_rules(source)
-    own = [policy] if policy in own else own
+    own = rules_in_force(source, policy)
     return [each for each in found if each.policy in own and each.grounds is not None]
 
 

@@ -10,9 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.audit.alternatives import Alternative, alternative, by_own_rules, stops_by_rule, waits_by_rule
+from fairopt.audit.alternatives import (
+    Alternative,
+    alternative,
+    by_own_rules,
+    rules_in_force,
+    stops_by_rule,
+    waits_by_rule,
+)
 from fairopt.audit.auditing import Audit, audit_lazily
-from fairopt.audit.parts import changed_part
+from fairopt.audit.parts import changed_part, part_of
 from fairopt.audit.reasons import reason_of, still
 from fairopt.audit.settings import read_setting, with_settings
 from fairopt.audit.status import EntitlementStatus, statuses_by_type
@@ -164,20 +171,31 @@ class WhatIf(Tabular):
     @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:
         """Why users wait, before and after, where that changes; "" for one that does not wait."""
+        names = dict.fromkeys((*self.before.accounts.first, *self.after.accounts.first))
+        moved = [name for name in names if not self._stands(name)]
+        on_all, on_some = self._bears
+        apart = self._waits_apart([name for name in moved if name not in on_some])
         both = {
-            name: self._why(name)
-            for name in dict.fromkeys((*self.before.accounts.first, *self.after.accounts.first))
-            if not self._stands(name)
+            name: self._why(name, self._waits if name in on_all else (None, None) if name in on_some else apart)
+            for name in moved
         }
         return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
-    def _why(self, name: str) -> tuple[str, ...]:
-        """Return why a user waits on each side."""
-        waits = self._waits if name in self._bears[0] else (None, None)
+    def _why(self, name: str, waits: Sequence[Sequence[Mapping[str, str]] | None]) -> tuple[str, ...]:
+        """Return why a user waits on each side, with what the scheduler's rules say there of its gangs."""
         return tuple(
             str(each.reason(name, own)) if name in each.accounts.first else ""
             for each, own in zip((self.before, self.after), waits, strict=True)
         )
+
+    def _waits_apart(self, names: Sequence[str]) -> list[list[Mapping[str, str]]]:
+        """Return why gangs of users wait by the scheduler's own rules, on both sides alike, on whom no change bears."""
+        old, made = self.before, list[Alternative]()
+        users = [old.market.users.index(name) for name in names]
+        for policy in old.rules if users else ():
+            if policy.name in rules_in_force(old.source, old.policy):
+                made.append(alternative(part_of(policy, old.market, users), policy))
+        return [waits_by_rule(made, old.source, old.policy)] * 2
 
     def _stands(self, name: str) -> bool:
         """Say whether it is clear, without a look at the whole market, that a user waits for the same reason."""
