@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isclose
@@ -217,6 +217,13 @@ def alternative(market: Market, policy: Policy) -> Alternative:
     after, shares = whole(market, decision.shares)
     rounded = not np.array_equal(decision.shares, shares)
     return Alternative(policy.name, shares, _gains(market, shares), None, rounded=rounded, market=after)
+
+
+def of_part(market: Market, policy: Policy, users: Collection[int]) -> Alternative:
+    """Return what a policy gives some users and all on whom that depends, or why it gives nothing."""
+    from fairopt.audit.parts import part_of  # here, since an audit alone asks of nobody's part
+
+    return alternative(part_of(policy, market, users), policy)
 
 
 def changed(market: Market, policy: Policy, known: Known) -> Alternative:

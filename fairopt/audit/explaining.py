@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.audit.accounts import EntitlementAccounts, users_in
-from fairopt.audit.alternatives import Alternative, alternative, changed, chosen, is_large, own_rules, waits_by_rule
+from fairopt.audit.alternatives import Alternative, changed, chosen, is_large, of_part, own_rules, waits_by_rule
 from fairopt.audit.auditing import LEFT_ASIDE, SMALLEST, Audit, audit
 from fairopt.audit.mending import smallest
 from fairopt.audit.pools import BOUNDLESS, plain
@@ -224,12 +224,10 @@ def _of_its_part(
     found: Audit, node: int, policies: AnyPolicy | Sequence[AnyPolicy] | None, watch: Callable[[str], None]
 ) -> Iterator[Alternative]:
     """Yield what policies give a user or group, and those on whom that depends."""
-    from fairopt.audit.parts import part_of  # here, since an audit alone asks of nobody's part
-
     users = users_in(found.accounts.said, node)
     for policy in chosen(found.market, policies, found.source, found.policy):
         watch(f"{policy.name} decides")
-        yield alternative(part_of(policy, found.market, users), policy)
+        yield of_part(found.market, policy, users)
 
 
 def _loans(accounts: EntitlementAccounts, gang: int, unread: Sequence[str]) -> Iterator[Statement]:

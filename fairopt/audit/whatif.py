@@ -14,12 +14,12 @@ from fairopt.audit.alternatives import (
     Alternative,
     alternative,
     by_own_rules,
+    of_part,
     rules_in_force,
     stops_by_rule,
     waits_by_rule,
 )
 from fairopt.audit.auditing import Audit, audit_lazily
-from fairopt.audit.parts import changed_part, part_of
 from fairopt.audit.reasons import reason_of, still
 from fairopt.audit.settings import read_setting, with_settings
 from fairopt.audit.status import EntitlementStatus, statuses_by_type
@@ -151,6 +151,8 @@ class WhatIf(Tabular):
         return tuple(map(self._decided, self.before.rules))
 
     def _decided(self, policy: Policy) -> tuple[Alternative, Alternative]:
+        from fairopt.audit.parts import changed_part  # here, since an audit alone knows of no change
+
         sides = self.before, self.after
         rows = changed_part(policy, *(each.market for each in sides)) if self.settings else None
         if rows:
@@ -189,12 +191,12 @@ class WhatIf(Tabular):
         )
 
     def _waits_apart(self, names: Sequence[str]) -> list[list[Mapping[str, str]]]:
-        """Return why gangs of users wait by the scheduler's own rules, on both sides alike, on whom no change bears."""
+        """Return why gangs wait by the scheduler's own rules: those of users on whom the change does not bear."""
         old, made = self.before, list[Alternative]()
         users = [old.market.users.index(name) for name in names]
         for policy in old.rules if users else ():
             if policy.name in rules_in_force(old.source, old.policy):
-                made.append(alternative(part_of(policy, old.market, users), policy))
+                made.append(of_part(old.market, policy, users))
         return [waits_by_rule(made, old.source, old.policy)] * 2
 
     def _stands(self, name: str) -> bool:

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from drawn_seeds import counts
 
-from fairopt.audit import audit, explain, whatif
+from fairopt.audit import WhatIf, audit, explain, whatif
 from fairopt.audit.accounts import OF_GANGS, EntitlementAccounts
 from fairopt.audit.alternatives import Alternative, alternative, changed
 from fairopt.audit.parts import changed_part, part_of
 from fairopt.audit.pools import BOUNDLESS
 from fairopt.audit.settings import read_setting, with_settings
+from fairopt.importing.imported import Imported
 from fairopt.models import Kueue, MaxMin
 from fairopt.models.kai.kai import Kai
-from fairopt.models.kueue.state import Preempts
+from fairopt.models.kueue.state import Preempts, Queueing
 from fairopt.policy import Policy
 from fairopt.problem import Entitlements, Gangs, Good, Market
 from fairopt.problem.entitled_rows import TOP
@@ -127,6 +128,48 @@ def test_explanations_and_changes_are_those_of_whole_decisions(drawn: int, rule:
         after = with_settings(market, [read_setting(setting, market)])
         found = whatif(market, [setting], importer=rule, policies=[rule]).after
         assert found.to_json() == audit(after, importer=rule, policies=[rule]).to_json()
+
+
+@pytest.mark.parametrize("named", [["kai"], ["kueue"], ["kueue", "drf", "kai"]])
+@pytest.mark.parametrize("drawn", counts(30, 150))
+def test_changes_of_a_part_are_those_between_two_whole_audits(drawn: int, named: list[str]) -> None:
+    """What changes is found where both sides are decided in the part on which the change bears alone."""
+    parted, changes, source = 0, 0, named[0]
+    for seed in range(drawn):
+        market, draw = pools(seed), Random(seed)
+        user, kind = draw.choice(market.users), draw.choice(TYPES)
+        setting = draw.choice([f"{user}.{kind}.quota={draw.choice([0, 9])}", f"{user}.weight=9", f"{kind}.capacity+=5"])
+        found = whatif(market, [setting], importer=source, policies=named)
+        after = found.after.market
+        sides = (audit(Imported(each), importer=source, policies=named) for each in (market, after))
+        whole = WhatIf(*sides)
+        for each in ("given", "reasons", "stops", "undecided", "mended", "broken", "status_changes"):
+            assert getattr(found, each) == getattr(whole, each), (seed, setting, each)
+        decided = [each.market for pair in found.decisions for each in pair if each.market is not None]
+        parted += any(len(each.users) < len(market.users) for each in decided)
+        changes += bool(found.reasons)
+    assert min(parted, changes) > drawn / 5
+
+
+def test_what_a_rule_says_of_somebody_elsewhere_is_asked_of_its_part() -> None:
+    """A quota of one cohort leaves no free GPUs for a gang of another, which its own strict queue held back before."""
+    gangs = Gangs.of(
+        ["a", "b", "b", "b"],
+        [4, 8, 4, 6],
+        users=["a", "b"],
+        types=["T"],
+        names=["first", "long", "short", "runs"],
+        on=[None, None, None, "T"],
+        tier=[1, 0, 0, 0],
+    )
+    quotas = {"b": [10], "gb": [10]}
+    owed = Entitlements.of(["a", "b"], ["T"], group={"a": "ga", "b": "gb"}, guarantee=quotas, gangs=gangs)
+    market = Market.of([[1], [1]], [10], users=["a", "b"], types=["T"], entitlements=owed)
+    found = whatif(market, ["a.T.quota=4"], importer="kueue", policies=[Kueue(queueing=Queueing.STRICT)])
+    assert [each.market.users for pair in found.decisions for each in pair if each.market] == [("a",), ("a",)]
+    before, after = found.reasons["b"]
+    assert "was tried before others left" in before
+    assert "others are before it" in after
 
 
 @pytest.mark.parametrize("drawn", counts(12, 60))
