@@ -26,7 +26,7 @@ ASKED = ROOT / "tests" / "proofs" / "asked_claims.csv"
 
 
 def test_compare_is_exact_and_its_evidence_is_accepted(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
-    status, out, err = fairopt("compare", EXAMPLE, "--json", "--evaluations", 20, "--certificates", tmp_path)
+    status, out, err = fairopt("compare", EXAMPLE, "--json", "--evaluations", 4, "--certificates", tmp_path)
     assert status == 0
     for name, row in json.loads(out)["policies"].items():
         for of, verdict in row["properties"].items():
@@ -238,8 +238,8 @@ def test_what_we_found_ourselves_is_short_before_it_is_folded() -> None:
 
 def test_a_lie_is_found_shrunk_and_proved(fairopt: Callable[..., Ran], tmp_path: Path) -> None:
     small, proof = tmp_path / "small.toml", tmp_path / "proof.json"
-    asked = ("lie", EXAMPLE, "--policy", "oef-cooperative", "--kind", "larger", "--evaluations", 60)
-    status, out, _ = fairopt(*asked, "--shrink", "--markets", 60, "--out", small, "--certificate", proof, "--json")
+    asked = ("lie", EXAMPLE, "--policy", "oef-cooperative", "--kind", "larger", "--evaluations", 20)
+    status, out, _ = fairopt(*asked, "--shrink", "--markets", 20, "--out", small, "--certificate", proof, "--json")
     assert status == 1
     told = json.loads(out)
     assert told["found"]

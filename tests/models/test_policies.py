@@ -23,7 +23,7 @@ from fairopt.testing.policy_suite import installed, policy_suite
 from fairopt.testing.suite import Outcome
 
 
-@pytest.mark.parametrize("markets", counts(3, 30))
+@pytest.mark.parametrize("markets", counts(2, 30))
 @pytest.mark.parametrize("policy", installed(), ids=lambda policy: policy.name)
 def test_policy_conforms(policy: Any, markets: int, conformance: Callable[[object], None]) -> None:
     report = policy_suite(markets=markets).run([policy])
