@@ -44,12 +44,15 @@ def exact(value: object, place: str, *, tiny: bool = False) -> Fraction:
     (Fraction(1, 10), Fraction(5, 4))
     """
     kind = type(value)  # nearly all are of these kinds, and tables have thousands
-    if kind in (float, str, np.float64):
+    if kind is int:
+        if -_ORDINARY < value < _ORDINARY:
+            return Fraction(value)  # type: ignore[call-overload, no-any-return]
+    elif kind in (float, str, np.float64):
         short = _short(str(value))
         if short is not None:
             return short
-    elif (kind is int or kind is Fraction) and max(value.numerator, value.denominator, -value.numerator) < _ORDINARY:  # type: ignore[attr-defined]
-        return value if kind is Fraction else Fraction(value)  # type: ignore[return-value, call-overload]
+    elif kind is Fraction and max(value.numerator, value.denominator, -value.numerator) < _ORDINARY:  # type: ignore[attr-defined]
+        return value  # type: ignore[return-value]
     number = _meant(value, place, MOST_DIGITS_SOLVED if tiny else MOST_DIGITS)
     if number and not (0 if tiny else LEAST) <= abs(number) <= MOST:
         raise beyond(value, place)
