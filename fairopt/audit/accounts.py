@@ -224,7 +224,7 @@ class EntitlementAccounts:
         return dict(found)
 
     @cached_property
-    def first(self) -> dict[str, int]:
+    def first_waiting(self) -> dict[str, int]:
         """By user that waits, its first pending gang: of those that fit into what it is owed, if any."""
         found = {}
         for user, waiting in self.waiting.items():

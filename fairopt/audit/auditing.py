@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Literal
 
 from fairopt.audit.accounts import EntitlementAccounts
@@ -21,7 +21,7 @@ from fairopt.audit.alternatives import (
     waits_by_rule,
 )
 from fairopt.audit.reading import market_in, paths_of, with_rates, with_speedups
-from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of
+from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of, still
 from fairopt.audit.spare_goods import unlooked
 from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
 from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, let_by, mends
@@ -50,7 +50,7 @@ class Audit(Tabular):
     """What an audit found; the accounts alone say who is starved, and each policy what it would give instead.
 
     * ``source``: who read the files, "" for a market.
-    * ``rules``: the policies that decide, which ``watch`` is told of.
+    * ``rules``: the policies that decide. ``watch``: what is told of each before.
     * ``verdicts``: ``properties`` of what is held, by name.
     * ``unplaced``: what the file says and the market has no place for. ``scheduler_rules``: the scheduler's own, in
       words, by the cause that they explain. ``stated`` and ``counted``: what `declared` compares, as `Imported` has it,
@@ -209,14 +209,22 @@ class Audit(Tabular):
     @cached_property
     def reasons(self) -> dict[str, Statement]:
         """By user that waits, why its first gang does."""
-        return {name: self.reason(name) for name in self.accounts.first}
+        return {name: self.reason(name) for name in self.accounts.first_waiting}
 
     def reason(self, name: str, waits: Sequence[Mapping[str, str]] | None = None) -> Statement:
         """Return why the first gang of a user that waits does; ``waits``: what the scheduler's rules say of gangs."""
-        found = reason_of(self.accounts, self.accounts.first[name])
+        found = self.account_reason(self.accounts.first_waiting[name])
         if all(each.cause is not Cause.OPEN for each in found.stops):
             return found  # nothing is left to a rule
         return as_far_as_read(by_rule(found, self._waits if waits is None else waits), self.unread)
+
+    @cached_property
+    def account_reason(self) -> Callable[[int], Statement]:
+        """What says why a pending gang waits by the accounts alone: what `known` says, where it is so still."""
+        if self.known is None:
+            return cache(partial(reason_of, self.accounts))
+        stands, old = still(self.known.accounts, self.accounts), self.known.account_reason
+        return cache(lambda gang: old(gang) if stands(gang) else reason_of(self.accounts, gang))
 
     @cached_property
     def _waits(self) -> Sequence[Mapping[str, str]]:
@@ -350,7 +358,7 @@ def audit_lazily(
     watch: Callable[[str], None] = lambda doing: None,
     known: Audit | None = None,
 ) -> Audit:
-    """Return the same, of which policies decide when somebody asks; errors and arguments are those of `audit`.
+    """Return an audit in which policies decide when somebody asks; errors and arguments are those of `audit`.
 
     ``known`` is an audit under the same policies of nearly the same.
     """
@@ -365,7 +373,7 @@ def audit_lazily(
     accounts = accounts if known is None else accounts.sharing(known.accounts)
     rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
-    accounts.first  # noqa: B018 - which takes its time
+    accounts.first_waiting  # noqa: B018 - which takes its time
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = asked_properties(market, properties, speeds=speeds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -20,7 +20,6 @@ from fairopt.audit.alternatives import (
     waits_by_rule,
 )
 from fairopt.audit.auditing import Audit, audit_lazily
-from fairopt.audit.reasons import reason_of, still
 from fairopt.audit.settings import read_setting, with_settings
 from fairopt.audit.status import EntitlementStatus, statuses_by_type
 from fairopt.discovery import AnyPolicy
@@ -173,7 +172,7 @@ class WhatIf(Tabular):
     @cached_property
     def reasons(self) -> dict[str, tuple[str, str]]:
         """Why users wait, before and after, where that changes; "" for one that does not wait."""
-        names = dict.fromkeys((*self.before.accounts.first, *self.after.accounts.first))
+        names = dict.fromkeys((*self.before.accounts.first_waiting, *self.after.accounts.first_waiting))
         moved = [name for name in names if not self._stands(name)]
         on_all, on_some = self._bears
         apart = self._waits_apart([name for name in moved if name not in on_some])
@@ -186,7 +185,7 @@ class WhatIf(Tabular):
     def _why(self, name: str, waits: Sequence[Sequence[Mapping[str, str]] | None]) -> tuple[str, ...]:
         """Return why a user waits on each side, with what the scheduler's rules say there of its gangs."""
         return tuple(
-            str(each.reason(name, own)) if name in each.accounts.first else ""
+            str(each.reason(name, own)) if name in each.accounts.first_waiting else ""
             for each, own in zip((self.before, self.after), waits, strict=True)
         )
 
@@ -201,19 +200,15 @@ class WhatIf(Tabular):
 
     def _stands(self, name: str) -> bool:
         """Say whether it is clear, without a look at the whole market, that a user waits for the same reason."""
-        gang, accounts = self.before.accounts.first.get(name), (self.before.accounts, self.after.accounts)
-        if gang is None or self.after.accounts.first.get(name) != gang or not self.settings:
+        gang, accounts = self.before.accounts.first_waiting.get(name), (self.before.accounts, self.after.accounts)
+        if gang is None or self.after.accounts.first_waiting.get(name) != gang or not self.settings:
             return False
         on_all, on_some = self._bears
+        called, both = accounts[0].gangs.names[gang], [each.account_reason(gang) for each in (self.before, self.after)]
         if name not in on_some:  # what the rules say of it is the same
-            return self._still(gang) or str(reason_of(accounts[0], gang)) == str(reason_of(accounts[1], gang))
-        called = accounts[0].gangs.names[gang]
+            return both[0] is both[1] or str(both[0]) == str(both[1])
         before, after = ([each.get(called) for each in own] for own in self._waits)
-        return name in on_all and before == after and self._still(gang)
-
-    @cached_property
-    def _still(self) -> Callable[[int], bool]:
-        return still(self.before.accounts, self.after.accounts)
+        return name in on_all and before == after and both[0] is both[1]
 
     @cached_property
     def _waits(self) -> tuple[list[Mapping[str, str]], ...]:
@@ -222,13 +217,13 @@ class WhatIf(Tabular):
 
     @cached_property
     def _bears(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The users to whom all of the scheduler's own rules give something in `decisions`, and those to whom any does.
+        """The users whom all of the scheduler's own rules decide on in `decisions`, and those whom any decides on.
 
-        Where it has no rule, these are all users.
+        All users, where the scheduler has no rule, and between two files.
         """
         whole = frozenset((*self.before.market.users, *self.after.market.users))
         own = [each for side in self._by_side for each in by_own_rules(*side)]
-        parts = [frozenset(each.market.users) for each in own if each.market is not None]
+        parts = [frozenset(each.market.users) for each in own if each.market is not None] if self.settings else []
         return whole.intersection(*parts), whole.intersection(chain(*parts)) if parts else whole
 
     @property
@@ -351,5 +346,5 @@ def whatif(
         found = WhatIf(old, audit_lazily(changed, old.source, old.rules, known=old, **same), made)
     else:
         found = WhatIf(old, audit_lazily(after, importer, policies, **how), made)
-    found.decisions  # noqa: B018 - which takes its time
+    found.reasons  # noqa: B018 - which takes its time, and the decisions before
     return found

@@ -124,7 +124,7 @@ def _past_use(found: Audit, *, in_full: bool) -> None:
 
 def _reasons(found: Audit, *, in_full: bool) -> None:
     starved = {row.name for row in found.rows if row.status is EntitlementStatus.STARVED}
-    ordered = sorted(found.accounts.first, key=lambda name: name not in starved)
+    ordered = sorted(found.accounts.first_waiting, key=lambda name: name not in starved)
     reasons = {name: found.reason(name) for name in (ordered if in_full else ordered[:REASONS])}
     if reasons:
         say("Why they wait:")
@@ -151,7 +151,7 @@ def _broken(found: Audit, *, in_full: bool) -> None:
             say(f"  {each}")
         if len(rows) > REASONS and not in_full:
             say(f"  and {len(rows) - REASONS} more: --verbose shows all")
-    # each takes its time, so that those are not looked for that nobody is shown
+    # each mend takes its time, so that one more than is shown is looked for at most
     remedies = chain((cap.mend for cap in found.caps if cap.mend is not None), found.find_mends())
     shown = list(remedies if in_full else islice(remedies, REASONS))
     for each in shown:

@@ -146,6 +146,9 @@ def audit(
             found: Any = audit_over_time(moments_of(files), importer=importer, watch=watch, **how)
         else:
             found = audited(files, importer=importer, watch=watch, **how)
+            if json_ or verbose or html is not None:
+                watch("looking for what would mend it")
+                _ = found.reasons, found.mends
     _write_page(found, files, html)
     if certificates is not None:
         evidence_files.write_verdicts(found.market, found.held, found.verdicts, list(found.properties), certificates)
@@ -264,6 +267,8 @@ def whatif(
             found = what_if(files, settings, watch=watch, **how)
         else:
             found = what_if(files[:1], after=files[1:], watch=watch, **how)
+        if json_:
+            _ = found.after.alternatives
     _write_page(found, files, html)
     if emitter is not None:
         written = emitter(found.before.market, found.after.market)

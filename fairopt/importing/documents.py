@@ -6,6 +6,7 @@ bytes, or else object by object.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import zipfile
@@ -25,7 +26,7 @@ from fairopt.discovery import library
 from fairopt.errors import BadInput, require
 from fairopt.problem.files.documents import parse_json
 from fairopt.problem.files.schema import TOP, ObjectPart, ValueType, kind_of
-from fairopt.problem.files.storage import PIECE, AnyPath, decoded, naming, read_text, read_up_to
+from fairopt.problem.files.storage import PIECE, AnyPath, decoded, naming, read_text, read_up_to, reading
 from fairopt.problem.numbers import MOST_DIGITS, exact, shown
 
 #: The documents of a YAML text of so many characters are kept, for who reads it next.
@@ -75,28 +76,22 @@ def found_in(path: AnyPath, *, most: int = LARGEST) -> Iterator[ObjectPart]:
                 raise BadInput(f"{size} bytes of YAML, at most {SMALL}", place="the file", remedy=remedy)
             yield from _flat(ObjectPart(place or TOP, value) for place, value in yaml_documents(read_text(path)))
         elif not size or Path(path).suffix.lower() == ".gz":  # a pipe has no size
-            yield from json_documents(read_text(path, WHOLE).encode())
+            data = read_text(path, WHOLE).encode()
+            yield from _in_stream(io.BytesIO(data), len(data))
         else:
-            with _opened(path) as stream:
+            with reading(path), open(path, "rb") as stream:
                 yield from _in_stream(stream, size)
 
 
-def json_documents(data: bytes) -> Iterator[ObjectPart]:
-    """Yield the objects of a JSON text in UTF-8, as `found_in` does; errors as there, without the file."""
-    return _flat([ObjectPart(TOP, _parsed(data))])
+def json_documents(text: str) -> Iterator[ObjectPart]:
+    """Yield the objects of a JSON text, as `found_in` does; errors as there, without the file."""
+    return _flat([ObjectPart(TOP, _parsed(text, text.encode()))])
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
-    value = parse_json(decoded(data))
+def _parsed(text: str, data: bytes) -> dict[str, Any]:
+    """Return the object of a JSON text, which is ``data`` in UTF-8."""
+    value = parse_json(text)
     return value if _is_shallow(data) else bounded(value)
-
-
-def _opened(path: AnyPath) -> BinaryIO:
-    try:
-        return open(path, "rb")
-    except OSError:
-        read_text(path)  # says what is wrong
-        raise
 
 
 def _in_stream(stream: BinaryIO, size: int) -> Iterator[ObjectPart]:
@@ -110,15 +105,20 @@ def _in_stream(stream: BinaryIO, size: int) -> Iterator[ObjectPart]:
     except BadInput:
         # it is no list that kubectl prints, or a piece is wrong: the whole text says which, and in which line
         stream.seek(0)
-        whole = json_documents(read_up_to(stream, WHOLE, size + 1)) if size <= WHOLE else _streamed(stream)
-        yield from islice(whole, read, None)
+        yield from islice(_whole(stream, size) if size <= WHOLE else _streamed(stream), read, None)
+
+
+def _whole(stream: BinaryIO, size: int) -> Iterator[ObjectPart]:
+    data = read_up_to(stream, WHOLE, size + 1)
+    return _flat([ObjectPart(TOP, _parsed(decoded(data), data))])
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield a list of objects that kubectl printed as several lists, and how many items come before each.
 
     It is cut between lines, where an object seems to begin that is in the list. What is made of a piece at once is had
-    from the processor's own memory, where a whole text does not fit. Errors: `BadInput`, also for a wrong cut.
+    from the processor's own memory, where a whole text does not fit. Errors: `BadInput`, also for a wrong cut, and
+    where there is none in `WHOLE` bytes.
     """
     data, before = stream.read(AT_ONCE), 0
     begins = _LIST.match(data)
@@ -128,13 +128,16 @@ def _pieces(stream: IO[bytes]) -> Iterator[tuple[dict[str, Any], int]]:
     while data := stream.read(AT_ONCE):
         end = data.rfind(comma)
         if end >= 0:  # else no object ends here
-            value = _parsed(b"".join((b'{"items": [', *held, data[:end], b"]}")))
+            whole = b"".join((b'{"items": [', *held, data[:end], b"]}"))
+            value = _parsed(decoded(whole), whole)
             require(len(value) == 1, "more than a list", "a piece", "Read the whole")
             yield value, before
             before += len(value["items"])
             held, data = [], data[end + 1 :]
         held.append(data)
-    yield _parsed(b"".join((begins[0], *held))), before
+        require(len(held) <= WHOLE // AT_ONCE, "no end of an object", "a piece", "Read the whole")
+    whole = b"".join((begins[0], *held))
+    yield _parsed(decoded(whole), whole), before
 
 
 @contextmanager

@@ -263,8 +263,17 @@ def snapshot(path: AnyPath) -> Iterator[ObjectPart]:
             remedy = "Give the zip that /get-snapshot answers, with snapshot.json in it"
             raise BadInput(f"{len(chosen)} files and no snapshot.json", place="the zip file", remedy=remedy)
         with packed.open(chosen[0]) as stream:
-            found = _pieces(stream) if chosen[0].file_size > SMALL else json_documents(stream.read(SMALL + 1))
+            found = (
+                _pieces(stream) if chosen[0].file_size > SMALL else json_documents(_text(stream, chosen[0].filename))
+            )
             yield from (ObjectPart(f"{chosen[0].filename}, {each.place}", each.value) for each in found)
+
+
+def _text(stream: IO[bytes], name: str) -> str:
+    try:
+        return stream.read(SMALL + 1).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"no UTF-8: {error}", place=name, remedy="The zip file is damaged") from error
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[ObjectPart]:

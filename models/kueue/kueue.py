@@ -183,6 +183,7 @@ class Kueue(Computed):
         """Return the ClusterQueues by the tree that they are in; all together where trees may share nodes."""
         owed = problem.entitlements
         assert owed is not None
+        own_quotas(owed)  # a market that is refused has no parts
         return super().parts(problem) if self.rules_on(owed)[1].get("topologies") else linked(owed)
 
     def compute(self, problem: Market, state: Any) -> tuple[Array, DecisionReason]:
@@ -272,6 +273,19 @@ def _number(amount: int, unit: int) -> str:
     return f"{amount // unit}" if amount % unit == 0 else f"{amount / unit:g}"
 
 
+def own_quotas(owed: Entitlements) -> Array:
+    """Return the guarantees, those of groups less those of their members (N, k + g).
+
+    Errors: `NotCapable` for what no ClusterQueue or Cohort says.
+    """
+    own = own_part(owed.guarantee, owed.children)
+    for broken, what in ((own < 0, "less than its members together"), (owed.cap < owed.guarantee, "a cap below it")):
+        for node, column in np.argwhere(broken)[:1]:
+            said = f"{owed.nodes[node]!r} has a guarantee of {owed.guarantee[node, column]} {owed.columns[column]}"
+            raise NotCapable(f"Kueue has no such quota: {said}, and {what}")
+    return own
+
+
 def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
     """Return the quotas, with what is held besides gangs in use, and the units of each column.
 
@@ -279,11 +293,7 @@ def quotas_of(owed: Entitlements) -> tuple[CohortQuotas, Array]:
     guarantee less the reserve a lending limit. An amount times its column's unit is an integer; flavors of a resource
     have one unit. Errors: `NotCapable` for what no ClusterQueue or Cohort says.
     """
-    own = own_part(owed.guarantee, owed.children)
-    for broken, what in ((own < 0, "less than its members together"), (owed.cap < owed.guarantee, "a cap below it")):
-        for node, column in np.argwhere(broken)[:1]:
-            said = f"{owed.nodes[node]!r} has a guarantee of {owed.guarantee[node, column]} {owed.columns[column]}"
-            raise NotCapable(f"Kueue has no such quota: {said}, and {what}")
+    own = own_quotas(owed)
     resource = [GPU] * len(owed.types) + [good.resource for good in owed.goods]
     tables = (own, owed.cap, owed.reserve, owed.held)
     unit_of = dict.fromkeys(resource, 1) | {GPU: owed.gangs.parts}

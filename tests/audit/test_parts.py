@@ -189,6 +189,39 @@ def test_a_changed_audit_is_what_an_audit_of_the_changed_market_is(drawn: int) -
             assert np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other, each
 
 
+def test_a_market_that_is_refused_has_no_parts() -> None:
+    """One queue's cap is below its guarantee, which no ClusterQueue says: the change is in another cohort."""
+    market = Market.of(
+        [[1], [1]],
+        [20],
+        users=["a", "b"],
+        types=["T"],
+        entitlements=Entitlements.of(
+            ["a", "b"], ["T"], group={"a": "ga", "b": "gb"}, guarantee={"a": [4], "b": [4]}, cap={"b": [1]}
+        ),
+    )
+    found = whatif(market, ["a.T.quota=8"], importer="kueue", policies=["kueue"])
+    assert found.given == ()
+    assert all("Kueue has no such quota" in each.error for pair in found.decisions for each in pair)
+
+
+def test_two_files_of_different_users() -> None:
+    """The rule of the first file's scheduler decides that alone, and somebody waits in the second who is not in it."""
+    market, other = (
+        pools(3),
+        Market.of(
+            [[1]],
+            [4],
+            users=["new"],
+            types=["T"],
+            entitlements=Entitlements.of(["new"], ["T"], gangs=Gangs.of(["new"], [4], users=["new"], types=["T"])),
+        ),
+    )
+    found = whatif(Imported(market), after=other, importer="kai", policies=["kai"])
+    assert found.reasons["new"][0] == ""
+    assert "4 T are free" in found.reasons["new"][1]
+
+
 def test_a_policy_that_knows_no_parts_decides_all() -> None:
     market = pools(1)
     assert part_of(MaxMin(), market, [0]) is market

@@ -175,6 +175,29 @@ def test_a_list_that_kubectl_prints_is_read_in_pieces(monkeypatch: pytest.Monkey
     assert [before for _, before in pieces][:2] == [0, len(pieces[0][0]["items"])]
 
 
+def test_a_disk_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps({"items": _OBJECTS}, indent=4))
+
+    def fail(stream: object, size: int) -> Iterator[documents.ObjectPart]:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(documents, "_in_stream", fail)
+    with pytest.raises(BadInput, match="cannot read: Input/output error"):
+        list(found_in(path))
+
+
+def test_a_list_in_which_no_object_seems_to_end_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not held in memory: only the first two objects begin in a line of their own."""
+    text = "{\n" + '"items": [\n{"n": 0},\n' + ", ".join(f'{{"n": {number}}}' for number in range(1, 400)) + "]}"
+    path = tmp_path / "list.json"
+    path.write_text(text)
+    monkeypatch.setattr(documents, "AT_ONCE", 100)
+    monkeypatch.setattr(documents, "WHOLE", 1_000)
+    monkeypatch.setattr(documents, "_parsed", lambda text, data: pytest.fail("whole") if len(data) > 2_000 else {})
+    assert [each.value["n"] for each in found_in(path)] == list(range(400))
+
+
 def _outcome(read: Callable[[], Iterable[documents.ObjectPart]]) -> object:
     try:
         return [(each.place, each.value) for each in read()]
@@ -189,7 +212,7 @@ def _outcome(read: Callable[[], Iterable[documents.ObjectPart]]) -> object:
 )
 def test_what_is_wrong_in_a_piece_is_said_of_the_whole(wrong: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps({**_HEAD, "items": _OBJECTS}, indent=4).replace('"n": 1', wrong, 31).replace(wrong, '"n": 1', 30)
-    whole = _outcome(lambda: documents.json_documents(text.encode()))
+    whole = _outcome(lambda: documents.json_documents(text))
     monkeypatch.setattr(documents, "AT_ONCE", size)
     assert _outcome(lambda: _in_pieces(text)) == whole
 
@@ -213,7 +236,7 @@ def test_whatever_stands_beside_the_list_or_in_it(
 ) -> None:
     """Another list is no part of it, a key that stands twice is refused, and lists in it are one item each."""
     text = json.dumps({"items": _OBJECTS, **rest}, indent=indent).replace('"kinds"', '"kind"')
-    whole = _outcome(lambda: documents.json_documents(text.encode()))
+    whole = _outcome(lambda: documents.json_documents(text))
     monkeypatch.setattr(documents, "AT_ONCE", size)
     assert _outcome(lambda: _in_pieces(text)) == whole
 

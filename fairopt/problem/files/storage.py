@@ -148,18 +148,28 @@ def read_bytes(path: AnyPath, most: int | None = None) -> bytes:
     """Return what a file holds. Errors: `BadInput`, also for more than ``most`` bytes, which are not read."""
     most = most or LARGEST_FILE
     try:
-        with open(path, "rb") as stream:
+        with reading(path), open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             data = b"" if size > most else read_up_to(stream, most + 1, max(PIECE, size + 1))
+    except BadInput:  # a ValueError too, and already said well
+        raise
+    except ValueError as error:  # a name that no file can have
+        raise BadInput(f"cannot read: {error}", remedy="Check the file's name and permissions") from error
+    require_size(max(size, len(data)), most=most)
+    return data
+
+
+@contextmanager
+def reading(path: AnyPath) -> Iterator[None]:
+    """Say as `BadInput` why a file cannot be read."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise BadInput("there is no such file", remedy=_neighbours(Path(path))) from error
     except IsADirectoryError as error:
         raise BadInput("this is a directory", remedy="Give the files in it") from error
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInput(f"cannot read: {reason}", remedy="Check the file's name and permissions") from error
-    require_size(max(size, len(data)), most=most)
-    return data
+    except OSError as error:
+        raise BadInput(f"cannot read: {error.strerror}", remedy="Check the file's name and permissions") from error
 
 
 def read_up_to(stream: BinaryIO | io.BufferedIOBase, most: int, piece: int = PIECE) -> bytes:
