@@ -57,7 +57,10 @@ Rates = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", help="Show every user, and every entry of the files that the market has no place for."),
+    typer.Option(
+        "--verbose",
+        help="Show every user, reason and remedy, and every entry of the files that has no place in the market.",
+    ),
 ]
 
 
