@@ -330,7 +330,7 @@ def whatif(
 
     The other arguments are those of `audit`. Errors: `BadInput` of `audit`, and for settings that name nobody.
 
-    >>> from fairopt.problem import Entitlements, Gangs
+    >>> from fairopt.problem import Entitlements, Gangs, Market
     >>> gangs = Gangs.of(["A", "B"], [4, 4], users=["A", "B"], types=["H100"], on=[None, "H100"])
     >>> owed = Entitlements.of(["A", "B"], ["H100"], guarantee={"B": [4]}, gangs=gangs)
     >>> market = Market.of([[1], [1]], [4], users=["A", "B"], types=["H100"], entitlements=owed)
