@@ -131,7 +131,7 @@ def test_explanations_and_changes_are_those_of_whole_decisions(drawn: int, rule:
 
 
 @pytest.mark.parametrize("named", [["kai"], ["kueue"], ["kueue", "drf", "kai"]])
-@pytest.mark.parametrize("drawn", counts(30, 150))
+@pytest.mark.parametrize("drawn", counts(10, 150))
 def test_changes_of_a_part_are_those_between_two_whole_audits(drawn: int, named: list[str]) -> None:
     """What changes is found where both sides are decided in the part on which the change bears alone."""
     parted, changes, source = 0, 0, named[0]
