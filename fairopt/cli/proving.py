@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fairopt.cli import tables, verified
+from fairopt.cli import claim_tables, tables, verified
 from fairopt.cli.exits import Exit
 from fairopt.cli.given import input_file
 from fairopt.cli.listing import AsJson, print_json
@@ -145,7 +145,7 @@ def claims(
         if json_:
             print_json(CLAIM.list(rows))
         else:
-            tables.claims(rows, in_full=bool(ids))
+            claim_tables.claims(rows, in_full=bool(ids))
         return
     status, done = Exit.FINE, []
     try:
@@ -155,7 +155,7 @@ def claims(
             status = status if follows else max(status, failed)
             done.append(CLAIM.json(row, seconds=seconds, follows=follows, **_recomputed_json(outcome)))
             if not json_:
-                tables.recomputed(row, outcome, seconds, follows=follows)
+                claim_tables.recomputed(row, outcome, seconds, follows=follows)
     except KeyboardInterrupt:  # results so far are kept; the exit status says that they are not complete
         status = Exit.INTERRUPTED
     if json_:

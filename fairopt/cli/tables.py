@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import getdoc
-from textwrap import shorten
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +17,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from fairopt.cli.exits import Exit
-from fairopt.numbers import arithmetic, counted
+from fairopt.numbers import arithmetic
 from fairopt.policy import Allocation, Claim, Policy
 from fairopt.problem import Market
 from fairopt.program import INFINITY, number_text
-from fairopt.proofs.ledger.entries import Entry, Finding, PrintedAndFound, Ruling
 from fairopt.properties import Answer, SlackCase, Verdict
 from fairopt.properties.verdict import MARKS
 from fairopt.report import Statement
@@ -38,17 +35,10 @@ ENDLESS = 100_000
 #: Seconds until something that goes on shows a spinner.
 PATIENCE = 0.7
 CASES = ("\n", "\n  * ")  # how the lines of evidence after the first are shown
-#: What the ledger's table shows of a row's evidence; the row itself shows all of it.
-IN_SHORT = 110
 #: The characters of the longest bar.
 BAR = 20
 #: The most names of jobs in a line.
 SHOWN = 10
-RULINGS: Mapping[Ruling, str] = {
-    **dict.fromkeys((Ruling.REPRODUCED, Ruling.PROVED, Ruling.HOLDS_BOUNDED), "green"),
-    **dict.fromkeys((Ruling.REFUTED, Ruling.INCONSISTENT), "red"),
-    Ruling.QUALIFIED: "yellow",
-}
 STYLES: Mapping[Answer, str] = {**dict.fromkeys(Answer, "yellow"), Answer.HOLDS: "green", Answer.FAILS: "red"}
 
 
@@ -203,45 +193,6 @@ def lie(policy: Policy, market: Market, witness: SlackCase) -> None:
     say(table_of(("user", *market.types, "weight", "demand"), lines))
     choice = "whatever optima are chosen" if witness.every_optimum else "by the optima that were chosen"
     say(f"{witness}: {number_text(witness.gain)} more, {choice}")
-
-
-def claims(rows: Sequence[Entry], *, in_full: bool) -> None:
-    """Print rows of the ledger: a line each, or in full."""
-    if not in_full:
-        shorts = [shorten(row.evidence or f"waits for {row.waits_for}", IN_SHORT, placeholder=" ...") for row in rows]
-        lines = ((row.id, row.where, _ruling(row), short) for row, short in zip(rows, shorts, strict=True))
-        say(table_of(texts("claim", "where", "verdict", "in short"), lines))
-        counts = Counter(row.verdict.value for row in rows)
-        say(f"{counted(len(rows), 'claim')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
-        return
-    for row in rows:
-        say(Text(f"{row.id} ({row.paper}, {row.where}; {row.kind})", style="bold"))
-        say(f"  claim:    {row.says}")
-        say(Text("  verdict:  ").append(_ruling(row)))
-        shown = f"  evidence: {row.evidence.replace(*CASES)}" if row.evidence else f"  waits for {row.waits_for}"
-        say(shown)
-        if row.table:
-            say(table_of(texts(*PrintedAndFound._fields), row.table))
-        if row.run:
-            say(f"  again:    fairopt claims {row.id} --run")
-
-
-def recomputed(row: Entry, outcome: Finding | Exception, seconds: float, *, follows: bool) -> None:
-    """Print the result of recomputing one row, or the error that stopped it."""
-    if not isinstance(outcome, Finding):
-        say(f"{row.id}: not recomputed: {outcome}")
-        return
-    said = "is confirmed"
-    if outcome.verdict is not row.verdict:
-        said = f"is NOT confirmed: the computation says {outcome.verdict.value}"
-    elif not follows:
-        said = "is confirmed, but NOT its stored evidence"
-    say(f"{row.id}: the verdict, {row.verdict.value}, {said} ({seconds:.1f} s)")
-    say(f"  computed: {outcome.evidence.replace(*CASES)}")
-
-
-def _ruling(row: Entry) -> Text:
-    return Text(row.verdict.value, style=RULINGS.get(row.verdict, ""))
 
 
 @contextmanager
