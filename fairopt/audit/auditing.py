@@ -344,7 +344,7 @@ def audit(
     reclaim 6 H100: stop b of B. Gangs are whole, so this takes 4 of what B is owed; no choice takes less. Then a runs
     """
     found = audit_lazily(given, importer, policies, properties, speedups, rates, watch)
-    found.alternatives  # noqa: B018 - which takes its time
+    _ = found.alternatives  # which takes its time
     return found
 
 
@@ -373,7 +373,7 @@ def audit_lazily(
     accounts = accounts if known is None else accounts.sharing(known.accounts)
     rules = chosen(market, policies, source.importer, source.policy)
     watch("finding who starves")
-    accounts.first_waiting  # noqa: B018 - which takes its time
+    _ = accounts.first_waiting  # which takes its time
     watch("checking properties")
     speeds = bool(speedups or rates or not (source.importer or is_large(market) or not market.known.all()))
     asked = asked_properties(market, properties, speeds=speeds)

@@ -346,5 +346,5 @@ def whatif(
         found = WhatIf(old, audit_lazily(changed, old.source, old.rules, known=old, **same), made)
     else:
         found = WhatIf(old, audit_lazily(after, importer, policies, **how), made)
-    found.reasons  # noqa: B018 - which takes its time, and the decisions before
+    _ = found.reasons  # which takes its time, and the decisions before
     return found
