@@ -23,7 +23,7 @@ from fairopt.audit.alternatives import (
 from fairopt.audit.reading import market_in, paths_of, with_rates, with_speedups
 from fairopt.audit.reasons import REASON, Cause, as_far_as_read, by_rule, reason_of, still
 from fairopt.audit.spare_goods import unlooked
-from fairopt.audit.status import EntitlementStatus, NodeStatus, statuses
+from fairopt.audit.status import EntitlementStatus, NodeStatus, standing, statuses
 from fairopt.audit.violations import BROKEN_CAP, BROKEN_GUARANTEE, MEND, broken_caps, broken_guarantees, let_by, mends
 from fairopt.compare import verify
 from fairopt.discovery import AnyPolicy, AnyProperty
@@ -190,6 +190,11 @@ class Audit(Tabular):
         return tuple(statuses(self.accounts))
 
     @cached_property
+    def standing(self) -> list[EntitlementStatus]:
+        """How each user and then each group stands altogether, as `rows` say with all numbers."""
+        return standing(self.accounts)
+
+    @cached_property
     def guarantees(self) -> tuple[Statement, ...]:
         """The guarantees that others' borrowing breaks."""
         return tuple(broken_guarantees(self.accounts))
@@ -277,12 +282,12 @@ class Audit(Tabular):
     @cached_property
     def counts(self) -> dict[EntitlementStatus, int]:
         """How many users stand in each way."""
-        found = Counter(row.status for row in self.rows if not row.is_group)
+        found = Counter(self.standing[: len(self.market.users)])
         return {each: found[each] for each in EntitlementStatus}
 
     def row(self, name: str) -> NodeStatus:
         """Return how a user or group stands. Errors: `BadInput` where there is none of that name."""
-        return self.rows[self.accounts.said.node(name)]
+        return next(statuses(self.accounts, [self.accounts.said.node(name)]))
 
     def rules_behind(self, reasons: Iterable[Statement]) -> dict[str, str]:
         """Return the scheduler's rules, in words, that make some reasons so, by cause; empty where none is known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -93,8 +93,18 @@ def statuses_by_type(accounts: EntitlementAccounts) -> list[list[EntitlementStat
     return [[_status(*each) for each in zip(*row, strict=True)] for row in rows]
 
 
-def statuses(accounts: EntitlementAccounts) -> Iterator[NodeStatus]:
-    """Yield how each node stands, users first.
+def standing(accounts: EntitlementAccounts) -> list[EntitlementStatus]:
+    """Return how each node stands altogether (N)."""
+    columns = (accounts.short, accounts.borrowed, accounts.held[:, : accounts.k], accounts.asks)
+    short, borrowed, held, asks = ((each != 0).any(axis=1).tolist() for each in columns)
+    users = len(accounts.said.users)
+    # a user may wait for what has no GPUs
+    waits = [bool(accounts.waiting.get(node)) if node < users else each for node, each in enumerate(asks)]
+    return list(map(_status, short, borrowed, held, waits))
+
+
+def statuses(accounts: EntitlementAccounts, nodes: Iterable[int] | None = None) -> Iterator[NodeStatus]:
+    """Yield how some nodes stand; left out: all, users first.
 
     >>> from fairopt.problem import Entitlements, Market
     >>> owed = Entitlements.of(["A"], ["H100"], guarantee={"A": [6]}, held={"A": [8]})
@@ -102,35 +112,31 @@ def statuses(accounts: EntitlementAccounts) -> Iterator[NodeStatus]:
     >>> each.status.value, each.types[0].borrows
     ('BORROWING', Fraction(2, 1))
     """
-    said = accounts.said
-    held, owed, cap, fixed = (each.tolist() for each in (accounts.held, accounts.owed, said.cap, accounts.fixed))
-    asks, short, borrowed = (each.tolist() for each in (accounts.asks, accounts.short, accounts.borrowed))
-    by_type = statuses_by_type(accounts)
-    for node, name in enumerate(said.nodes):
+    said, by_type, stands = accounts.said, statuses_by_type(accounts), standing(accounts)
+    tables = (accounts.held, accounts.owed, said.cap, accounts.fixed, accounts.asks, accounts.short)
+    for node in range(len(said.nodes)) if nodes is None else nodes:
+        held, owed, cap, fixed, asks, short = (each[node].tolist() for each in tables)
         types = tuple(
             on_type(
-                kind,
-                by_type[node][j],
-                *(held[node][j], fixed[node][j], owed[node][j], cap[node][j]),
-                *(asks[node][j], short[node][j], max(Fraction(0), held[node][j] - owed[node][j])),
+                kind, by_type[node][j], held[j], fixed[j], owed[j], cap[j], asks[j], short[j],
+                max(Fraction(0), held[j] - owed[j]),
             )
             for j, kind in enumerate(accounts.market.types)
-            if held[node][j] or owed[node][j] or asks[node][j] or cap[node][j] < INFINITY
-        )
+            if held[j] or owed[j] or asks[j] or cap[j] < INFINITY
+        )  # fmt: skip
         over = said.parent[node]
-        waits = bool(accounts.waiting.get(node)) if node < len(said.users) else any(asks[node])
         yield NodeStatus(
-            name,
+            said.nodes[node],
             node >= len(said.users),
             "" if over < 0 else said.nodes[over],
-            _status(sum(short[node]), sum(borrowed[node]), sum(held[node][: accounts.k]), waits),
+            stands[node],
             types,
             said.borrow_weight[node],
             int(said.tier[node]),
             tuple(
-                (good, held[node][column], owed[node][column], cap[node][column])
+                (good, held[column], owed[column], cap[column])
                 for column, good in enumerate(said.columns)
-                if column >= accounts.k and (held[node][column] or owed[node][column] or cap[node][column] < INFINITY)
+                if column >= accounts.k and (held[column] or owed[column] or cap[column] < INFINITY)
             ),
         )
 

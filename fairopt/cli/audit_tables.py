@@ -11,6 +11,7 @@ from rich.text import Text
 
 from fairopt.audit import Audit, EntitlementStatus, Explanation, NodeStatus, WhatIf
 from fairopt.audit.alternatives import Alternative
+from fairopt.audit.status import statuses
 from fairopt.cli.tables import answers, say, table_of, texts
 from fairopt.numbers import counted, four_digits
 from fairopt.program import INFINITY, Number, number_text
@@ -82,17 +83,18 @@ def bound(number: Number) -> str:
 
 def _rows(found: Audit, *, in_full: bool) -> None:
     grid = table_of([*texts("user", "group", "stands", "type"), "held", "owed", "cap", "asks", "short", "borrows"])
-    busy = any(own.holds or own.asks for row in found.rows for own in row.types)
-    if not busy and found.accounts.by_weight and found.accounts.past_use.size:
+    accounts, users, k = found.accounts, len(found.market.users), found.accounts.k
+    told = used = (accounts.held[:, :k] != 0) | (accounts.asks != 0)
+    if not used.any() and accounts.by_weight and accounts.past_use.size:
         return
-    lines = [
-        (row, own)
-        for row in sorted(found.rows, key=lambda row: (row.is_group, ORDER[row.status]))
-        for own in row.types
-        if own.holds or own.asks or in_full or not busy
-    ]
+    if in_full or not used.any():
+        told = used | (accounts.owed[:, :k] != 0) | (accounts.said.cap[:, :k] < INFINITY)
+    nodes = [node for node, lines in enumerate(told.any(axis=1).tolist()) if lines]
+    nodes.sort(key=lambda node: (node >= users, ORDER[found.standing[node]]))
+    rows = statuses(accounts, nodes)  # of thousands few are shown, and made
+    lines = ((row, own) for row in rows for own in row.types if own.holds or own.asks or told is not used)
     last: NodeStatus | None = None
-    for row, own in lines if in_full else lines[:ROWS]:
+    for row, own in lines if in_full else islice(lines, ROWS):
         name = f"({row.name})" if row.is_group else row.name
         first = (name, row.group) if row is not last else ("", "")
         numbers = [bound(each) for each in (own.holds, own.owed, own.cap)]
@@ -100,18 +102,18 @@ def _rows(found: Audit, *, in_full: bool) -> None:
         grid.add_row(*first, Text(own.status.value, style=STYLES.get(own.status, "")), own.type, *numbers, *rest)
         last = row
     say(grid)
-    if len(lines) > ROWS and not in_full:
-        say(f"{len(lines) - ROWS} more lines: --verbose shows all")
-    if any(row.is_group for row, _ in lines):
+    if (more := int(told.sum()) - ROWS) > 0 and not in_full:
+        say(f"{more} more lines: --verbose shows all")
+    if told[users:].any():
         say("(NAME) is a group: it holds and asks for the sum of what its members do.")
 
 
 def _past_use(found: Audit, *, in_full: bool) -> None:
     accounts = found.accounts
+    if not accounts.past_use.size:
+        return
     rows = zip(found.rows, accounts.parts, accounts.past_use, strict=False)
     uses = sorted(rows, key=lambda each: each[2] - each[1])
-    if not uses:
-        return
     grid = table_of([*texts("past use", "in"), "part owed", "part used", *texts("")])
     for row, owed, used in uses if in_full else uses[:ROWS]:
         name = f"({row.name})" if row.is_group else row.name
@@ -123,8 +125,8 @@ def _past_use(found: Audit, *, in_full: bool) -> None:
 
 
 def _reasons(found: Audit, *, in_full: bool) -> None:
-    starved = {row.name for row in found.rows if row.status is EntitlementStatus.STARVED}
-    ordered = sorted(found.accounts.first_waiting, key=lambda name: name not in starved)
+    stands = dict(zip(found.market.users, found.standing, strict=False))
+    ordered = sorted(found.accounts.first_waiting, key=lambda name: stands[name] is not EntitlementStatus.STARVED)
     reasons = {name: found.reason(name) for name in (ordered if in_full else ordered[:REASONS])}
     if reasons:
         say("Why they wait:")

@@ -55,11 +55,12 @@ class Topology:
         gates = [part.part("featureGates") for part in found["Configuration"].values()]
         if not all(each.flag("TopologyAwareScheduling", True) for each in gates):
             return
-        ready = {name: node for name, node in found["Node"].items() if _ready(node)}
+        nodes = found["Node"] if found["Topology"] else {}
+        ready = {name: node for name, node in nodes.items() if _ready(node)}
         for good, kind in columns.type_of.items():
             flavor = found["ResourceFlavor"].get(good.flavor)
             topology = None if flavor is None else found["Topology"].get(flavor.part("spec").text("topologyName"))
-            if flavor is None or topology is None or not found["Node"]:
+            if flavor is None or topology is None or not nodes:
                 continue
             levels = [each.text("nodeLabel") for each in topology.part("spec").parts("levels")]
             if not levels:

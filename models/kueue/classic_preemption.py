@@ -7,7 +7,7 @@ Source: kubernetes-sigs/kueue ff69552e, pkg/scheduler/preemption: preemption.go 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count
+from itertools import compress
 
 from fairopt.models.kueue.quotas import Beside, Needs, Rows
 from fairopt.models.kueue.state import Candidate, Preempts, Rules, State, Target
@@ -181,8 +181,7 @@ def _going(
             continue
         left = {queue: rows for queue, (level, rows) in beside.items() if (level >= right) is better}
         left.pop(work.queue, None)
-        for at in compress(count(), map(left.__contains__, queues)):
-            candidate = listed[at]
+        for candidate in compress(listed, map(left.__contains__, queues)):
             _, each, _, takes = candidate
             if lower and each.priority >= work.priority:
                 break

@@ -8,7 +8,6 @@ less, computeDRS) and pkg/cache/queue/cluster_queue.go (requeueIfNotPresent).
 from __future__ import annotations
 
 from bisect import insort
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -24,8 +23,6 @@ from fairopt.models.kueue.work import QueuedWork
 from fairopt.program import Number
 
 _Place = tuple[Any, int, int, int]
-#: A workload that preempts the same ones for the third time, or preempts for the twelfth time, goes round in a circle.
-AGAIN, OFTEN = 3, 12
 
 
 def run(
@@ -36,7 +33,7 @@ def run(
     ``most``: end after so many. ``used``: the past use of LocalQueues that order their ClusterQueue.
 
     A preempted workload waits again and may be admitted later. A workload that preempts the same ones again and again
-    (`AGAIN`, `OFTEN`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY`
+    (`State.goes_round`) would do so for ever: from then on it does not preempt, and the outcome names it. After `MANY`
     more preemptions in its tree nobody preempts there.
     """
     cycles = Cycles(state, used or {})
@@ -67,12 +64,13 @@ class Cycles:
         self.admitted: list[QueuedWork] = []
         self.stopped: dict[int, tuple[QueuedWork, QueuedWork, str]] = {}
         self.circle: list[QueuedWork] = []
-        self._times: Counter[object] = Counter()
         running = (work for each in state.running.values() for work in each.values())
         self._clock = self._first = max((work.admitted for work in running), default=0)
         #: Who was stopped in the cycle, by number: its snapshot has them still, but no more where room is asked for.
         self._stopped: dict[int, QueuedWork] = {}
         self._reserved: list[tuple[Assignment, Needs]] = []
+        #: Heads that could get nothing in the cycle.
+        self._hopeless: list[QueuedWork] = []
 
     def play_tree(self, waiting: Iterable[QueuedWork], most: int | None) -> None:
         """Play cycles in a tree from the first one on, at ``most`` so many, with those who wait there."""
@@ -100,7 +98,7 @@ class Cycles:
         return self.queues[node]
 
     def _heads(self) -> Iterator[Assignment]:
-        """Yield what the head of each ClusterQueue gets; those that can get nothing are set aside."""
+        """Yield what the head of each ClusterQueue gets; those that can get nothing are listed as hopeless."""
         room, like, stirred = cache(self.state.quotas.room), self.state.quotas.like, self.state.stirred
         for node in list(self._awake):  # nothing changes meanwhile
             own = self.queues[node]
@@ -110,7 +108,7 @@ class Cycles:
             since, column, amount, left = work.hopeless  # unless more may be had from its own ClusterQueue now
             free, below = room(like[node], column) if since == stirred[node] else (left, amount)
             if (left > free and amount > below) or (found := nominate(self.state, work, room)) is None:
-                own.aside(work)
+                self._hopeless.append(work)
             else:
                 yield found
 
@@ -133,19 +131,17 @@ class Cycles:
         for gone in self._stopped.values():
             gone.flavor, gone.step, gone.spots = None, 0, {}
             self.queue(gone.queue).push(gone)
-        for root in dict.fromkeys(quotas.paths[gone.queue][-1] for gone in self._stopped.values()):
+        released = dict.fromkeys(quotas.paths[gone.queue][-1] for gone in self._stopped.values())
+        for work in self._hopeless:
+            own = self.queues[work.queue]
+            if (
+                work is own.sticky or quotas.paths[work.queue][-1] not in released
+            ):  # else it would be taken back at once
+                own.aside(work)
+        for root in released:
             self._again(self._of_tree[root])
-        for work, targets in preemptors:
-            root = quotas.paths[work.queue][-1]
-            if root in self.state.since_circle:
-                self.state.since_circle[root] += 1
-            same = work.number, frozenset(target.work.number for target in targets)
-            self._times.update((work.number, same))
-            if self._times[same] >= AGAIN or self._times[work.number] >= OFTEN:
-                self.state.barred.add(work.number)
-                self.state.since_circle.setdefault(root, 0)
-                self.circle.append(work)
-        self._stopped, self._reserved = {}, []
+        self.circle += [work for work, targets in preemptors if self.state.goes_round(work, targets)]
+        self._stopped, self._reserved, self._hopeless = {}, [], []
 
     def _in_order(self, heads: Sequence[Assignment]) -> Iterator[Assignment]:
         """Yield the heads one by one; with fair sharing by shares as the usage is when each is asked for.
@@ -339,7 +335,7 @@ class _Queue:
     def __init__(self, used: Mapping[str, Number], *, strict: bool) -> None:
         self.works: list[tuple[_Place, QueuedWork]] = []
         self.at, self.strict, self.mixed = 0, strict, False
-        self.failed: set[object] = set()
+        self.failed: set[int] = set()
         self.sticky: QueuedWork | None = None
         self._used = used
 
@@ -361,7 +357,7 @@ class _Queue:
             place, work = self.works[self.at]
             if self.sticky is not None and self._place(self.sticky)[0] <= place[0]:
                 break
-            if (work.priority, work.kind) not in self.failed:
+            if work.kind not in self.failed:
                 return work
             self.at += 1  # SchedulingEquivalenceHashing
         return self.sticky
@@ -388,7 +384,7 @@ class _Queue:
         if self.strict:
             self.at = len(self.works)
         else:
-            self.failed.add((work.priority, work.kind))
+            self.failed.add(work.kind)
 
     def again(self) -> None:
         """Take those that were set aside back: something was released."""

@@ -97,9 +97,9 @@ def nominate(state: State, work: QueuedWork, room: Room) -> Assignment | None:
                 return None  # Mode.NO_FIT
         elif level < top and usage[column] + amount > nominal[column]:
             level = top if amount > below else max(level, quotas.level(queue, column, amount))
-    made = Assignment(work, Mode.FIT, flavor, quotas.height[quotas.paths[queue][level]], needs)
+    borrows = quotas.height[quotas.paths[queue][level]]
     if not lacks:
-        return made
+        return Assignment(work, Mode.FIT, flavor, borrows, needs)
     preempts, reclaims = _preempts(state, work, rules), rules.reclaim_within_cohort is Preempts.ANY
     if not preempts:
         return None if reclaims else assign(state, work)
@@ -122,7 +122,7 @@ def nominate(state: State, work: QueuedWork, room: Room) -> Assignment | None:
     for column, amount in needs:
         if amount > quotas.potential[queue][column]:
             return None
-    made.mode, made.lacks = Mode.NO_CANDIDATES, set(lacks)
+    made = Assignment(work, Mode.NO_CANDIDATES, flavor, borrows, needs, set(lacks))
     return _with_targets(state, work, made, rules, simulate=False)
 
 

@@ -29,6 +29,8 @@ FEWER = "fewer_pods"
 #: The setting of a gang that names the LocalQueue whose past use ("local_used") orders it; its admission adds to that
 #: ("local_adds").
 LOCAL = "local_queue"
+#: What gangs of a kind ask for: as `QueuedWork` has it, by flavor, with fewer pods, of the topology, and where alone.
+_Asked = tuple[Mapping[int, tuple[Needs, Needs]], FewerPods | None, tuple[PodPlacement, ...], tuple[int, Needs] | None]
 
 
 def fewer_pods(text: str, place: str) -> list[tuple[int, dict[str, Fraction]]]:
@@ -111,38 +113,37 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
         [(owed.good(resource, kind), at.get(Good(resource, name)) is None) for kind, name in enumerate(owed.types)]
         for resource in gangs.resources
     ]
-    asked: dict[tuple[object, ...], Mapping[int, tuple[Needs, Needs]]] = {}
-    kinds: dict[tuple[object, ...], int] = {}
-    works = []
     sizes = gangs.gpus.tolist()
+
+    def ask(number: int, text: str, placing: str) -> _Asked:
+        gpus, other = sizes[number], gangs.other[number].tolist()
+        allowed = np.flatnonzero(gangs.allowed[number]).tolist()
+
+        def needs(less: Mapping[str, Any]) -> Mapping[int, tuple[Needs, Needs]]:
+            left = [amount - less.get(name, 0) for name, amount in zip(gangs.resources, other, strict=True)]
+            return {kind: _needs(kind, gpus - int(less.get(GPU, 0)), left, column_of, units) for kind in allowed}
+
+        place = f"settings of {gangs.names[number]!r},"
+        topology = placements(placing, f"{place} {TOPOLOGY}") if placing else ()
+        fewer, takes = _fewer(fewer_pods(text, f"{place} {FEWER}"), needs), needs({})
+        if len(takes) != 1 or topology or fewer is not None:
+            return takes, fewer, topology, None
+        return takes, fewer, topology, next((kind, (*own, *apart)) for kind, (own, apart) in takes.items())
+
+    asked: dict[tuple[object, ...], _Asked] = {}
+    kinds: dict[tuple[object, ...], int] = {}
+    works: list[QueuedWork] = []
+    order = np.argsort(gangs.user, kind="stable")  # so that those of a ClusterQueue lie together in memory
     columns = (gangs.user, gangs.kinds, gangs.on, gangs.tier, gangs.preemptible, gangs.moments)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    fewer: dict[tuple[object, ...], FewerPods | None] = {}
-    alone: dict[tuple[object, ...], tuple[int, Needs] | None] = {}
-    asks: dict[str, tuple[PodPlacement, ...]] = {"": ()}
+    rows = zip(order.tolist(), *(column[order].tolist() for column in columns), strict=True)
     nothing: Mapping[str, str] = {}
-    for number, (user, takes, on, tier, preemptible, since) in enumerate(rows):
+    for number, user, kind, on, tier, preemptible, since in rows:
         said = gangs.settings[number] if gangs.settings else nothing
         text, placing = said.get(FEWER, ""), said.get(TOPOLOGY, "")
-        if placing not in asks:
-            asks[placing] = placements(placing, f"settings of {gangs.names[number]!r}, {TOPOLOGY}")
-        same = takes, text, placing
+        same = kind, text, placing
         if same not in asked:
-            gpus, other = sizes[number], gangs.other[number].tolist()
-            allowed = np.flatnonzero(gangs.allowed[number]).tolist()
-
-            def needs(
-                less: Mapping[str, Any], gpus: int = gpus, other: Sequence[Any] = other, allowed: list[int] = allowed
-            ) -> Mapping[int, tuple[Needs, Needs]]:
-                left = [amount - less.get(name, 0) for name, amount in zip(gangs.resources, other, strict=True)]
-                return {kind: _needs(kind, gpus - int(less.get(GPU, 0)), left, column_of, units) for kind in allowed}
-
-            asked[same] = needs({})
-            fewer[same] = _fewer(fewer_pods(text, f"settings of {gangs.names[number]!r}, {FEWER}"), needs)
-            several = len(asked[same]) != 1 or placing or fewer[same] is not None
-            alone[same] = (
-                None if several else next((kind, (*own, *apart)) for kind, (own, apart) in asked[same].items())
-            )
+            asked[same] = ask(number, text, placing)
+        takes, fewer, topology, alone = asked[same]
         works.append(
             QueuedWork(
                 gangs.names[number],
@@ -150,19 +151,20 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                 tier,
                 since,
                 number,
-                asked[same],
-                kind=kinds.setdefault((user, *same), len(kinds)),
-                preemptible=preemptible,
-                admitted=since,
-                flavor=on if on >= 0 else None,
-                fewer=fewer[same],
-                local=said.get(LOCAL, ""),
-                adds=_number(said, "local_adds") if said else 0,
-                topology=asks[placing],
-                spots={each.name: each.at for each in asks[placing]} if on >= 0 and placing else {},
-                alone=alone[same],
+                takes,
+                kinds.setdefault((user, tier, *same), len(kinds)),
+                preemptible,
+                since,
+                on if on >= 0 else None,
+                fewer,
+                topology,
+                {each.name: each.at for each in topology} if on >= 0 and placing else {},
+                alone,
+                said.get(LOCAL, ""),
+                _number(said, "local_adds") if said else 0,
             )
         )
+    works.sort(key=lambda work: work.number)
     return works
 
 

@@ -204,7 +204,7 @@ class Kueue(Computed):
             whole.get("place_again", True),
             Topologies(whole.get("topologies", ""), owed.types, works),
         )
-        cluster.enter(*(work for work in works if work.flavor is not None))
+        cluster.enter(work for work in works if work.flavor is not None)
         outcome = run(cluster, [work for work in works if work.flavor is None], self.cycles, past_use(owed.gangs))
         gangs = placed(owed.gangs, works)
         n, k = problem.shape
@@ -229,12 +229,13 @@ def _grounds(
             _, preemptor, reason = outcome.stopped[work.number]
             by = owed.nodes[preemptor.queue]
             stopped[work.name] = f"stopped for {preemptor.name!r} of {by!r}: {REASONS[reason]}"
-        if work.kind not in told:
-            told[work.kind] = _why(owed, cluster, units, work)
+        same = work.queue, id(work.needs)
+        if same not in told:
+            told[same] = _why(owed, cluster, units, work)
         again = (
             "; it and others preempt each other in a circle, so preemption ends here" if work.number in circle else ""
         )
-        reason = told[work.kind] or (_ROOM if work.number in makes_room else _LATE)
+        reason = told[same] or (_ROOM if work.number in makes_room else _LATE)
         waits[work.name] = reason + again
     return DecisionReason(
         gangs,

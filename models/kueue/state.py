@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +15,8 @@ from fairopt.models.kueue.topology import Topologies
 from fairopt.models.kueue.work import Place, QueuedWork
 
 T = TypeVar("T")
+#: A workload that preempts the same ones for the third time, or preempts for the twelfth time, goes round in a circle.
+AGAIN, OFTEN = 3, 12
 #: So many preemptions after the first circle in a tree are enough to say that preemption does not end there. Kueue has
 #: no such end: its loops go on as long as the cluster does. Trees have nothing to do with each other, here as there.
 MANY = 24
@@ -113,31 +115,40 @@ class State:
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
     _yields: dict[int, dict[int, list[int]]] = field(default_factory=dict)
 
-    def enter(self, *works: QueuedWork) -> None:
-        """List workloads as running; their usage is counted already."""
-        for work in works:
-            self.running.setdefault(work.queue, {})[work.number] = work
-            self.changed(work.queue)
-            if work.preemptible:
-                usage = work.usage
-                self._yield(work, usage)
-                entry = work.place, work, usage, dict(usage)
-                for place in self._lists(work, usage):
-                    if (found := self._going.get(place)) is None:
-                        found = self._going[place] = [], []
-                    at = bisect_left(found[0], entry) if len(works) == 1 else len(found[0])
-                    found[0].insert(at, entry)
-                    found[1].insert(at, work.queue)
-        for listed, queues in self._going.values() if len(works) > 1 else ():
-            listed.sort()
-            queues[:] = [each.queue for _, each, _, _ in listed]
+    #: What candidates take, by column: many take the same, and what few tables say is at hand sooner.
+    _takes: dict[Needs, Mapping[int, int]] = field(default_factory=dict)
+    #: How often a workload preempted, by number, and how often the same ones.
+    _times: Counter[object] = field(default_factory=Counter)
+
+    def enter(self, works: Iterable[QueuedWork]) -> None:
+        """List those that run from the first; their usage is counted already."""
+        # in the order of their lists, so that those of a tree lie together in memory
+        paths = self.quotas.paths
+        for _, _, work in sorted((paths[work.queue][-1], work.place, work) for work in works):
+            self._enter(work)
+
+    def _enter(self, work: QueuedWork) -> None:
+        self.running.setdefault(work.queue, {})[work.number] = work
+        self.changed(work.queue)
+        if work.preemptible:
+            usage = tuple(work.usage)
+            self._yield(work, usage)
+            if usage not in self._takes:
+                self._takes[usage] = dict(usage)
+            entry = work.place, work, usage, self._takes[usage]
+            for place in self._lists(work, usage):
+                if (found := self._going.get(place)) is None:
+                    found = self._going[place] = [], []
+                at = bisect_left(found[0], entry)
+                found[0].insert(at, entry)
+                found[1].insert(at, work.queue)
 
     def add(self, work: QueuedWork) -> None:
         """Let a workload run on its flavor."""
         self.stirred[work.queue] += 1
         self.quotas.add(work.queue, work.usage)
         self.topologies.move(work, work.flavor, work.spots, -1)
-        self.enter(work)
+        self._enter(work)
 
     def remove(self, work: QueuedWork) -> None:
         """Take a running workload's usage away; it keeps its flavor."""
@@ -160,6 +171,19 @@ class State:
             if work.priority < below:
                 for column, amount in usage:
                     found[column] += amount
+
+    def goes_round(self, work: QueuedWork, targets: Iterable[Target]) -> bool:
+        """Count a preemption; return whether it closes a circle, so that the workload does not preempt any more."""
+        root = self.quotas.paths[work.queue][-1]
+        if root in self.since_circle:
+            self.since_circle[root] += 1
+        same = work.number, frozenset(target.work.number for target in targets)
+        self._times.update((work.number, same))
+        if self._times[same] < AGAIN and self._times[work.number] < OFTEN:
+            return False
+        self.barred.add(work.number)
+        self.since_circle.setdefault(root, 0)
+        return True
 
     def changed(self, queue: int) -> None:
         """Forget what is known of the tree of a ClusterQueue: what runs or is in use there is another."""
@@ -197,7 +221,8 @@ class State:
         if policy is Preempts.NEVER:
             return [0] * self.quotas.width
         below = work.priority + (policy is Preempts.LOWER_OR_NEWER)
-        known = self._yields.setdefault(work.queue, {})
+        if (known := self._yields.get(work.queue)) is None:
+            known = self._yields[work.queue] = {}
         if below not in known:
             found = known[below] = [0] * self.quotas.width
             for place, _, usage, _ in self.going(work.queue)[0]:
