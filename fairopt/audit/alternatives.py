@@ -99,14 +99,12 @@ class Alternative:
         )
 
 
-def own_rules(source: str) -> list[str]:
-    """Return the policies that are a scheduler's own: of its name, or of a name that begins with it."""
-    return [name for name in discovery.names(discovery.POLICIES) if name == source or name.startswith(f"{source}-")]
+def own_rules(source: str, policy: str = "") -> list[str]:
+    """Return the policies that are a scheduler's own: of its name, or of a name that begins with it.
 
-
-def rules_in_force(source: str, policy: str) -> list[str]:
-    """Return the scheduler's own policies; only the ``policy`` in force, where it is known."""
-    own = own_rules(source)
+    It is only the ``policy`` in force, where that is known.
+    """
+    own = [name for name in discovery.names(discovery.POLICIES) if name == source or name.startswith(f"{source}-")]
     return [policy] if policy in own else own
 
 
@@ -121,7 +119,7 @@ def chosen(
     if named is not None:
         return discovery.policies_of(named, Market)
     own = own_rules(source)
-    other = set(own) - {policy} if policy in own else set()
+    other = {*own} - {*own_rules(source, policy)}
     said = market.entitlements
     assert said is not None
     large = is_large(market)
@@ -181,18 +179,18 @@ def alternatives(
 
 def waits_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -> list[Mapping[str, str]]:
     """Return why gangs wait by each of the scheduler's own rules; by the ``policy`` in force, where it is known."""
-    return [each.grounds.waits for each in by_own_rules(found, source, policy) if each.grounds]
+    return [each.grounds.waits for each in of_own_rules(found, source, policy) if each.grounds]
 
 
 def stops_by_rule(found: Sequence[Alternative], source: str, policy: str = "") -> dict[str, Mapping[str, str]]:
     """Return which gangs the scheduler's own rules would stop, and why, by rule; the arguments are as before."""
-    own = by_own_rules(found, source, policy)
+    own = of_own_rules(found, source, policy)
     return {each.policy: each.grounds.stopped for each in own if each.grounds and each.grounds.stopped}
 
 
-def by_own_rules(found: Sequence[Alternative], source: str, policy: str = "") -> list[Alternative]:
+def of_own_rules(found: Sequence[Alternative], source: str, policy: str = "") -> list[Alternative]:
     """Return what the scheduler's own rules give, where they say why; the arguments are as before."""
-    own = rules_in_force(source, policy)
+    own = own_rules(source, policy)
     return [each for each in found if each.policy in own and each.grounds is not None]
 
 
@@ -213,7 +211,7 @@ def alternative(market: Market, policy: Policy) -> Alternative:
     except FairoptError as error:
         return Alternative(policy.name, error=str(error))
     if isinstance(decision.evidence, DecisionReason):
-        return _by_rule(market, policy, decision.shares, decision.evidence)
+        return _of_rule(market, policy, decision.shares, decision.evidence)
     after, shares = whole(market, decision.shares)
     rounded = not np.array_equal(decision.shares, shares)
     return Alternative(policy.name, shares, _gains(market, shares), None, rounded=rounded, market=after)
@@ -244,10 +242,10 @@ def changed(market: Market, policy: Policy, known: Known) -> Alternative:
         if part.shares is None or part.grounds is None:
             return alternative(market, policy)
         shares[rows], grounds = part.shares, joined(grounds, part.grounds, owed, rows)
-    return _by_rule(market, policy, shares, grounds)
+    return _of_rule(market, policy, shares, grounds)
 
 
-def _by_rule(market: Market, policy: Policy, shares: Array, grounds: DecisionReason) -> Alternative:
+def _of_rule(market: Market, policy: Policy, shares: Array, grounds: DecisionReason) -> Alternative:
     """Return what a scheduler's own rule gives."""
     return Alternative(policy.name, shares, _gains(market, shares), grounds, market=market)
 

@@ -211,7 +211,7 @@ def explain(
     return Explanation(
         found=found,
         alternatives=others,
-        row=found.rows[node],
+        row=found.row(name),
         path=tuple(accounts.said.nodes[group] for group in accounts.above(node)),
         waits=tuple(same.values()),
         mends=tuple(let_by(each, found.unread) for each in mends(accounts, node)),

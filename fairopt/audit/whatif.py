@@ -13,9 +13,9 @@ import numpy as np
 from fairopt.audit.alternatives import (
     Alternative,
     alternative,
-    by_own_rules,
+    of_own_rules,
     of_part,
-    rules_in_force,
+    own_rules,
     stops_by_rule,
     waits_by_rule,
 )
@@ -194,7 +194,7 @@ class WhatIf(Tabular):
         old, made = self.before, list[Alternative]()
         users = [old.market.users.index(name) for name in names]
         for policy in old.rules if users else ():
-            if policy.name in rules_in_force(old.source, old.policy):
+            if policy.name in own_rules(old.source, old.policy):
                 made.append(of_part(old.market, policy, users))
         return [waits_by_rule(made, old.source, old.policy)] * 2
 
@@ -222,7 +222,7 @@ class WhatIf(Tabular):
         All users, where the scheduler has no rule, and between two files.
         """
         whole = frozenset((*self.before.market.users, *self.after.market.users))
-        own = [each for side in self._by_side for each in by_own_rules(*side)]
+        own = [each for side in self._by_side for each in of_own_rules(*side)]
         parts = [frozenset(each.market.users) for each in own if each.market is not None] if self.settings else []
         return whole.intersection(*parts), whole.intersection(chain(*parts)) if parts else whole
 
