@@ -191,7 +191,7 @@ class Audit(Tabular):
 
     @cached_property
     def standing(self) -> list[EntitlementStatus]:
-        """How each user and then each group stands altogether, as `rows` say with all numbers."""
+        """The status of each user and then of each group; `rows` have the numbers, too."""
         return standing(self.accounts)
 
     @cached_property

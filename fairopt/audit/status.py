@@ -96,11 +96,7 @@ def statuses_by_type(accounts: EntitlementAccounts) -> list[list[EntitlementStat
 def standing(accounts: EntitlementAccounts) -> list[EntitlementStatus]:
     """Return how each node stands altogether (N)."""
     columns = (accounts.short, accounts.borrowed, accounts.held[:, : accounts.k], accounts.asks)
-    short, borrowed, held, asks = ((each != 0).any(axis=1).tolist() for each in columns)
-    users = len(accounts.said.users)
-    # a user may wait for what has no GPUs
-    waits = [bool(accounts.waiting.get(node)) if node < users else each for node, each in enumerate(asks)]
-    return list(map(_status, short, borrowed, held, waits))
+    return list(map(_status, *((each != 0).any(axis=1).tolist() for each in columns)))
 
 
 def statuses(accounts: EntitlementAccounts, nodes: Iterable[int] | None = None) -> Iterator[NodeStatus]:
@@ -112,31 +108,32 @@ def statuses(accounts: EntitlementAccounts, nodes: Iterable[int] | None = None) 
     >>> each.status.value, each.types[0].borrows
     ('BORROWING', Fraction(2, 1))
     """
-    said, by_type, stands = accounts.said, statuses_by_type(accounts), standing(accounts)
-    tables = (accounts.held, accounts.owed, said.cap, accounts.fixed, accounts.asks, accounts.short)
+    said, k = accounts.said, accounts.k
+    tables = (accounts.held, accounts.owed, said.cap, accounts.fixed, accounts.asks, accounts.short, accounts.borrowed)
     for node in range(len(said.nodes)) if nodes is None else nodes:
-        held, owed, cap, fixed, asks, short = (each[node].tolist() for each in tables)
+        held, owed, cap, fixed, asks, short, borrowed = (each[node].tolist() for each in tables)
         types = tuple(
             on_type(
-                kind, by_type[node][j], held[j], fixed[j], owed[j], cap[j], asks[j], short[j],
-                max(Fraction(0), held[j] - owed[j]),
+                kind,
+                _status(short[j], borrowed[j], held[j], asks[j]),
+                *(held[j], fixed[j], owed[j], cap[j], asks[j], short[j], max(Fraction(0), held[j] - owed[j])),
             )
             for j, kind in enumerate(accounts.market.types)
             if held[j] or owed[j] or asks[j] or cap[j] < INFINITY
-        )  # fmt: skip
+        )
         over = said.parent[node]
         yield NodeStatus(
             said.nodes[node],
             node >= len(said.users),
             "" if over < 0 else said.nodes[over],
-            stands[node],
+            _status(any(short), any(borrowed), any(held[:k]), any(asks)),
             types,
             said.borrow_weight[node],
             int(said.tier[node]),
             tuple(
                 (good, held[column], owed[column], cap[column])
                 for column, good in enumerate(said.columns)
-                if column >= accounts.k and (held[column] or owed[column] or cap[column] < INFINITY)
+                if column >= k and (held[column] or owed[column] or cap[column] < INFINITY)
             ),
         )
 

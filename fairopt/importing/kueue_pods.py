@@ -78,7 +78,7 @@ def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: bool, partial: b
 def conditions_of(status: ObjectPart) -> dict[str, str]:
     """Return the status of each condition by its type."""
     found, told = status.value.get("conditions"), dict[str, str]()
-    for each in found if type(found) is list else [found]:
+    for each in found if type(found) is list else [None]:
         kind, stands = (each.get("type"), each.get("status")) if type(each) is dict else (None, None)
         if not type(kind) is type(stands) is str:
             break

@@ -229,7 +229,7 @@ def _grounds(
             _, preemptor, reason = outcome.stopped[work.number]
             by = owed.nodes[preemptor.queue]
             stopped[work.name] = f"stopped for {preemptor.name!r} of {by!r}: {REASONS[reason]}"
-        same = work.queue, id(work.needs)
+        same = work.queue, id(work.needs)  # `works_of` makes one object of what gangs of a kind need
         if same not in told:
             told[same] = _why(owed, cluster, units, work)
         again = (

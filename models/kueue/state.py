@@ -87,7 +87,7 @@ class Target(NamedTuple):
 
 @dataclass
 class State:
-    """Who runs where; quotas with the usage of those; and each ClusterQueue's rules."""
+    """Who runs where; quotas with the usage of those; each ClusterQueue's rules; and who preempted how often."""
 
     quotas: CohortQuotas
     rules: Callable[[int], Rules]
@@ -114,8 +114,7 @@ class State:
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
     _yields: dict[int, dict[int, list[int]]] = field(default_factory=dict)
-
-    #: What candidates take, by column: many take the same, and what few tables say is at hand sooner.
+    #: What a candidate takes by column, by what it takes: many share one table, which the processor has at hand.
     _takes: dict[Needs, Mapping[int, int]] = field(default_factory=dict)
     #: How often a workload preempted, by number, and how often the same ones.
     _times: Counter[object] = field(default_factory=Counter)

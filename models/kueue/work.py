@@ -80,10 +80,10 @@ def with_spots(text: str, spots: Spots) -> str:
 class QueuedWork:
     """A workload: its ClusterQueue (a node), priority, when it was asked for, and what it takes by flavor.
 
-    ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere).
-    ``number`` breaks ties; workloads of one ``kind`` ask for the same at the same priority. ``admitted`` is when it got
-    its quota; ``flavor`` where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer pods,
-    and what it needs after each; ``step``: after which of them it runs. ``topology``: what its pods ask of the
+    ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere). ``number``
+    breaks ties; workloads of one ``kind`` ask for the same in one ClusterQueue at one priority. ``admitted`` is when it
+    got its quota; ``flavor`` where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer
+    pods, and what it needs after each; ``step``: after which of them it runs. ``topology``: what its pods ask of the
     topology; ``spots``: where they are while it runs. ``alone``: its flavor and all that it takes, where it has one
     flavor, cannot start with fewer pods, and asks nothing of a topology. ``local``: its LocalQueue, "" where past use
     orders nothing; ``adds``: what its admission adds to the past use of that. ``tried``: after which of its flavors the
