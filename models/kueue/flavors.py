@@ -7,7 +7,7 @@ fitsResourceQuota, isPreferred, shouldTryNextFlavor) and preemption/preemption_o
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairopt.models.kueue.preemption import targets_of
@@ -51,7 +51,7 @@ class Assignment:
     tried: int = -1
 
 
-def assign(state: State, work: QueuedWork, flavors: Collection[int] | None = None) -> Assignment:
+def assign(state: State, work: QueuedWork, flavors: list[int] | None = None) -> Assignment:
     """Return the flavor that a workload gets in this state, with the targets of its preemption.
 
     One that may start with fewer pods does where it cannot with all: with the most that fit or for which others can
@@ -126,16 +126,17 @@ def nominate(state: State, work: QueuedWork, room: Room) -> Assignment | None:
     return _with_targets(state, work, made, rules, simulate=False)
 
 
-def _assign(state: State, work: QueuedWork, flavors: Collection[int] | None) -> Assignment:
+def _assign(state: State, work: QueuedWork, flavors: list[int] | None) -> Assignment:
     """Return `assign` with all pods.
 
     The search goes on after the flavor that it stopped at in the cycle before, where that was not the last. Who would
-    go for one resource alone says which flavor is best, and how far the workload borrows then. Where there is
-    one flavor, that is not asked of a workload for which nobody can go and nothing is held back.
+    go for one resource alone says which flavor is best, whether the search stops there, and how far the workload
+    borrows then. Of the last flavor alone, that is not asked of a workload for which nobody can go and nothing is held
+    back.
     """
     rules, named = state.rules(work.queue), list(work.needs)
     flavors = named[work.tried + 1 :] if flavors is None else flavors
-    simulate = len(flavors) > 1
+    simulate = flavors != named[-1:]
     best, best_level = None, (Mode.NO_FIT, 0)
     for flavor in flavors:
         found, level = _try(state, work, flavor, rules, simulate)

@@ -34,9 +34,15 @@ def cluster(dice: Random) -> Market:
         group["middle"] = "top"
     count, runs = dice.randint(0, 50), dice.randint(0, 25)
     on = [dice.choice(types) if at < runs else None for at in range(count)]
-    cpu = dice.random() < 0.4
+    cpu, past_use = dice.random() < 0.4, dice.random() < 0.3
+    asking = [dice.choice(users) for _ in on]
+    # each ClusterQueue has two LocalQueues
+    local = [
+        {"local_queue": f"{user}/{at % 2}", "local_used": str(at % 2 * 3), "local_adds": dice.choice("012")}
+        for at, user in enumerate(asking)
+    ]
     gangs = Gangs.of(
-        [dice.choice(users) for _ in on],
+        asking,
         [dice.choice([1, 1, 2, 3, 4]) for _ in on],
         users=users,
         types=types,
@@ -46,6 +52,7 @@ def cluster(dice: Random) -> Market:
         preemptible=[dice.random() < 0.85 for _ in on],
         since=[dice.randrange(5) for _ in on],
         other={"cpu": [dice.choice([0, 1, 2, 4]) for _ in on]} if cpu else None,
+        settings=local if past_use else None,
     )
     flavors_of_cpu = dice.choice([types, ["any"]]) if cpu else []
     width = len(types) + len(flavors_of_cpu)
@@ -104,8 +111,16 @@ def simulating(form: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: form(*given[:-1], True)
 
 
-@pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 3000), marks=pytest.mark.slow)])
-def test_decides_as_the_plain_form(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+#: Who waits for its preemptions can get nothing any more, since another went before it by past use.
+OVERTAKEN = 171_504
+#: Of a workload whose victims another one takes, the same flavor is asked for again, and the search stops there.
+STOPS_AGAIN = 2_767
+
+
+@pytest.mark.parametrize(
+    "seeds", [[*range(60), OVERTAKEN, STOPS_AGAIN], pytest.param([*range(60, 3000)], marks=pytest.mark.slow)]
+)
+def test_decides_as_the_plain_form(seeds: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = 0
     for seed in seeds:
         dice = Random(f"kueue {seed}")
