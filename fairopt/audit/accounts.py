@@ -21,7 +21,7 @@ from fairopt.audit.starving import starving
 from fairopt.errors import BadInput
 from fairopt.problem import Entitled, Entitlements, Gangs, Market
 from fairopt.problem.entitled_rows import TOP
-from fairopt.program import Array, objects
+from fairopt.program import INFINITY, Array, objects
 
 #: What depends on gangs, on what is held, and on who is in which group, and on nothing else.
 OF_GANGS = ("held", "fixed", "asks", "all_held", "order", "place", "gang_called", "waiting", "_of_groups", "running")
@@ -147,6 +147,17 @@ class EntitlementAccounts:
         waits = gangs.pending
         np.add.at(asked, gangs.user[waits], gangs.gpus[waits, None] * gangs.allowed[waits])
         return self.said.total(asked)
+
+    @cached_property
+    def used(self) -> Array:
+        """Whether a node holds GPUs of each type, or asks for any (N, k)."""
+        return np.asarray((self.held[:, : self.k] != 0) | (self.asks != 0), dtype=bool)
+
+    @cached_property
+    def listed(self) -> Array:
+        """Whether there is anything to say of a node on each type: that, what it is owed, or a cap (N, k)."""
+        bound = self.said.cap[:, : self.k] < INFINITY
+        return np.asarray(self.used | (self.owed[:, : self.k] != 0) | bound, dtype=bool)
 
     @cached_property
     def free(self) -> Array:

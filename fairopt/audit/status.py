@@ -119,7 +119,7 @@ def statuses(accounts: EntitlementAccounts, nodes: Iterable[int] | None = None) 
                 *(held[j], fixed[j], owed[j], cap[j], asks[j], short[j], max(Fraction(0), held[j] - owed[j])),
             )
             for j, kind in enumerate(accounts.market.types)
-            if held[j] or owed[j] or asks[j] or cap[j] < INFINITY
+            if accounts.listed[node, j]
         )
         over = said.parent[node]
         yield NodeStatus(

@@ -83,16 +83,15 @@ def bound(number: Number) -> str:
 
 def _rows(found: Audit, *, in_full: bool) -> None:
     grid = table_of([*texts("user", "group", "stands", "type"), "held", "owed", "cap", "asks", "short", "borrows"])
-    accounts, users, k = found.accounts, len(found.market.users), found.accounts.k
-    told = used = (accounts.held[:, :k] != 0) | (accounts.asks != 0)
-    if not used.any() and accounts.by_weight and accounts.past_use.size:
+    accounts, users = found.accounts, len(found.market.users)
+    busy = accounts.used.any()
+    if not busy and accounts.by_weight and accounts.past_use.size:
         return
-    if in_full or not used.any():
-        told = used | (accounts.owed[:, :k] != 0) | (accounts.said.cap[:, :k] < INFINITY)
-    nodes = [node for node, lines in enumerate(told.any(axis=1).tolist()) if lines]
-    nodes.sort(key=lambda node: (node >= users, ORDER[found.standing[node]]))
+    all_listed = in_full or not busy
+    told = accounts.listed if all_listed else accounts.used
+    nodes = sorted(range(len(told)), key=lambda node: (node >= users, ORDER[found.standing[node]]))
     rows = statuses(accounts, nodes)  # of thousands few are shown, and made
-    lines = ((row, own) for row in rows for own in row.types if own.holds or own.asks or told is not used)
+    lines = ((row, own) for row in rows for own in row.types if all_listed or own.holds or own.asks)
     last: NodeStatus | None = None
     for row, own in lines if in_full else islice(lines, ROWS):
         name = f"({row.name})" if row.is_group else row.name

@@ -77,14 +77,11 @@ def pod_sets_of(spec: ObjectPart, status: ObjectPart, admitted: bool, partial: b
 
 def conditions_of(status: ObjectPart) -> dict[str, str]:
     """Return the status of each condition by its type."""
-    found, told = status.value.get("conditions"), dict[str, str]()
-    for each in found if type(found) is list else [None]:
-        kind, stands = (each.get("type"), each.get("status")) if type(each) is dict else (None, None)
-        if not type(kind) is type(stands) is str:
-            break
-        told[kind] = stands
-    else:  # nearly always
-        return told
+    found = status.value.get("conditions")
+    if type(found) is list and all(
+        type(each) is dict and type(each.get("type")) is type(each.get("status")) is str for each in found
+    ):  # nearly always
+        return {each["type"]: each["status"] for each in found}
     return {each.text("type"): each.text("status") for each in status.parts("conditions")}
 
 

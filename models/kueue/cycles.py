@@ -132,8 +132,9 @@ class Cycles:
             gone.flavor, gone.step, gone.spots = None, 0, {}
             self.queue(gone.queue).push(gone)
         released = dict.fromkeys(quotas.paths[gone.queue][-1] for gone in self._stopped.values())
-        for work in self._hopeless:  # not where `_again` would take it back; but one that was sticky is so no longer
+        for work in self._hopeless:
             own = self.queues[work.queue]
+            # others stay where they are: `_again` would take them back at once
             if quotas.paths[work.queue][-1] not in released or work is own.sticky:
                 own.aside(work)
         for root in released:

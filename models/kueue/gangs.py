@@ -132,18 +132,18 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
 
     asked: dict[tuple[object, ...], _Asked] = {}
     kinds: dict[tuple[object, ...], int] = {}
-    works: list[QueuedWork] = []
+    works = []
     order = np.argsort(gangs.user, kind="stable")  # so that those of a ClusterQueue lie together in memory
     columns = (gangs.user, gangs.kinds, gangs.on, gangs.tier, gangs.preemptible, gangs.moments)
     rows = zip(order.tolist(), *(column[order].tolist() for column in columns), strict=True)
     nothing: Mapping[str, str] = {}
-    for number, user, kind, on, tier, preemptible, since in rows:
+    for number, user, takes, on, tier, preemptible, since in rows:
         said = gangs.settings[number] if gangs.settings else nothing
         text, placing = said.get(FEWER, ""), said.get(TOPOLOGY, "")
-        same = kind, text, placing
+        same = takes, text, placing
         if same not in asked:
             asked[same] = ask(number, text, placing)
-        takes, fewer, topology, alone = asked[same]
+        needs, fewer, topology, alone = asked[same]
         works.append(
             QueuedWork(
                 gangs.names[number],
@@ -151,21 +151,20 @@ def works_of(owed: Entitlements, units: Array) -> list[QueuedWork]:
                 tier,
                 since,
                 number,
-                takes,
-                kinds.setdefault((user, tier, *same), len(kinds)),
-                preemptible,
-                since,
-                on if on >= 0 else None,
-                fewer,
-                topology,
-                {each.name: each.at for each in topology} if on >= 0 and placing else {},
-                alone,
-                said.get(LOCAL, ""),
-                _number(said, "local_adds") if said else 0,
+                needs,
+                kind=kinds.setdefault((user, tier, *same), len(kinds)),
+                preemptible=preemptible,
+                admitted=since,
+                flavor=on if on >= 0 else None,
+                fewer=fewer,
+                local=said.get(LOCAL, ""),
+                adds=_number(said, "local_adds") if said else 0,
+                topology=topology,
+                spots={each.name: each.at for each in topology} if on >= 0 else {},
+                alone=alone,
             )
         )
-    works.sort(key=lambda work: work.number)
-    return works
+    return sorted(works, key=lambda work: work.number)
 
 
 def _needs(

@@ -229,13 +229,12 @@ def _grounds(
             _, preemptor, reason = outcome.stopped[work.number]
             by = owed.nodes[preemptor.queue]
             stopped[work.name] = f"stopped for {preemptor.name!r} of {by!r}: {REASONS[reason]}"
-        same = work.queue, id(work.needs)  # `works_of` makes one object of what gangs of a kind need
-        if same not in told:
-            told[same] = _why(owed, cluster, units, work)
+        if work.kind not in told:
+            told[work.kind] = _why(owed, cluster, units, work)
         again = (
             "; it and others preempt each other in a circle, so preemption ends here" if work.number in circle else ""
         )
-        reason = told[same] or (_ROOM if work.number in makes_room else _LATE)
+        reason = told[work.kind] or (_ROOM if work.number in makes_room else _LATE)
         waits[work.name] = reason + again
     return DecisionReason(
         gangs,

@@ -114,13 +114,13 @@ class State:
     _known: dict[int, dict[Hashable, Any]] = field(default_factory=dict)
     #: By ClusterQueue and priority: what those below it that may be preempted take, by column.
     _yields: dict[int, dict[int, list[int]]] = field(default_factory=dict)
-    #: What a candidate takes by column, by what it takes: many share one table, which the processor has at hand.
+    #: By what candidates take: the same by column. Many share one such table, which stays in the processor's cache.
     _takes: dict[Needs, Mapping[int, int]] = field(default_factory=dict)
     #: How often a workload preempted, by number, and how often the same ones.
     _times: Counter[object] = field(default_factory=Counter)
 
     def enter(self, works: Iterable[QueuedWork]) -> None:
-        """List those that run from the first; their usage is counted already."""
+        """List the workloads that run at first; their usage is counted already."""
         # in the order of their lists, so that those of a tree lie together in memory
         paths = self.quotas.paths
         for _, _, work in sorted((paths[work.queue][-1], work.place, work) for work in works):
@@ -220,8 +220,7 @@ class State:
         if policy is Preempts.NEVER:
             return [0] * self.quotas.width
         below = work.priority + (policy is Preempts.LOWER_OR_NEWER)
-        if (known := self._yields.get(work.queue)) is None:
-            known = self._yields[work.queue] = {}
+        known = self._yields.setdefault(work.queue, {})
         if below not in known:
             found = known[below] = [0] * self.quotas.width
             for place, _, usage, _ in self.going(work.queue)[0]:

@@ -83,11 +83,11 @@ class QueuedWork:
     ``needs`` has a flavor's own columns first and those of other flavors apart: (of the flavor, elsewhere). ``number``
     breaks ties; workloads of one ``kind`` ask for the same in one ClusterQueue at one priority. ``admitted`` is when it
     got its quota; ``flavor`` where it runs, None while it waits. ``fewer``: in how many steps it may start with fewer
-    pods, and what it needs after each; ``step``: after which of them it runs. ``topology``: what its pods ask of the
-    topology; ``spots``: where they are while it runs. ``alone``: its flavor and all that it takes, where it has one
-    flavor, cannot start with fewer pods, and asks nothing of a topology. ``local``: its LocalQueue, "" where past use
-    orders nothing; ``adds``: what its admission adds to the past use of that. ``tried``: after which of its flavors the
-    search goes on, -1 for none. ``hopeless``: as of which `State.stirred` in which column too little was free for it,
+    pods, and what it needs after each; ``step``: after which of them it runs. ``local``: its LocalQueue, "" where past
+    use orders nothing; ``adds``: what its admission adds to the past use of that. ``topology``: what its pods ask of
+    the topology; ``spots``: where they are while it runs. ``tried``: after which of its flavors the search goes on, -1
+    for none. ``alone``: its flavor and all that it takes, where it has one flavor, cannot start with fewer pods, and
+    asks nothing of a topology. ``hopeless``: as of which `State.stirred` in which column too little was free for it,
     what it takes of that, and what others of its own ClusterQueue cannot give of it.
     """
 
@@ -102,14 +102,14 @@ class QueuedWork:
     admitted: int = 0
     flavor: int | None = None
     fewer: FewerPods | None = None
-    topology: Sequence[PodPlacement] = ()
-    spots: Spots = field(default_factory=dict)
-    alone: tuple[int, Needs] | None = None
+    step: int = 0
     local: str = ""
     adds: Any = 0
-    step: int = 0
+    topology: Sequence[PodPlacement] = ()
+    spots: Spots = field(default_factory=dict)
     tried: int = -1
     hopeless: tuple[int, int, int, int] = (-1, 0, 0, 0)
+    alone: tuple[int, Needs] | None = None
 
     @property
     def place(self) -> Place:

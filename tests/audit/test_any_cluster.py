@@ -71,6 +71,8 @@ def test_what_is_said_is_so(market: Market) -> None:
     json.dumps(found.to_json(exact=True), allow_nan=False)
     assert "<script>alert" not in page(found)
     for node, row in enumerate(found.rows):
+        assert found.standing[node] is row.status
+        assert found.row(row.name) == row
         held, owed = accounts.held[node, :2], accounts.owed[node, :2]
         waits = [
             g for g in range(len(gangs)) if gangs.on[g] < 0 and gangs.gpus[g] and node in said.path(int(gangs.user[g]))

@@ -83,6 +83,26 @@ def test_words_for_people_and_the_status_for_scripts(now: Path, fairopt: Callabl
     assert fairopt("audit", now).status == 0
 
 
+@pytest.mark.parametrize("grouped", [True, False])
+def test_of_many_lines_the_first_are_shown_and_the_others_counted(
+    grouped: bool, fairopt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """Everybody holds or waits but three; who starves comes first, and groups last."""
+    users = [f"user{number}" for number in range(50)]
+    gangs = Gangs.of(users[:47], [1] * 47, users=users, types=["T"], on=[None, *["T"] * 46])
+    group = dict.fromkeys(users, "all") if grouped else None
+    owed = Entitlements.of(users, ["T"], guarantee={user: [1] for user in users}, group=group, gangs=gangs)
+    market = Market.of([[1]] * 50, [50], users=users, types=["T"], entitlements=owed)
+    write_market(market, tmp_path / "many.toml")
+    asked = ("audit", tmp_path / "many.toml", "--policy", "drf")
+    short, whole = fairopt(*asked).out, fairopt(*asked, "--verbose").out
+    lines, every = (re.findall(r"^ (?:user\d+|\(all\)) .*T .*$", text, re.MULTILINE) for text in (short, whole))
+    assert (len(lines), len(every), lines[0].split()[0]) == (40, 50 + grouped, "user0")
+    assert f"{47 + grouped - 40} more lines: --verbose shows all" in short
+    assert ("(NAME) is a group" in short) == ("(NAME) is a group" in whole) == grouped
+    assert ("(all)" in every[-1]) == grouped
+
+
 def test_what_cannot_be_decided_is_said_by_the_status(now: Path, fairopt: Callable[..., Ran]) -> None:
     two = NOW.replace('["H100"]', '["H100", "A100"]').replace("capacity = [8]", "capacity = [8, 8]")
     now.write_text(

@@ -159,6 +159,18 @@ def test_without_workloads_the_status_says_what_is_held(tmp_path: Path) -> None:
         ([queue("a", ("x", GPU, {"nominalQuota": "4 GPUs"}))], "ClusterQueue 'a', .*4 GPUs.*Give a quantity"),
         ([queue("a", ("x", GPU, {"nominalQuota": 4}))] * 2, "ClusterQueue 'a' stands twice"),
         ([queue("a", ("x", GPU, {"nominalQuota": 4}), cohortName=7)], "ClusterQueue 'a', spec, cohortName: got 7"),
+        (
+            [
+                queue("a", ("x", GPU, {"nominalQuota": 4})),
+                {
+                    "kind": "Workload",
+                    "apiVersion": API,
+                    "metadata": {"name": "w"},
+                    "status": {"conditions": {"type": "Finished", "status": "True"}},
+                },
+            ],
+            "Workload 'w', status, conditions: got",
+        ),
     ],
 )
 def test_refusals_name_the_file_the_object_and_the_remedy(tmp_path: Path, items: list[Any], said: str) -> None:

@@ -17,7 +17,7 @@ from fairopt.models import Kueue
 from fairopt.models.kueue.cycles import Cycles
 from fairopt.models.kueue.flavors import Assignment, Mode
 from fairopt.models.kueue.quotas import MOST_SHARE, CohortQuotas
-from fairopt.models.kueue.state import Preempts, Rules, Search, State, Strategy
+from fairopt.models.kueue.state import Preempts, Rules, Search, State, Strategy, Target
 from fairopt.models.kueue.work import QueuedWork
 from fairopt.policy.decision import DecisionReason
 from fairopt.problem import Entitlements, Gangs, Market
@@ -169,6 +169,17 @@ def test_a_circle_of_preemptions_ends_and_is_named() -> None:
     _, grounds = play(FAIR, given)
     assert {name: str(share) for name, share in grounds.share.items()} == {"x": "500", "y": "500", "all": "0"}
     assert "circle" in "".join(grounds.waits.values())
+
+
+def test_the_same_preempted_three_times_or_any_twelve_times_are_a_circle() -> None:
+    quotas = CohortQuotas([-1], ["gpu"], [[1]], [[None]], [[None]], [Fraction(1)])
+    state = State(quotas, lambda _: Rules(), False)
+    first, second, *others = (QueuedWork(f"w{number}", 0, 0, 0, number, {}) for number in range(14))
+    same = [state.goes_round(first, [Target(second, "")]) for _ in range(3)]
+    assert same == [False, False, True]
+    assert [state.goes_round(second, [Target(other, "")]) for other in others] == [False] * 11 + [True]
+    assert state.barred == {first.number, second.number}
+    assert state.since_circle == {0: 12}
 
 
 @pytest.mark.parametrize(
